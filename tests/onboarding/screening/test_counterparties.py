@@ -19,6 +19,7 @@ from billfold.onboarding.screening.screening import NEW_HITS_MAX
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import retry_now
 
+QUELLMAR = {"type": "individual", "first_name": "Quellmar", "last_name": "Shipping"}
 WARKASCHIN = {"type": "individual", "first_name": "Soltan", "last_name": "Warkaschin"}
 BRACHMOND = {"type": "business", "business_name": "Brachmond Industrial Group"}
 FRIDAY_EVENING, TUESDAY_AT_EIGHT = "2025-08-29T18:30:00-04:00", "2025-09-02T08:00:00-04:00"
@@ -76,10 +77,15 @@ async def test_a_payee_with_a_hit_is_paid_when_two_operators_have_cleared_it(pay
     desk, bank = payer.desk, payer.bank
     wired = await payer.link(payees.wire(counterparty_name=WARKASCHIN))
     collected = await payer.link(payees.ach(counterparty_name=BRACHMOND))
+    misnamed = await payer.link(payees.wire(counterparty_name=QUELLMAR))
     orders = payer.wire(wired), payer.ach(collected), payer.ach(collected, "DEBIT")
-    await payer.stopped(*orders)
+    await payer.stopped(*orders, payer.wire(misnamed))
     found = {each[1]: each for each in await cli.hits(bank)}
-    assert {each[4] for each in found.values()} == {"Soltan WARKASCHIN", "BRACHMOND INDUSTRIAL GROUP"}
+    assert {each[4] for each in found.values()} == {
+        "Soltan WARKASCHIN",
+        "BRACHMOND INDUSTRIAL GROUP",
+        "QUELLMAR SHIPPING COMPANY",
+    }
 
     hit_id: Any = found["Soltan Warkaschin"][0]
     await cli.show(bank, hit_id)

@@ -20,7 +20,8 @@ PERSON = ListEntry(
     countries=("Syria", "Korea, North"),
 )
 COMPANY = ListEntry(uid=2, kind=EntryKind.ENTITY, names=(ListedName(text="QUELLMAR SHIPPING COMPANY"),))
-INDEX = NameIndex([PERSON, COMPANY])
+FOUNDRY = ListEntry(uid=3, kind=EntryKind.ENTITY, names=(ListedName(text="BRACHMOND STEEL FOUNDRY LTD"),))
+INDEX = NameIndex([PERSON, COMPANY, FOUNDRY])
 THRESHOLD = 85
 
 
@@ -52,10 +53,19 @@ def test_names_are_alike_whatever_their_order_accents_initials_and_typing(name, 
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("Quellmar Shipping LLC", 100), ("QUELMAR Shipping", 97), ("Quellmar Trading", None), ("Shipping Co", None)],
+    [
+        ("Quellmar Shipping LLC", 100),
+        ("QUELMAR Shipping", 97),
+        ("Quellmar Trading", None),
+        ("Shipping Co", None),
+        ("Acme Quellmar Shipping Deliveries", None),
+        ("The Brachmond Steel Foundry of the North Atlantic", 92),
+        ("Brachmond Steel Trading", None),
+        ("Zoltan Varkashin", 92),
+    ],
 )
 def test_a_company_is_known_without_its_legal_form(name, expected):
-    assert scores(name, is_person=False) == ([(2, expected)] if expected else [])
+    assert [score for _, score in scores(name, is_person=False)] == ([expected] if expected else [])
 
 
 @pytest.mark.parametrize(

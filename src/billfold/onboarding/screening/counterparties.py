@@ -49,18 +49,16 @@ def subjects_of(customer_id: UUID, payee: Payee) -> Iterator[Subject]:
     """Yield the names of a counterparty: its own, and that of its bank."""
     bank_country = _bank_country(payee.details)
     address: dict[str, Any] = payee.details.get("address") or {}
-    is_person = "business_name" not in payee.counterparty_name
-    named: list[tuple[str, bool, tuple[str | None, ...]]] = [
-        (payee.name, is_person, (address.get("country"), bank_country))
-    ]
+    named: list[tuple[str, tuple[str | None, ...]]] = [(payee.name, (address.get("country"), bank_country))]
     if institution := payee.details.get("institution_name"):
-        named.append((institution, False, (bank_country,)))
-    for name, of_person, countries in named:
+        named.append((institution, (bank_country,)))
+    for name, countries in named:
+        # Whether it is a person only its payer says: it is compared with persons and companies.
         yield Subject(
             kind=SubjectKind.COUNTERPARTY,
             subject_id=payee.counterparty_id,
             owner_id=customer_id,
-            name=ScreenedName(name=name, is_person=of_person, countries=names_of_countries(*countries)),
+            name=ScreenedName(name=name, is_person=False, countries=names_of_countries(*countries)),
         )
 
 

@@ -30,6 +30,8 @@ _INITIAL_SCORE: Final = 75
 _PARTIAL_SHARE: Final = 0.92
 """What a name of which the other has more words can reach: Ali Hassan, Ali Hassan Karim."""
 _PARTIAL_WORDS: Final = 2
+_CONTAINED_WORDS: Final = 3
+"""How many words of its own a listed company must have to be found in a longer name: two are too common."""
 _WEAK_ALIAS, _SAME_DAY, _SAME_YEAR, _OTHER_BIRTH, _SAME_COUNTRY = -10, 8, 4, -15, 3
 _BIRTH_YEARS: Final = 1
 """How many years apart two births may be and still be one."""
@@ -138,13 +140,18 @@ def _word_score(word: str, other: str) -> int:
 
 
 def _name_score(pairs: Sequence[WordPair], words: Sequence[str], others: Sequence[str], *, is_person: bool) -> float:
-    """Return how much of both names is the same, by letters; of people, one may leave names out."""
+    """Return how much of both names is the same, by letters.
+
+    Of people one may leave names out; others may be called by all words of a listed name, if it has a few, and more.
+    """
     letters = sum(map(len, words)) + sum(map(len, others))
     same = sum((len(pair.given) + len(pair.listed)) * pair.score for pair in pairs)
     whole = same / letters if letters else 0.0
     fewer = min(len(words), len(others))
     full = [pair for pair in pairs if min(len(pair.given), len(pair.listed)) > 1]
-    if is_person and len(pairs) == fewer >= _PARTIAL_WORDS and len(full) >= _PARTIAL_WORDS:
+    least = _PARTIAL_WORDS if is_person else _CONTAINED_WORDS
+    may_lack = len(pairs) == (fewer if is_person else len(others))
+    if may_lack and len(full) >= least:
         paired = sum(len(pair.given) + len(pair.listed) for pair in pairs)
         whole = max(whole, _PARTIAL_SHARE * same / paired)
     return whole
