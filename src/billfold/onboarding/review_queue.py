@@ -15,6 +15,7 @@ from billfold.accounts.counterparties.commands import DecideVerification
 from billfold.accounts.counterparties.types import payee_from_row
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
+from billfold.data_keys.types import DataShredded
 from billfold.documents import store as document_store
 from billfold.documents.sealed_files import open_names
 from billfold.onboarding.applications import store as application_store
@@ -23,7 +24,7 @@ from billfold.onboarding.applications.decisions import decide as decide_applicat
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.screening import hits as hit_store
 from billfold.onboarding.screening.clearing import clear_hit, confirm_hit
-from billfold.onboarding.screening.types import HitStatus
+from billfold.onboarding.screening.types import HitRow, HitStatus
 from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.types import AchStatus
@@ -206,13 +207,20 @@ async def _decide_application(bank: Bank, object_id: UUID, verdict: ReviewDecisi
 
 
 async def _hits(bank: Bank, limit: int) -> list[PendingReview]:
-    waiting = []
-    for row in await hit_store.list_open(bank.pool, limit):
+    rows = await hit_store.list_open(bank.pool, limit)
+    return [
+        PendingReview("sanctions", row.hit_id, row.owner_id, what=await _hit_text(bank, row), since=row.found_at)
+        for row in rows
+    ]
+
+
+async def _hit_text(bank: Bank, row: HitRow) -> str:
+    try:
         content = await hit_store.open_content(bank.pool, bank, row)
-        like = f"is like {content.match.listed_name} ({row.score} of 100)"
-        what = f"{row.subject_kind} {content.screened.name} {like}"
-        waiting.append(PendingReview("sanctions", row.hit_id, row.owner_id, what=what, since=row.found_at))
-    return waiting
+    except DataShredded:
+        return f"{row.subject_kind} whose data is destroyed"
+    screened, listed = content.screened.name, content.match.listed_name
+    return f"{row.subject_kind} {screened} is like {listed} ({row.score} of 100)"
 
 
 async def _decide_hit(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
