@@ -289,6 +289,11 @@ BAD: dict[str, tuple[Callable[[], bytes], FileKind, str]] = {
     "a script in an earlier state": (lambda: in_an_earlier_state(b"<</S/JavaScript/JS(a)>>"), PDF, "JavaScript"),
     "a file in an earlier state": (lambda: in_an_earlier_state(b"<</EF<</F 3 0 R>>>>"), PDF, FILE),
     "a script that nothing refers to": (unreferenced_object_stream, PDF, "JavaScript"),
+    "a script that is packed as nobody does": (
+        lambda: by_hand(b"<</Type/ObjStm/N 1/First 4/Filter/ASCIIHexDecode/Length 1>>stream\n>\nendstream"),
+        PDF,
+        "objects packed",
+    ),
     "a page of HTML at its start": (lambda: by_hand(header=b"%PDF-1.7\n%<html>\n"), PDF, "before the first object"),
     "a page of HTML in it": (lambda: pdf_with(stream_of(b"<SCRIPT>alert(1)</SCRIPT>"), **RAW), PDF, "another file"),
     "an archive in a stream": (lambda: pdf_with(stream_of(an_archive())), PDF, "an archive"),

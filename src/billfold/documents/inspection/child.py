@@ -89,6 +89,9 @@ def _any_of(names: Iterable[str]) -> re.Pattern[bytes]:
 _ALL_NAMES = _any_of(_ACTIVE_CONTENT.keys() - _KEYS_ALSO_USED_OTHERWISE)
 # A shorter one may stand in compressed bytes by chance.
 _RAW_NAMES = _any_of(name for name in _ACTIVE_CONTENT.keys() - _KEYS_ALSO_USED_OTHERWISE if len(name) > len("/GoTo"))
+_PACKED_OBJECTS = _any_of({"/ObjStm"})
+_OTHER_PACKING = re.compile(rb"#|(?:ASCII85|ASCIIHex|LZW|RunLength)Decode")
+"""What no program packs objects with, or spells it so: their names could not be read here."""
 _OTHER_FORMATS = tuple(
     re.compile(each, re.DOTALL)
     for each in (
@@ -204,6 +207,10 @@ def _check_unreferenced(content: bytes) -> None:
     _check_names(content, _RAW_NAMES)
     if _RAW_REFERENCE.search(content):
         _refuse(_FILE)
+    for found in _PACKED_OBJECTS.finditer(content):
+        begins, ends = content.rfind(b"obj", 0, found.start()), content.find(b"stream", found.end())
+        if _OTHER_PACKING.search(content, max(begins, 0), ends):
+            _refuse("objects packed in a form that is not known")
     for start in _STREAM_START.finditer(content):
         decompress = zlib.decompressobj().decompress
         packed = memoryview(content)[start.end() : start.end() + _OBJECT_STREAM_MAX]
