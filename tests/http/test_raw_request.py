@@ -51,7 +51,19 @@ def test_a_control_character_is_refused_wherever_it_stands(body, place):
     assert told(body, Anything) == [(place, "may not hold control characters", "value_error")]
 
 
-@pytest.mark.parametrize("text", ["two\nlines\r\n", "a\ttab", r"C:\u0000", "Zoë 💰", "\u200fright to left", "\u00a0"])
+SEALED = b"sealed:" + b"A" * 28
+
+
+@pytest.mark.parametrize("text", [SEALED, rb"\u0073ealed:" + b"A" * 28, rb"sealed\u003a" + b"-" * 99])
+def test_what_looks_encrypted_is_refused_however_it_is_spelled(text):
+    wrong = [("body.text", "may not look like an encrypted value", "value_error")]
+    assert told(b'{"text":"' + text + b'"}', Anything) == wrong
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["sealed: bids of Monday", "two\nlines\r\n", "a\ttab", r"C:\u0000", "Zoë 💰", "\u200fright to left", "\u00a0"],
+)
 def test_every_other_text_is_taken_as_it_is(text):
     assert decode(msgspec.json.encode({"text": text}), Anything).text == text
 

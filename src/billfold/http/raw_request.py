@@ -24,6 +24,7 @@ from billfold.documents.ports import FileKind
 from billfold.http.caller import Call
 from billfold.http.schemas import CheckedBody
 from billfold.http.validation_errors import field_errors, mistakes_in
+from billfold.platform.crypto import is_sealed_text
 from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 from billfold.platform.network.addresses import network_of, without_port
@@ -261,7 +262,7 @@ _HALF = re.compile("[\ud800-\udfff]")
 """Half of a pair of UTF-16, which is no character."""
 _MAYBE_WRONG = re.compile(
     rb"\\[bf]|\\u[dD][89a-fA-F]|\\u00[0189]|\\u007[fF]|\\u20[26]|\\u[fF]{3}[eEfF]"
-    rb"|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbf[\xbe\xbf]"
+    rb"|\"sealed:|\\u00[2-7]|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbf[\xbe\xbf]"
 )
 
 
@@ -354,6 +355,12 @@ def _check_texts(decoded: object) -> None:
         FieldError(("body", *place), "may not hold control characters", "value_error")
         for place, text in texts
         if _CONTROL.search(text)
+    ]
+    # Where stored texts are opened, one that a client wrote must not be taken for one that the bank encrypted.
+    wrong += [
+        FieldError(("body", *place), "may not look like an encrypted value", "value_error")
+        for place, text in texts
+        if is_sealed_text(text)
     ]
     if wrong:
         raise InvalidInput(wrong)

@@ -224,7 +224,8 @@ async def _hit_text(bank: Bank, row: HitRow) -> str:
 
 
 async def _decide_hit(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
-    assert bank.settings.operator is not None
+    await hit_store.get_hit(bank.pool, object_id)
+    assert bank.settings.operator is not None  # the command line requires one
     decide_hit, default = (clear_hit, "Somebody else.") if verdict.approved else (confirm_hit, "The same.")
     decided = await decide_hit(
         bank, object_id, operator=bank.settings.operator, note=verdict.reason or default, now=await bank.now()

@@ -34,6 +34,7 @@ _CANONICAL_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12
 _PLAIN_PATH = re.compile(r"/[A-Za-z0-9/_.-]*")
 _WEBHOOK_PREFIX = "whsec_"
 _SEALED_TEXT_PREFIX = "sealed:"
+_SEALED_TEXT = re.compile(rf"{_SEALED_TEXT_PREFIX}[A-Za-z0-9_-]{{28,}}")  # version, key id and tag are 21 bytes
 
 # The floor that OWASP gives for argon2id: 19 MiB, two passes, one lane.
 _PASSWORD_HASHER = argon2.PasswordHasher(time_cost=2, memory_cost=19_456, parallelism=1)
@@ -167,7 +168,7 @@ def sealed_of_text(text: str) -> bytes:
 
 def is_sealed_text(text: str) -> bool:
     """Tell whether a text has the form of a sealed one."""
-    return text.startswith(_SEALED_TEXT_PREFIX)
+    return _SEALED_TEXT.fullmatch(text) is not None
 
 
 def associated_data(table: str, column: str, row_id: object, tenant_id: object) -> bytes:
