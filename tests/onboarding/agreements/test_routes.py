@@ -81,7 +81,7 @@ async def test_a_pdf_prints_what_it_is_given_and_is_accessible(bank):
     [
         ({"title": " "}, "an empty title"),
         ({"title": "x" * 121}, "more than 120"),
-        ({"paragraphs": ()}, "no paragraph"),
+        ({"paragraphs": (), "sections": ()}, "no paragraph"),
         ({"paragraphs": ("a", "")}, "an empty paragraph"),
         ({"paragraphs": ("a\x07",)}, "cannot be printed"),
         ({"paragraphs": ("a\u202eb",)}, "cannot be printed"),

@@ -67,7 +67,8 @@ async def seal_earlier_emails(bank: Bank, progress: Callable[[str], None]) -> in
         email = open_email(row, bank.vault)
         content = _sealed(bank.vault, email.email_id, email.recipient, subject=email.subject, text=email.text)
         await bank.pool.execute(_REPLACE, email.email_id, content, row["sealed"])
-    progress(f"{len(rows)} of outbound_email are sealed")
+    if rows:
+        progress(f"{len(rows)} of outbound_email are sealed")
     return len(rows)
 
 
