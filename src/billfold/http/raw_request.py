@@ -254,15 +254,13 @@ def is_uuid(text: str) -> bool:
 DEPTH_MAX = 32
 ITEMS_MAX = 1000
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
-"""What neither a database nor XML can hold, what terminals obey, and what shows a text in another order than it is in.
-
-Tab and line ends may stay.
-"""
-_HALF = re.compile("[\ud800-\udfff]")
-"""Half of a pair of UTF-16, which is no character."""
+"""What neither a database nor XML can hold, what terminals obey, and what shows a text in another order."""
+_NOT_IN_NAMES = re.compile("[\t\n\r\u061c\u200e\u200f\u2028\u2029]")
+"""What ends the line of a name or an address, or turns its direction. Other texts may have it."""
+_HALF = re.compile("[\ud800-\udfff]")  # of a pair of UTF-16, which is no character
 _MAYBE_WRONG = re.compile(
-    rb"\\[bf]|\\u[dD][89a-fA-F]|\\u00[0189]|\\u007[fF]|\\u20[26]|\\u[fF]{3}[eEfF]"
-    rb"|\"sealed:|\\u00[2-7]|\x7f|\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbf[\xbe\xbf]"
+    rb"\\[bfnrt]|\\u[dD][89a-fA-F]|\\u00[0189]|\\u007[fF]|\\u20[026]|\\u061[cC]|\\u[fF]{3}[eEfF]"
+    rb"|\"sealed:|\\u00[2-7]|\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbf[\xbe\xbf]"
 )
 
 
@@ -354,7 +352,7 @@ def _check_texts(decoded: object) -> None:
     wrong = [
         FieldError(("body", *place), "may not hold control characters", "value_error")
         for place, text in texts
-        if _CONTROL.search(text)
+        if has_control(text) or (_NOT_IN_NAMES.search(text) and _is_name(place))
     ]
     # Where stored texts are opened, one that a client wrote must not be taken for one that the bank encrypted.
     wrong += [
@@ -364,6 +362,10 @@ def _check_texts(decoded: object) -> None:
     ]
     if wrong:
         raise InvalidInput(wrong)
+
+
+def _is_name(place: tuple[str | int, ...]) -> bool:
+    return any(str(step).endswith(("name", "address")) for step in place)
 
 
 def texts_in(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:

@@ -32,6 +32,7 @@ OF_BUSINESS = (
     ({"contact": {"name": {"first_name": "A\u2066", "last_name": "B"}}}, "contact.name.first_name"),
     ({"formation_date": "2025-06-03"}, "formation_date"),
     ({"formation_date": "2025-02-30"}, "formation_date"),
+    ({"formation_date": "0001-01-01"}, "formation_date"),
     ({"risk_info": {"annual_revenue": "A LOT"}}, "risk_info.annual_revenue"),
     ({"risk_info": {"risk_categories": ["POKER"]}}, "risk_info.risk_categories.0"),
     ({"risk_info": {"status": "APPROVED"}}, "risk_info.status"),

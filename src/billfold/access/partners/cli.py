@@ -195,6 +195,7 @@ class NewCredentials(NamedTuple):
 async def make_partner(bank: Bank, slug: str, name: str, username: str, features: Iterable[str] = ()) -> NewCredentials:
     """Create a partner with one user. Raises InvalidInput, Refused `duplicate-id`."""
     partner_rules.check_slug(slug)
+    partner_rules.check_name(name)
     places = partner_ids(bank.seed, slug)
     password = new_password()
     # Enrolled first: what a crash leaves behind is found again, and nobody can call yet.

@@ -61,6 +61,13 @@ def _is_in(address: str, networks: tuple[str, ...]) -> bool:
     return any(parsed in ip_network(network) for network in networks)
 
 
+def check_name(name: str) -> str:
+    """Return a partner's name of one line of printable characters. Raises InvalidInput."""
+    if not (name.strip() and name.isprintable()):
+        raise InvalidInput.at("name", msg="must be one line of printable characters")
+    return name
+
+
 def check_username(username: str) -> str:
     """Return a user name of 1 to 128 printable characters. Raises InvalidInput."""
     if not 1 <= len(username) <= USERNAME_CHARS_MAX or not username.isprintable():

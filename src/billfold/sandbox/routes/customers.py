@@ -13,6 +13,7 @@ from billfold.accounts.customers.profiles import seal_profile
 from billfold.accounts.customers.rules import REASON_CHARS_MAX
 from billfold.accounts.customers.schemas import Name, parse_person_name
 from billfold.http.caller import Caller
+from billfold.http.schemas import NOT_BLANK
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
@@ -27,7 +28,7 @@ class NewCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     The name of an INDIVIDUAL is an object, or one line with a first and a last name.
     """
 
-    name: Annotated[str, msgspec.Meta(min_length=1, max_length=250)] | Name
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=250, pattern=NOT_BLANK)] | Name
     type: Literal["BUSINESS", "INDIVIDUAL"] = "BUSINESS"
 
 
