@@ -25,7 +25,7 @@ from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.verify.runner import verify_bank
 
 SIMULATION_SEED = int(os.environ.get("BILLFOLD_SIMULATION_SEED", "20250602"))
-STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "25000"))
+STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "15000"))
 THROUGH_POSTGRES = 5_000
 LOOK_EVERY = 2_500
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
