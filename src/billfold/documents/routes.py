@@ -16,6 +16,7 @@ from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, p
 from billfold.http.raw_request import RawRequest, kind_in
 from billfold.http.schemas import one_of
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.jobs.types import ScheduledJob
@@ -23,7 +24,7 @@ from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refu
 
 READS = with_scope("onboarding.read", "documents", also="transfers.read")
 WRITES = with_scope("onboarding.write", "documents", also="transfers.write")
-_NEW: Options = {"name": "upload_document", "tag": "documents", "takes_file": True}
+_NEW: Options = {"name": "upload_document", "tag": "documents", "takes_file": True, "refuses": ("customer-not-open",)}
 _EXISTING: Options = {
     "name": "upload_document_file",
     "tag": "documents",
@@ -68,12 +69,14 @@ async def upload_document(
     The body is the file of a new document, such as WIRE_COUNTERPARTY_VERIFICATION; `content-disposition` may
     name it. In the Partner API no signature is needed. Documents of counterparties need `transfers.write` only.
     """
-    owner = await caller.owner(bank, customer_id)
+    customer = await caller.customer(bank, customer_id)
     _check_allowed(caller, "onboarding.write", document_type)
+    if customer.account_status == CustomerStatus.CLOSED:
+        raise Refused("customer-not-open", "The customer is CLOSED.")
     if document_type not in rules.TYPES:
         raise InvalidInput.at("path", "document_type", msg=f"must be one of {', '.join(sorted(rules.TYPES))}")
     document_id = caller.new_resource_id(bank.seed)
-    await store_file(caller, bank, (owner, document_id, document_type), request=request, is_new=True)
+    await store_file(caller, bank, (customer.customer_id, document_id, document_type), request=request, is_new=True)
     return UploadedDocument(success=True, document_id=document_id)
 
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from tests.accounts.customers.test_freezing import CLOSING, PATH, freeze
+from tests.documents.test_routes import PAGE, sent
 from tests.support.applications import run_jobs
 from tests.support.approvals import REQUESTS, decide, on_us, wire, wire_counterparty
 from tests.wiring.test_worker import set_clock
@@ -53,6 +54,8 @@ async def test_everything_is_paid_out_with_the_last_fee_and_the_team_reads_on(
     shown = {"account_status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
     assert closed.items() >= (shown | {"closure_description": "Moved to another bank"}).items()
     await customer_world.refused("PATCH", path, CLOSING, status=409, code="customer-not-open")
+    upload = f"{path}documents/OTHER/file/"
+    await customer_world.refused("POST", upload, PAGE, status=409, code="customer-not-open", headers=sent())
     # The service user's token ends with the closing; what waits is ended by the worker.
     await program.ask("GET", "/api/v2/pockets/", status=401)
     await run_jobs(bank)

@@ -117,12 +117,14 @@ def by_pypdf(change: Callable[[PdfWriter], object]) -> bytes:
     return out.getvalue()
 
 
-def by_hand(*objects: bytes, catalog: bytes = b"", header: bytes = b"%PDF-1.7\n") -> bytes:
+def by_hand(
+    *objects: bytes, catalog: bytes = b"", page: bytes = b"/Resources<<>>", header: bytes = b"%PDF-1.7\n"
+) -> bytes:
     """Return a PDF of one page whose every byte is ours."""
     numbered = (
         b"<</Type/Catalog/Pages 2 0 R" + catalog + b">>",
         b"<</Type/Pages/Kids[3 0 R]/Count 1>>",
-        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 72 72]/Resources<<>>>>",
+        b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 72 72]" + page + b">>",
         *objects,
     )
     made, offsets = header, []
@@ -200,6 +202,7 @@ def stream_of(content: bytes) -> Callable[[pikepdf.Pdf], object]:
         ),
         (in_an_earlier_state(b"<</S/GoTo/D[3 0 R/Fit]>>"), PDF),
         (pdf_with(lambda _: None, linearize=True), PDF),
+        (by_hand(page=b""), PDF),
         (a_picture("PNG"), PNG),
         (in_png_text(b"A holiday"), PNG),
         (a_picture("JPEG"), JPEG),

@@ -108,6 +108,8 @@ _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _JPEG_FF, _JPEG_END, _JPEG_SCAN = 0xFF, 0xD9, 0xDA
 _DAMAGED = "The picture is damaged and cannot be read."
 _PROTECTED = "The PDF is protected. Save it without a password."
+_NO_RESOURCES = "Resources is missing or invalid; repairing"
+"""What QPDF says of a page that uses no font and no picture."""
 _TO_NEW_PDF = "Print it to a new PDF and send that."
 
 
@@ -154,7 +156,7 @@ def _check_pdf(pdf: Pdf) -> None:
         if isinstance(each, pikepdf.Stream):
             _check_picture(each)
             _decode_stream(each)
-    if pdf.get_warnings():
+    if any(not str(each).endswith(_NO_RESOURCES) for each in pdf.get_warnings()):
         raise UnsafeContent(f"The PDF is damaged. {_TO_NEW_PDF}")
     if not 1 <= len(pdf.pages) <= PAGES_MAX:
         raise UnsafeContent(f"The PDF has {len(pdf.pages)} pages. It may have 1 to {PAGES_MAX}.")

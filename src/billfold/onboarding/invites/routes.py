@@ -15,7 +15,13 @@ from billfold.onboarding.invites.schemas import Invites, NewInvite, render_invit
 _ONE = f"{V2}{{application_id}}/"
 
 
-@post(f"{_ONE}invite/", WRITES, tag="applications", refuses=("application-not-editable", "invite-limit-reached"))
+@post(
+    f"{_ONE}invite/",
+    WRITES,
+    tag="applications",
+    status=200,
+    refuses=("application-not-editable", "invite-limit-reached"),
+)
 async def invite_to_application(member: CustomerCaller, bank: Bank, application_id: UUID, data: NewInvite) -> Invites:
     """Invite people to an application.
 

@@ -47,7 +47,7 @@ def invite(customer_desk):
             body = {"invitation_type": kind, "collaborators": [{"email": email, **fields}]}
         elif "email" not in body:
             body["email"] = email
-        made = await customer_desk.post(invite_path(application_id, "invite"), body)
+        made = await customer_desk.post(invite_path(application_id, "invite"), body, status=200)
         return link_in((await mailed(customer_desk.bank))[email]), made["invites"][0]
 
     return send
