@@ -46,7 +46,7 @@ async def test_files_of_an_earlier_release_are_sealed_once_and_a_lost_one_hinder
             await bank.files.fetch(file)
 
 
-async def test_the_name_of_a_file_is_sealed_with_the_key_of_whom_it_is_about(partner_desk):
+async def test_the_name_of_a_file_is_sealed_with_the_data_key_of_its_subject(partner_desk):
     bank, applicant = partner_desk.bank, Applicant(partner_desk)
     application = await applicant.filled(uploaded=False)
     await applicant.upload_all(application, name="Ada Marsh 123-45-6789.pdf")

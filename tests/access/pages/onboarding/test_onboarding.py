@@ -203,7 +203,7 @@ async def test_of_two_who_save_one_page_the_second_reads_what_the_first_has_save
     assert (stored["name"], stored["website"]) == ("Fabrikam Inc", "fabrikam.example")
 
 
-async def test_a_related_party_sees_and_changes_what_is_asked_of_them_alone(customer_desk, guests, invite):
+async def test_a_related_party_reads_and_changes_only_the_requested_fields(customer_desk, guests, invite):
     applicant = Applicant(customer_desk, V2)
     made = await applicant.filled(OWNER, uploaded=False, address=ABROAD)
     asked = ["name", "date_of_birth", "identification_number"]

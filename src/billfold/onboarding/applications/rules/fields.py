@@ -29,7 +29,7 @@ from billfold.platform.errors import FieldError, InvalidInput
 
 ADULT_AGE: Final = 18
 AGE_MAX: Final = 125
-FORMED_SINCE: Final = 1600  # the year; an earlier one is a mistake or a placeholder
+EARLIEST_FORMATION_YEAR: Final = 1600  # the year; an earlier one is a mistake or a placeholder
 _CONSENT_LEEWAY: Final = timedelta(minutes=5)
 _STRATEGY_FIELDS: Final = (
     "deposit_strategy_id",
@@ -136,8 +136,8 @@ _INDIVIDUAL_PLACES: Final = (("identification_number",), ("identification_number
 def _business_mistakes(form: BusinessForm, today: date) -> Iterator[FieldError]:
     if form.formation_date and form.formation_date > today:
         yield _error(("formation_date",), "may not be in the future")
-    if form.formation_date and form.formation_date.year < FORMED_SINCE:
-        yield _error(("formation_date",), f"may not be before {FORMED_SINCE}")
+    if form.formation_date and form.formation_date.year < EARLIEST_FORMATION_YEAR:
+        yield _error(("formation_date",), f"may not be before {EARLIEST_FORMATION_YEAR}")
     if form.website and not _WEBSITE.fullmatch(form.website):
         yield _error(("website",), "must be an address like https://acme.example")
     if form.industry and form.industry.industry not in INDUSTRIES:
