@@ -130,11 +130,12 @@ class EventBroadcaster:
     ) -> AsyncIterator[LoggedEvent | None]:
         """Yield a reader's events after a sequence, then those to come; None after each wait.
 
-        `patience` says how many seconds the next wait may take; below zero is the end.
+        The first None comes at once: from then on nothing is missed. `wait_seconds` says how many seconds the next wait may take; below zero is the end.
         """
         channel = await self._join(reader)
         try:
             at, event_count, is_behind = after, channel.event_count, after < channel.sequence
+            yield None
             while not self._is_stopped() and (seconds := wait_seconds()) >= 0:
                 new_events = None if is_behind else channel.since(event_count)
                 if new_events is None:

@@ -112,13 +112,14 @@ async def _messages(
     writer = _MessageWriter(subscriber, query.kinds, after)
     monitor = _TokenMonitor(find_expiry)
     await monitor.look()
-    yield f"retry: {RETRY_MILLISECONDS}\n\n".encode() + writer.heartbeat()
+    yield f"retry: {RETRY_MILLISECONDS}\n\n".encode()
     if not query.follow:
+        yield writer.heartbeat()
         async for event in broadcaster.events_until_now(subscriber, after):
             yield writer.message(event)
         yield writer.end("caught-up")
         return
-    beat_at = monotonic() + HEARTBEAT_SECONDS
+    beat_at = monotonic()
     async for each in broadcaster.follow(subscriber, after, monitor.patience):
         if monitor.is_due():
             await monitor.look()
