@@ -130,7 +130,8 @@ class EventBroadcaster:
     ) -> AsyncIterator[LoggedEvent | None]:
         """Yield a reader's events after a sequence, then those to come; None after each wait.
 
-        The first None comes at once: from then on nothing is missed. `wait_seconds` says how many seconds the next wait may take; below zero is the end.
+        The first None comes at once: from then on nothing is missed. `wait_seconds` says how many
+        seconds the next wait may take; below zero is the end.
         """
         channel = await self._join(reader)
         try:
