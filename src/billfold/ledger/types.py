@@ -34,6 +34,8 @@ class AccountKind(StrEnum):
     ON_US = "on_us"
     PROMOTIONS = "promotions"
     RAIL_ACH = "rail:ach"
+    RAIL_CARD = "rail:card"
+    RAIL_CRYPTO = "rail:crypto"
     RAIL_WIRE = "rail:wire"
     RESERVE = "reserve"
     ROUNDING = "rounding"
@@ -52,6 +54,7 @@ class JournalKind(StrEnum):
 
     ACH = "ach"
     ADJUSTMENT = "adjustment"
+    CARD = "card"
     CLEARING = "clearing"
     CUSTODY = "custody"
     DEPOSIT = "deposit"
@@ -69,6 +72,7 @@ class TransactionType(StrEnum):
     """What a customer sees a transaction as."""
 
     ACH = "ACH"
+    CARD = "CARD"
     CREDIT = "CREDIT"
     FEE = "FEE"
     GENERIC = "GENERIC"
