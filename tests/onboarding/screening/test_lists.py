@@ -9,14 +9,18 @@ from billfold import sandbox
 from billfold.cli.context import CliError
 from billfold.onboarding.screening import cli, store
 from billfold.onboarding.screening.imports import read_list
+from billfold.onboarding.screening.rules import listed_wallets
 from billfold.onboarding.screening.types import Birth, EntryKind, InvalidList
 
 XML = Path(sandbox.__file__).with_name("sanctions.xml").read_text()
 SDN = (
     '900001,"VARKASHIN, Zoltan Ardeshir","individual","SANDBOX] [OTHER","Owner",-0- ,-0- ,-0- ,-0- ,-0- ,-0- ,'
-    "\"DOB 07 Oct 1962; alt. DOB circa 1964; POB Tartus, Syria; nationality Syria; a.k.a. 'X'.\"\r\n"
+    "\"DOB 07 Oct 1962; alt. DOB circa 1964; POB Tartus, Syria; nationality Syria; a.k.a. 'X';"
+    " Digital Currency Address - XBT 12QtD5BFwRsdNsAZY76UVE1xyCGNTojH9h;"
+    ' alt. Digital Currency Address - ETH 0x5abC000000000000000000000000000000000BaD."\r\n'
     '900002,"QUELLMAR SHIPPING COMPANY",-0- ,"SANDBOX",-0- ,-0- ,-0- ,-0- ,-0- ,-0- ,-0- ,-0- \r\n\x1a'
 )
+WALLET = "0x5abc000000000000000000000000000000000bad"
 ALT = '900001,1,"aka","WARKASCHIN, Soltan",-0- \r\n900002,2,"fka","QUELLMAR MARITIME AGENCIES LTD",-0- \r\n'
 ADD = '900002,1,"12 Harbour Road","Latakia","Syria",-0- \r\n900001,2,-0- ,-0- ,-0- ,-0- \r\n'
 
@@ -44,6 +48,7 @@ def test_the_xml_of_a_list_is_read_with_its_names_births_and_countries(file):
     assert person.births == (Birth(1962, 1962, date(1962, 10, 7)), Birth(1962, 1966))
     assert (person.countries, person.ids) == (("Syria",), ("Passport Z0000001 Syria",))
     assert (company.kind, company.names[1].kind) == (EntryKind.ENTITY, "f.k.a.")
+    assert listed_wallets(read.entries) == {WALLET}
 
 
 def test_the_three_csv_files_are_one_list(file):
@@ -54,6 +59,7 @@ def test_the_three_csv_files_are_one_list(file):
     assert person.births == (Birth(1962, 1962, date(1962, 10, 7)), Birth(1962, 1966))
     assert (person.countries, person.programs) == (("Syria",), ("SANDBOX", "OTHER"))
     assert (company.kind, company.names[1].kind, company.countries) == (EntryKind.ENTITY, "f.k.a.", ("Syria",))
+    assert listed_wallets([person]) == {WALLET, "12QtD5BFwRsdNsAZY76UVE1xyCGNTojH9h"}
 
 
 LAUGHS = '<!DOCTYPE sdnList [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'

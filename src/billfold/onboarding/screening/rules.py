@@ -8,6 +8,7 @@ words is compared word by word.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
@@ -35,6 +36,19 @@ _CONTAINED_WORDS: Final = 3
 _WEAK_ALIAS, _SAME_DAY, _SAME_YEAR, _OTHER_BIRTH, _SAME_COUNTRY = -10, 8, 4, -15, 3
 _BIRTH_YEARS: Final = 1
 """How many years apart two births may be and still be one."""
+_WALLET = re.compile(r"\bDigital Currency Address - [A-Z0-9]{2,12} ([A-Za-z0-9:]{20,128})")
+_HEXADECIMAL = re.compile(r"0[xX][0-9A-Fa-f]{40}")
+
+
+def wallet_key(address: str) -> str:
+    """Return the address of a wallet as wallets are compared: capitals mean nothing in hexadecimal digits alone."""
+    return address.lower() if _HEXADECIMAL.fullmatch(address) else address
+
+
+def listed_wallets(entries: Iterable[ListEntry]) -> frozenset[str]:
+    """Return the wallets of a list, by `wallet_key`, of any chain: an address of one chain is its owner's on others."""
+    texts = (text for each in entries for text in (*each.ids, each.remarks))
+    return frozenset(wallet_key(found) for text in texts for found in _WALLET.findall(text))
 
 
 class NameIndex:

@@ -15,7 +15,7 @@ from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.onboarding.screening import hits, store
-from billfold.onboarding.screening.rules import NameIndex, country_names
+from billfold.onboarding.screening.rules import NameIndex, country_names, listed_wallets, wallet_key
 from billfold.onboarding.screening.types import HitContent, HitRow, HitStatus, Match, Subject
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
@@ -35,6 +35,7 @@ class CurrentList:
     def __init__(self) -> None:
         self._list_id: UUID | None = None
         self._index: NameIndex | None = None
+        self._wallets: frozenset[str] = frozenset()
         self._building = asyncio.Lock()
 
     async def index(self, pool: Pool) -> NameIndex | None:
@@ -44,8 +45,14 @@ class CurrentList:
             if row is not None and row.list_id != self._list_id:
                 entries = await store.load_entries(pool, row.list_id)
                 self._index = await asyncio.to_thread(NameIndex, entries)
+                self._wallets = listed_wallets(entries)
                 self._list_id = row.list_id
             return self._index
+
+    async def has_wallet(self, pool: Pool, address: str) -> bool:
+        """Tell whether the address of a wallet, of whatever chain, is on the list in force."""
+        await self.index(pool)
+        return wallet_key(address) in self._wallets
 
 
 async def screen(bank: Bank, subjects: Sequence[Subject], *, now: datetime) -> int:
