@@ -19,7 +19,7 @@ from typing_extensions import override
 from billfold.access.partners import credentials
 from billfold.platform.clock import wall_now
 
-OPEN = {"log_in", "exchange_assertion"}
+OPEN = {"log_in", "exchange_assertion", "get_public_keys"}
 """What needs no token."""
 UNTRIED = OPEN | {"stream_events", "upload_document", "upload_document_file", "upload_application_document"}
 """What is open, does not end by itself, or takes a file; each is tested beside its module."""
@@ -31,6 +31,7 @@ _TABLES = (
     "journal_entry transaction pocket portal counterparty transfer customer membership invitation oauth_client"
     " client_key subscription delivery simulated_event transfer_request review approval_rule"
     " authorization_request wire wire_message application application_move related_party_application document"
+    " card card_order card_detail_key"
 )
 _COUNTS = f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in _TABLES.split())}"
 _ALTERNATIVES = alternatives_of(DOCUMENTS["customer"])

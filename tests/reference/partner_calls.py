@@ -5,6 +5,7 @@ from uuid import UUID
 from tests.reference.recorder import HIDDEN
 from tests.reference.shared_calls import ACCOUNT, DEPOSITS, play_applications, play_documents, play_events
 from tests.support.applications import PERSON, PICTURE, RETAIL
+from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
 from tests.support.commands import ADDRESS, EngineCommands
 
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
@@ -33,6 +34,7 @@ async def play_partner_api(r):
     await _play_payments(r, customer, pocket, address=address)
     await _play_wires(r, customer, pocket)
     await _play_ach(r, customer, pocket)
+    await _play_cards(r, customer, pocket)
     order = {"status": "FROZEN", "reason": "Court order 7/25"}
     await r.post("sandbox_customer_state", f"{BOX}/customers/{payee}/", order)
     await r.patch("update_customer", f"{V1}/customers/{customer}/", {"email": "treasury@northwind.example"})
@@ -228,6 +230,32 @@ async def _play_ach(r, customer, pocket):
     await r.post("sandbox_ach_move", f"{BOX}/ach/{made['id']}/", {"move": "return", "code": "R03"})
     debit = {"portal_id": portal, "direction": "DEBIT", "amount_usdc": 2_500}
     await r.post("sandbox_ach_entry", f"{BOX}/ach/entries/", debit)
+
+
+async def _play_cards(r, customer, pocket):
+    """A virtual card, and a physical one from its order to its end."""
+    account = f"{V1}/service-accounts/{pocket}"
+    keys = [{"public_key": pem(unread_key(seed))} for seed in (1, 2, 3)]
+    virtual = (await r.post("create_virtual_card", f"{account}/virtual-cards/", keys[0]))["card_id"]
+    await r.post("get_virtual_card", f"{account}/virtual-cards/{virtual}/", keys[1])
+    ordered = {"name_on_card": "Ada Stone", "shipping_address": SHIPPING}
+    order = (await r.post("create_card_order", f"{account}/card-orders/", ordered))["card_order_id"]
+    await r.post("sandbox_generate_card", f"{BOX}/generate-card/", {"card_order_id": order})
+    card = (await r.get("get_card_order", f"{account}/card-orders/{order}/"))["card_id"]
+    await r.get("list_account_card_orders", f"{account}/card-orders/")
+    await r.get("list_customer_card_orders", f"{V1}/customers/{customer}/card-orders/")
+    await r.post("get_physical_card", f"{account}/physical-cards/{card}/", keys[2])
+    key = (await r.get("get_public_keys", f"{V1}/public-keys/"))["set_pin"]
+    path = f"{account}/cards/{card}"
+    await r.post("set_card_pin", f"{path}/pin/", encrypted_pin(key))
+    r.notes["set_card_pin"]["request"] = {"encrypted_pin": "T3k1..."}
+    await r.patch("set_card_status", f"{path}/status/", {"card_status": "ONLINE", "magstripe_status": "ON"})
+    await r.get("get_card_status", f"{path}/status/")
+    await r.get("list_account_cards", f"{account}/cards/")
+    await r.get("list_customer_cards", f"{V1}/customers/{customer}/cards/")
+    lost = {"closure_reason": "LOST", "lost_stolen_date": "2025-06-01"}
+    await r.post("close_card", f"{path}/close/", lost)
+    await r.delete("close_virtual_card", f"{account}/virtual-cards/{virtual}/")
 
 
 async def _play_clock(r):

@@ -17,6 +17,9 @@ ON_THE_WALL = {
     "Subscription": {"time_created": _AT, "updated_at": _AT},
     "ServiceUserKey": {"time_created": "2025-06-02T13:00:00Z", "expires_at": "2025-06-03T13:00:00Z"},
     "CustomerNotification": {"created_at": _AT},
+    "Card": {"last_four": "4242"},
+    "CardDetail": dict.fromkeys(("encrypted_pan", "encrypted_cvv", "encrypted_expiration"), "mZ0X..."),
+    "PublicKeys": {"set_pin": "-----BEGIN PUBLIC KEY-----\nMIIB...\n-----END PUBLIC KEY-----\n"},
     "CustomerAuditLogEntry": {"timestamp": _AT, "user_agent": "books/1.0"},
 }
 """Fields of objects that live on the wall clock, or on chance."""

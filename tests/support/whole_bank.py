@@ -46,7 +46,7 @@ VAULT = Vault(bytes(range(32)))
 async def open_bank(dsn, **changes):
     """Return a running bank on a migrated database, founded there if need be; close it with `close_bank`."""
     folder = Path(tempfile.gettempdir()) / f"billfold-{ids.new()}"
-    own: dict[str, Any] = {"rails_dir": folder / "rails", "files_dir": folder / "files"}
+    own: dict[str, Any] = {"state_dir": folder, "rails_dir": folder / "rails", "files_dir": folder / "files"}
     settings = replace(Settings(), **own | changes)
     pool = await create_pool(dsn, min_size=2, max_size=8, role=APP_ROLE)
     async with pool.acquire() as conn:
@@ -97,6 +97,7 @@ async def open_bank(dsn, **changes):
         sanctions=CurrentList(),
         linking=simulation.linking if simulation else None,
         identity=simulation.identity if simulation else None,
+        cards=simulation.cards if simulation else None,
     )
     if not is_founded:
         await create_bank_customer(bank)
@@ -129,6 +130,9 @@ async def _known_market(conn):
 async def close_bank(bank):
     await bank.engine.stop()
     await bank.pool.close()
+    if bank.cards is not None:
+        await bank.cards.close()
+    shutil.rmtree(bank.settings.state_dir, ignore_errors=True)
     shutil.rmtree(bank.settings.rails_dir, ignore_errors=True)
     shutil.rmtree(bank.settings.files_dir, ignore_errors=True)
 

@@ -55,6 +55,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "files": "billfold.payments.files.cli",
         "suspense": "billfold.payments.suspense.cli",
         "clearing": "billfold.payments.clearing.cli",
+        "cards": "billfold.payments.cards.cli",
         "custody": "billfold.payments.custody.cli",
         "adjustment": "billfold.payments.adjustments.cli",
         "bench": "billfold.cli.bench",

@@ -61,7 +61,8 @@ class SealedColumn(NamedTuple):
 CUSTOMER_PROFILE: Final = SealedColumn("customer", "customer_id", "profile", is_json=True)
 LINKING_ACCESS: Final = SealedColumn("linking_exchange", "exchange_id", "access")
 DOCUMENT_NAME: Final = SealedColumn("document", "document_id", "name", subject="coalesce(subject_id, customer_id)")
-SEALED_COLUMNS: Final = (CUSTOMER_PROFILE, LINKING_ACCESS, DOCUMENT_NAME)
+CARD_SHIPPING_ADDRESS: Final = SealedColumn("card_order", "card_order_id", "shipping_address")
+SEALED_COLUMNS: Final = (CUSTOMER_PROFILE, LINKING_ACCESS, DOCUMENT_NAME, CARD_SHIPPING_ADDRESS)
 """Every column of the database that is sealed as a whole, and that no chain and no fingerprint covers."""
 COUNTERPARTY_ACCOUNT: Final = SealedColumn(
     "counterparty", "counterparty_id", "account_number", field=PartyField.ACCOUNT

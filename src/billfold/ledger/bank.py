@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from billfold.ledger.engine.engine import Engine
     from billfold.onboarding.applications.ports import IdentityCheck
     from billfold.onboarding.screening.screening import CurrentList
+    from billfold.payments.cards.ports import CardProcessor
     from billfold.payments.files.ports import RailExchanges
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
@@ -55,6 +56,7 @@ class Bank:
     sanctions: CurrentList
     linking: LinkingProvider | None = None
     identity: IdentityCheck | None = None
+    cards: CardProcessor | None = None
 
     def __post_init__(self) -> None:
         self.directory = Directory(self.pool)
@@ -68,3 +70,9 @@ class Bank:
     async def now(self, conn: Connection | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: routes use `caller.now`."""
         return await self.engine.now(conn)
+
+    async def close(self) -> None:
+        """Wait for what goes on after answers, and end what the bank keeps open outside of it."""
+        await self.background.close()
+        if self.cards is not None:
+            await self.cards.close()

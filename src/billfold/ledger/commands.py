@@ -41,6 +41,7 @@ class Reference(StrEnum):
     """What a rule may use besides the books of its customers."""
 
     ACH_ENTRY = "ach_entry"
+    CARD = "card"
     COUNTERPARTY = "counterparty"
     DOCUMENT = "document"
     OPEN_ACH_ENTRIES = "open_ach_entries"

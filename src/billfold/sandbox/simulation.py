@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
+from billfold.sandbox.card_processor.client import SimulatedCardProcessor
 from billfold.sandbox.simulated_custodian import SimulatedCustodian
 from billfold.sandbox.simulated_identity_check import SimulatedIdentityCheck
 from billfold.sandbox.simulated_linking import SimulatedLinking
@@ -19,13 +21,14 @@ if TYPE_CHECKING:
 class Simulation:
     """The simulated counterparts of one process."""
 
-    def __init__(self, seed: bytes, identity_delay: timedelta = timedelta()) -> None:
+    def __init__(self, seed: bytes, state_dir: Path, identity_delay: timedelta = timedelta()) -> None:
         self.wires = SimulatedFedwire()
         self.ach = SimulatedAchNetwork()
         self.custodian = SimulatedCustodian()
         self.linking = SimulatedLinking(seed)
         self.identity = SimulatedIdentityCheck(identity_delay)
         self.screening = SimulatedScreening()
+        self.cards = SimulatedCardProcessor(state_dir / "card_processor")
 
     def job_runners(self) -> JobRunners:
         """Return the function of every kind of job that only a sandbox has."""

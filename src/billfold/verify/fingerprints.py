@@ -20,6 +20,8 @@ from billfold.approvals.store.fingerprints import KEYS, proof_of
 from billfold.ledger.commands import commands
 from billfold.payments.ach import commands as ach_commands
 from billfold.payments.ach.types import AchEntry, PendingReturn
+from billfold.payments.cards import commands as card_commands
+from billfold.payments.cards.types import CardOrderRow, CardRow
 from billfold.payments.deposits import commands as deposit_commands
 from billfold.payments.suspense import commands as suspense_commands
 from billfold.payments.suspense.types import SuspenseItem
@@ -34,7 +36,15 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
     from billfold.platform.database.rows import Row
 
-LEAVING = (account_commands, ach_commands, counterparty_commands, deposit_commands, suspense_commands, wire_commands)
+LEAVING = (
+    account_commands,
+    ach_commands,
+    card_commands,
+    counterparty_commands,
+    deposit_commands,
+    suspense_commands,
+    wire_commands,
+)
 """Loaded, so that `commands` knows all that leave a fingerprint."""
 _BATCH_SIZE = 2_000
 _CHANGED = "it differs from its last fingerprint"
@@ -106,6 +116,8 @@ FINGERPRINTED_TABLES = (
     _proved(SuspenseItem, "item_id"),
     # Earlier releases left none.
     _proved(AcceptanceRow, "acceptance_id", needs_one="t.accepted_by IS NOT NULL"),
+    _proved(CardRow, "card_id"),
+    _proved(CardOrderRow, "card_order_id"),
     *(
         FingerprintedTable(
             table, key, ("transfer_request", "authorization_request", "customer"), proof_of=_of_all, said=_ENTRIES

@@ -279,5 +279,5 @@ class Wiring:
             shutil.rmtree(folder)
         for name in (SANDBOX, "story.jsonl", "encryption.key", SEALS):
             (state_dir / name).unlink(missing_ok=True)
-        for name in ("rails", "files", "mail"):
+        for name in ("rails", "files", "mail", "card_processor"):
             shutil.rmtree(state_dir / name, ignore_errors=True)

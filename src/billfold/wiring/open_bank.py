@@ -47,6 +47,7 @@ from billfold.wiring.initialize import (
     reseal_key_check,
 )
 from billfold.wiring.providers import (
+    card_processor_of,
     check_adapters,
     check_file_store,
     custodian_of,
@@ -84,11 +85,8 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
     """
     async with await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
-            identity, vault = await check_bank(conn, settings)
-            master = await check_master_keys(conn, settings, vault)
-            await reseal_key_check(conn, identity, vault)
-            await sequencer.repair_positions(conn)
-            seed, market = identity.seed, await _market(conn, settings)
+            seed, vault, master = await _check(conn, settings)
+            market = await _market(conn, settings)
         simulation = simulation_of(settings, seed)
         engine = engine_of(pool, market, seed, settings=settings, vault=vault, screening=_screening(simulation))
         bank = Bank(
@@ -109,14 +107,24 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             sanctions=CurrentList(),
             linking=linking_provider_of(settings, simulation),
             identity=identity_check_of(settings, simulation),
+            cards=card_processor_of(settings, simulation),
         )
         await engine.start()
         try:
             async with run_market_refresher(pool, market), run_agreements_refresher(pool, bank.terms.agreements):
                 yield bank
         finally:
-            await bank.background.close()
+            await bank.close()
             await engine.stop()
+
+
+async def _check(conn: Connection, settings: Settings) -> tuple[bytes, Vault, MasterKeys]:
+    """Compare the settings with the bank; return its seed and its keys. Raises CliError."""
+    identity, vault = await check_bank(conn, settings)
+    master = await check_master_keys(conn, settings, vault)
+    await reseal_key_check(conn, identity, vault)
+    await sequencer.repair_positions(conn)
+    return identity.seed, vault, master
 
 
 def _screening(simulation: Simulation | None) -> Screening:

@@ -25,6 +25,7 @@ from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.onboarding.applications.ports import IdentityCheck
+from billfold.payments.cards.ports import CardProcessor
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
@@ -142,7 +143,7 @@ def simulation_of(settings: Settings, seed: bytes) -> Simulation | None:
         return None
     from billfold.sandbox.simulation import Simulation  # noqa: PLC0415 - production does not import the sandbox
 
-    return Simulation(seed, timedelta(seconds=settings.sandbox_kyb_delay))
+    return Simulation(seed, settings.state_dir, timedelta(seconds=settings.sandbox_kyb_delay))
 
 
 def forbid_simulations() -> None:
@@ -190,6 +191,12 @@ def identity_check_of(settings: Settings, simulation: Simulation | None) -> Iden
     return simulation.identity if simulation and settings.identity_check is None else found
 
 
+def card_processor_of(settings: Settings, simulation: Simulation | None) -> CardProcessor | None:
+    """Return the configured card processor, or the simulated one of a sandbox. Raises CliError."""
+    found: CardProcessor | None = _adapter("card_processor", settings.card_processor, CardProcessor)
+    return simulation.cards if simulation and settings.card_processor is None else found
+
+
 def check_adapters(settings: Settings) -> str:
     """Make every adapter of a real bank, and say which they are. Raises CliError."""
     if not settings.is_production:
@@ -197,8 +204,14 @@ def check_adapters(settings: Settings) -> str:
     custodian_of(settings, None)
     linking_provider_of(settings, None)
     identity_check_of(settings, None)
-    named = (settings.custodian, settings.linking_provider, settings.identity_check)
-    return "custodian {}, linking provider {}, identity check {}".format(*named)
+    card_processor_of(settings, None)
+    named = (
+        settings.custodian,
+        settings.linking_provider,
+        settings.identity_check,
+        settings.card_processor or NO_ADAPTER,
+    )
+    return "custodian {}, linking provider {}, identity check {}, card processor {}".format(*named)
 
 
 def _adapter(field: str, name: str | None, port: type[object]) -> Any:  # noqa: ANN401 - what a package offers

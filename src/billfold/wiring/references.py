@@ -11,6 +11,7 @@ from billfold.ledger.engine.pending_command import ReferenceReaders
 from billfold.ledger.ports import IdentifierLoader
 from billfold.onboarding.screening import hits as sanctions_hits
 from billfold.payments.ach.store import entries as ach_entries
+from billfold.payments.cards import store as card_store
 from billfold.payments.custody import store as custody_store
 from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store
@@ -22,6 +23,7 @@ def reference_readers() -> ReferenceReaders:
     """Return the reader of each kind of reference."""
     return {
         Reference.ACH_ENTRY: ach_entries.load_references,
+        Reference.CARD: card_store.load_references,
         Reference.COUNTERPARTY: counterparty_store.find_payees,
         Reference.DOCUMENT: document_store.find_referenced,
         Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
 from billfold.accounts.customers.rules import CLOSED_JOB
+from billfold.accounts.pockets.types import POCKET_CLOSED_JOB
 from billfold.approvals import apply_authorizations as changing
 from billfold.approvals import execute_transfers as approved
 from billfold.approvals.closed_customers import run_closed_job
@@ -33,6 +34,8 @@ from billfold.payments.ach.inbound.returns import SUSPENSE_RETURN_JOB, queue_sus
 from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.entries import ACH_WINDOW
+from billfold.payments.cards import worker as cards
+from billfold.payments.cards.types import ORDER_JOB
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
@@ -76,6 +79,8 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             APPLICATION_DOCUMENT_JOB: applications.run_document_job,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,
+            ORDER_JOB: cards.place_order,
+            POCKET_CLOSED_JOB: cards.close_cards,
             **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),
         }

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from tests.support.cards import SHIPPING
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.http.partner_api.app import partner_operations
@@ -29,6 +30,11 @@ BODIES = {
     ("POST", "resend"): {"event_id": UNKNOWN},
     ("POST", "link-token"): {"client_name": "x", "redirect_uri": "https://x.example/"},
     ("POST", "linking-provider"): {"public_token": "x", "accounts": [{"id": "x"}]},
+    ("POST", "virtual-cards"): {"public_key": "x"},
+    ("POST", "card_id"): {"public_key": "x"},
+    ("POST", "card-orders"): {"name_on_card": "x", "shipping_address": SHIPPING},
+    ("POST", "pin"): {"encrypted_pin": "eA=="},
+    ("PATCH", "status"): {"card_status": "ONLINE"},
     ("PATCH", "portal_id"): {"name": "x"},
     ("PATCH", "subscription_id"): {"description": "x"},
     ("PATCH", "pocket_id"): {"name": "x"},

@@ -2,6 +2,7 @@
 
 import json
 import tomllib
+from datetime import date
 from typing import Any
 from uuid import UUID
 
@@ -21,6 +22,8 @@ from billfold.ledger.types import Rail
 from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.rules.report import EVENTS
 from billfold.payments.ach.commands import MarkAchTransmitted, OriginateAch, ReceiveAchReturn, SettleAch
+from billfold.payments.cards.commands import CloseCard, CreateVirtualCard, FreezeCard, SetCardStatus
+from billfold.payments.cards.types import CardStatus
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
@@ -108,6 +111,15 @@ class Witness(Teller):
             references=both,
             arrived_at=self.bank.now,
         )
+
+    def use_card(self, pocket):
+        """Create a card, switch it off, freeze and close it."""
+        about: dict[str, Any] = {"card_id": LATER, "references": (LATER,)}
+        issued = {"last_four": "4242", "expires_on": date(2029, 6, 30)}
+        self.do(CreateVirtualCard, card_id=LATER, pocket_id=pocket.pocket_id, name="A", **issued)
+        self.do(SetCardStatus, status=CardStatus.OFFLINE, **about)
+        self.do(FreezeCard, is_frozen=True, **about)
+        self.do(CloseCard, **about)
 
     def payee(self):
         """Return the Pocket of another customer."""
@@ -222,6 +234,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
         teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=accepted)
     teller.send_wires(pocket)
     teller.mark_transmitted(pocket)
+    teller.use_card(pocket)
     for status in EVENTS:
         teller.do(ReportApplication, application_id=LATER, status=status)
     teller.bank.advance(teller.bank.calendars.matures_at(other.lots[0].maturity))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.agreements.rules import require_accepted
-from billfold.accounts.pockets.types import OpenPayment
+from billfold.accounts.pockets.types import POCKET_CLOSED_JOB, OpenPayment
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies
 from billfold.bills.rules.valuation import FACE_CENTS
@@ -129,8 +129,12 @@ def require_not_closed(pocket: PocketBook) -> None:
 
 
 def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) -> None:
-    """Close a Pocket that is empty, and its portals; what it could not pay of its fee is waived."""
+    """Close a Pocket that is empty, and its portals; what it could not pay of its fee is waived.
+
+    What other parts keep of it, such as cards, is closed by a job.
+    """
     close_portals(book, pocket.pocket_id, ctx)
+    book.schedule(POCKET_CLOSED_JOB, pocket.pocket_id, ctx.now)
     book.alter(pocket)
     pocket.status, pocket.closed_at, pocket.closure_reason = PocketStatus.CLOSED, ctx.now, reason
     pocket.fee_accrued, pocket.invest_at = 0, None

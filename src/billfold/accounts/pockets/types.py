@@ -1,12 +1,15 @@
 """A Pocket as stored, with everything it holds."""
 
 from datetime import date, datetime
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 from uuid import UUID
 
 import msgspec
 
 from billfold.platform.database.rows import Row
+
+POCKET_CLOSED_JOB: Final = "pocket.closed"
+"""Closes what belongs to a closed pocket; its object is the pocket."""
 
 
 @runtime_checkable

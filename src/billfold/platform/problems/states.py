@@ -124,8 +124,8 @@ STATES = (
         "already-closed",
         412,
         "Already closed",
-        meaning="The portal has been closed before, and closing cannot be undone.",
-        remedy="Nothing is left to do. For another address create a new portal.",
+        meaning="The portal or card has been closed before, and closing cannot be undone.",
+        remedy="Nothing is left to do. Create another one.",
     ),
     Problem(
         "already-approved",

@@ -149,6 +149,11 @@ class Settings:
     identity_check: str | None = setting(
         kinds.ADAPTER, "The adapter that checks who applicants are. If unset, a sandbox simulates one.", None
     )
+    card_processor: str | None = setting(
+        kinds.ADAPTER,
+        "The adapter of the card processor. If unset, a sandbox simulates one, and production has no cards.",
+        None,
+    )
     sandbox_kyb_delay: int = setting(
         kinds.integer(0, 30 * 86_400, "seconds"), "How long the simulated identity check takes, on the bank's clock.", 0
     )

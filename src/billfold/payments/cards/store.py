@@ -1,0 +1,96 @@
+"""Queries of cards, card orders, and the public keys that were used."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.payments.cards.types import CardOrderRow, CardRow
+from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_card, _order = reads(CardRow), reads(CardOrderRow)
+_CARD_COLUMNS = ", ".join(CardRow.__struct_fields__)
+_ORDER_COLUMNS = ", ".join(CardOrderRow.__struct_fields__)
+# A Pocket that closes takes its cards with it; their rows follow by a job.
+_CARD = ", ".join(
+    "CASE WHEN p.status = 'CLOSED' THEN 'CLOSED' ELSE c.status END AS status"
+    if name == "status"
+    else "CASE WHEN p.status = 'CLOSED' THEN 'OFF' ELSE c.magstripe_status END AS magstripe_status"
+    if name == "magstripe_status"
+    else f"c.{name}"
+    for name in CardRow.__struct_fields__
+)
+_CARDS = f"SELECT {_CARD}, c.written_no FROM card c JOIN pocket p USING (customer_id, pocket_id)"
+_GET = f"{_CARDS} WHERE c.customer_id = $1 AND c.card_id = $2"
+_REFERENCED_CARDS = f"""
+SELECT {_CARD_COLUMNS} FROM card WHERE customer_id = ANY($1::uuid[]) AND card_id = ANY($2::uuid[])
+"""
+_REFERENCED_ORDERS = f"""
+SELECT {_ORDER_COLUMNS} FROM card_order o WHERE customer_id = ANY($1::uuid[]) AND (card_order_id = ANY($2::uuid[])
+   OR EXISTS (SELECT 1 FROM card c WHERE c.customer_id = o.customer_id AND c.card_id = ANY($2::uuid[])
+                 AND c.card_order_id = o.card_order_id))
+"""
+_GET_ORDER = f"SELECT {_ORDER_COLUMNS} FROM card_order WHERE customer_id = $1 AND card_order_id = $2"
+_OPEN_OF_POCKET = "SELECT card_id FROM card WHERE customer_id = $1 AND pocket_id = $2 AND status <> 'CLOSED'"
+_CLAIM_KEY = """
+INSERT INTO card_detail_key (fingerprint, command_id, used_at) VALUES ($1, $2, $3)
+    ON CONFLICT (fingerprint) DO UPDATE SET used_at = card_detail_key.used_at RETURNING command_id = $2
+"""
+CARDS = KeysetList(
+    f"""SELECT * FROM ({_CARDS} WHERE c.customer_id = $1 AND ($2::uuid IS NULL OR c.pocket_id = $2)) found
+ WHERE ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
+    _card,
+    **BY_CREATION,
+)
+"""Cards of a customer, of one Pocket or of all, in some statuses or in all, newest first."""
+ORDERS = KeysetList(
+    f"""SELECT {_ORDER_COLUMNS}, written_no FROM card_order
+ WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND {{page}}""",
+    _order,
+    **BY_CREATION,
+)
+"""Card orders of a customer, of one Pocket or of all, newest first."""
+
+
+async def get_card(conn: Connection | Pool, customer_id: UUID, card_id: UUID) -> CardRow:
+    """Return a card. Raises NotFound."""
+    row = await conn.fetchrow(_GET, customer_id, card_id)
+    if row is None:
+        raise NotFound("There is no such card.")
+    return _card(row)
+
+
+async def get_order(conn: Connection | Pool, customer_id: UUID, card_order_id: UUID) -> CardOrderRow:
+    """Return a card order. Raises NotFound."""
+    row = await conn.fetchrow(_GET_ORDER, customer_id, card_order_id)
+    if row is None:
+        raise NotFound("There is no such card order.")
+    return _order(row)
+
+
+async def list_open_cards(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID) -> list[UUID]:
+    """Return the ids of a Pocket's cards that are not closed."""
+    return [row["card_id"] for row in await conn.fetch(_OPEN_OF_POCKET, customer_id, pocket_id)]
+
+
+async def claim_key(conn: Connection | Pool, fingerprint: bytes, command_id: UUID, now: datetime) -> bool:
+    """Take a public key for one request; tell whether no other request has used it."""
+    return bool(await conn.fetchval(_CLAIM_KEY, fingerprint, command_id, now))
+
+
+async def load_references(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return the cards and orders of these customers among the ids, with the orders of the cards."""
+    cards = [_card(row) for row in await conn.fetch(_REFERENCED_CARDS, customer_ids, ids)]
+    orders = [_order(row) for row in await conn.fetch(_REFERENCED_ORDERS, customer_ids, ids)]
+    return [
+        *((each.customer_id, each.card_id, each) for each in cards),
+        *((each.customer_id, each.card_order_id, each) for each in orders),
+    ]

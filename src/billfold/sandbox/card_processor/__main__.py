@@ -1,0 +1,70 @@
+"""The process of the simulated card processor: a request per line of its input, a response per line of its output.
+
+It ends with its input, and so with the process that started it. It leaves no core dump.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+import msgspec
+
+from billfold.payments.cards.ports import PinError, PublicKeyError
+from billfold.sandbox.card_processor.vault import CardVault
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True):
+    """One call."""
+
+    method: str
+    card_id: str = ""
+    on: date | None = None
+    value: str = ""
+
+
+def answer(vault: CardVault, request: Request) -> dict[str, Any]:
+    """Return the response to a call: `result`, or `error` with what the caller may read."""
+    try:
+        return {"result": _METHODS[request.method](vault, request)}
+    except PublicKeyError as error:
+        return {"error": "public_key", "reason": str(error)}
+    except PinError:
+        return {"error": "pin", "reason": ""}
+    except LookupError:
+        return {"error": "card or method", "reason": ""}
+
+
+def _issue(vault: CardVault, request: Request) -> dict[str, Any]:
+    assert request.on is not None
+    card = vault.issue(request.card_id, request.on)
+    return {"last_four": card.pan[-4:], "expires_on": card.expires_on}
+
+
+_METHODS: Final[Mapping[str, Callable[[CardVault, Request], Any]]] = MappingProxyType(
+    {
+        "issue": _issue,
+        "encrypt_detail": lambda vault, request: vault.encrypt_detail(request.card_id, request.value),
+        "pin_key": lambda vault, _: vault.pin_key(),
+        "set_pin": lambda vault, request: vault.set_pin(request.card_id, request.value),
+    }
+)
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    vault = CardVault(Path(sys.argv[1]))
+    read = msgspec.json.Decoder(Request)
+    for line in sys.stdin.buffer:
+        sys.stdout.buffer.write(msgspec.json.encode(answer(vault, read.decode(line))) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""The simulated card processor's own store: card numbers, sealed, and what proves a PIN."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import os
+import secrets
+import sqlite3
+from calendar import monthrange
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import date
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+from stdnum import luhn
+
+from billfold.payments.cards.detail_keys import load_detail_key
+from billfold.payments.cards.ports import PinError
+
+ISSUER_NUMBER: Final = "40000012"
+"""The first digits of every number, of a range that networks keep for tests."""
+_RANDOM_DIGITS: Final = 7
+_PIN_DIGITS: Final = 4
+_YEARS_VALID: Final = 4
+_KEY_BYTES: Final = 32
+_NONCE_BYTES: Final = 12
+_PIN_KEY_BITS: Final = 2048
+_TABLE = """
+CREATE TABLE IF NOT EXISTS card (
+  card_id    TEXT PRIMARY KEY,
+  pan_digest BLOB NOT NULL UNIQUE,
+  pan_sealed BLOB NOT NULL,
+  expires_on TEXT NOT NULL,
+  pin_digest BLOB
+)
+"""
+
+
+class StoredCard(NamedTuple):
+    """A card with its number, which never leaves this process in plain text."""
+
+    pan: str
+    expires_on: date
+
+    @property
+    def expiration(self) -> str:
+        """As it is printed: MM/YY."""
+        return self.expires_on.strftime("%m/%y")
+
+
+class CardVault:
+    """Card numbers in a folder: a database, and beside it the keys. Processes may share it."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        key = _kept(folder / "card.key", lambda: secrets.token_bytes(_KEY_BYTES))
+        self._cipher = AESGCM(_derived(key, b"seal"))
+        self._digest_key, self._cvv_key = _derived(key, b"digest"), _derived(key, b"cvv")
+        pin_key = load_pem_private_key(_kept(folder / "set_pin.pem", _new_pin_key), None)
+        assert isinstance(pin_key, rsa.RSAPrivateKey)
+        self._pin_key = pin_key
+        self._database = sqlite3.connect(folder / "cards.sqlite", isolation_level=None, timeout=10)
+        self._database.execute("PRAGMA journal_mode=WAL")
+        self._database.execute(_TABLE)
+
+    def issue(self, card_id: str, on: date) -> StoredCard:
+        """Return the card of this id, made now if there is none."""
+        while (found := self.find(card_id)) is None:
+            pan = _new_pan()
+            last = date(on.year + _YEARS_VALID, on.month, monthrange(on.year + _YEARS_VALID, on.month)[1])
+            nonce = secrets.token_bytes(_NONCE_BYTES)
+            sealed = nonce + self._cipher.encrypt(nonce, pan.encode(), card_id.encode())
+            row = (card_id, self._digest(pan), sealed, last.isoformat())
+            # A number that another card has is drawn again.
+            self._database.execute("INSERT OR IGNORE INTO card VALUES (?, ?, ?, ?, NULL)", row)
+        return found
+
+    def find(self, card_id: str) -> StoredCard | None:
+        """Return a card."""
+        query = "SELECT pan_sealed, expires_on FROM card WHERE card_id = ?"
+        row = self._database.execute(query, (card_id,)).fetchone()
+        if row is None:
+            return None
+        pan = self._cipher.decrypt(row[0][:_NONCE_BYTES], row[0][_NONCE_BYTES:], card_id.encode())
+        return StoredCard(pan.decode(), date.fromisoformat(row[1]))
+
+    def encrypt_detail(self, card_id: str, public_key: str) -> dict[str, str]:
+        """Return number, CVV and expiration, encrypted to a client's key. Raises PublicKeyError, LookupError."""
+        key, card = load_detail_key(public_key), self.find(card_id)
+        if card is None:
+            raise LookupError(card_id)
+        values = {"pan": card.pan, "cvv": self._cvv(card), "expiration": card.expiration}
+        return {
+            name: base64.b64encode(key.encrypt(value.encode(), padding.PKCS1v15())).decode()
+            for name, value in values.items()
+        }
+
+    def pin_key(self) -> str:
+        """Return the public key for PINs, in PEM."""
+        return self._pin_key.public_key().public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo).decode()
+
+    def set_pin(self, card_id: str, encrypted_pin: str) -> None:
+        """Keep what proves a PIN. Raises PinError, LookupError."""
+        try:
+            pin = self._pin_key.decrypt(base64.b64decode(encrypted_pin), padding.PKCS1v15()).decode()
+        except ValueError:
+            raise PinError from None
+        if len(pin) != _PIN_DIGITS or not (pin.isascii() and pin.isdecimal()):
+            raise PinError
+        card = self.find(card_id)
+        if card is None:
+            raise LookupError(card_id)
+        digest = self._digest(f"{card.pan}:{pin}")
+        self._database.execute("UPDATE card SET pin_digest = ? WHERE card_id = ?", (digest, card_id))
+
+    def _cvv(self, card: StoredCard) -> str:
+        """Return the three digits on the back: computed each time, kept nowhere (PCI DSS 3.3.1)."""
+        digest = hmac.digest(self._cvv_key, f"{card.pan}{card.expiration}".encode(), "sha256")
+        return f"{int.from_bytes(digest[:8]) % 1000:03}"
+
+    def _digest(self, text: str) -> bytes:
+        return hmac.digest(self._digest_key, text.encode(), "sha256")
+
+
+def _new_pan() -> str:
+    drawn = ISSUER_NUMBER + "".join(secrets.choice("0123456789") for _ in range(_RANDOM_DIGITS))
+    return drawn + luhn.calc_check_digit(drawn)
+
+
+def _new_pin_key() -> bytes:
+    key = rsa.generate_private_key(public_exponent=65_537, key_size=_PIN_KEY_BITS)
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+
+
+def _derived(key: bytes, use: bytes) -> bytes:
+    return hmac.digest(key, b"billfold.card." + use, "sha256")
+
+
+def _kept(path: Path, make: Callable[[], bytes]) -> bytes:
+    """Return what the file holds, made whole by the first process."""
+    if not path.exists():
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            out.write(make())
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+    return path.read_bytes()

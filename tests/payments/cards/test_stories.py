@@ -1,0 +1,176 @@
+"""Cards through the Partner API: the client alone reads their numbers, and their statuses follow contract 2.7."""
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
+from stdnum import luhn
+from tests.journeys.test_nothing_personal_in_a_dump import dumped
+from tests.support.applications import run_jobs
+from tests.support.cards import PIN, SHIPPING, Holder, client_key, decrypted, pem, processors, unread_key
+
+from billfold.cli.command import submit_as_operator
+from billfold.payments.cards.commands import FreezeCard
+from billfold.sandbox.card_processor import client
+
+
+@pytest.fixture
+async def holder(partner_desk):
+    return Holder(partner_desk, await partner_desk.pocket())
+
+
+async def test_a_virtual_card_is_online_and_the_client_alone_reads_its_number(holder, capfd):
+    desk, key = holder.desk, client_key().public_key()
+    body = {"public_key": pem(key)}
+    made = await desk.post(f"{holder.account}/virtual-cards/", body, key="5b6f2f3e-8a52-4b0e-9d57-0d3c2a1b4c5d")
+    pan, cvv, expiration = decrypted(made)
+    assert luhn.is_valid(pan)
+    assert (len(pan), len(cvv), expiration) == (16, 3, "06/29")
+
+    (listed,) = (await desk.get(f"{holder.account}/cards/"))["items"]
+    assert (listed["status"], listed["last_four"], listed["pocket_id"]) == ("ONLINE", pan[-4:], holder.pocket.id)
+    assert (await desk.get(f"/api/v1/customers/{holder.pocket.customer}/cards/"))["items"] == [listed]
+    path = f"{holder.account}/virtual-cards/{made['card_id']}/"
+    spki = pem(key, PublicFormat.SubjectPublicKeyInfo)
+    await desk.refused("POST", path, {"public_key": spki}, status=422, code="public-key-reused")
+    await desk.bank.pool.execute("DELETE FROM card_detail_key")
+    again = await desk.post(path, {"public_key": spki}, status=200)
+    assert decrypted(again) == [pan, cvv, expiration]
+
+    everything = b"".join((await dumped(desk.bank)).values()) + "".join(capfd.readouterr()).encode()
+    folder = desk.bank.settings.state_dir
+    everything += b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert pan.encode() not in everything
+    assert pan.encode().hex().encode() not in everything
+    assert await holder.events() == ["open"]
+
+
+async def test_a_physical_card_is_ordered_produced_activated_and_closed(holder):
+    desk = holder.desk
+    order = await holder.ordered()
+    assert (order["status"], order["card_id"], order["shipping_address"]["city"]) == ("INITIAL", None, "Vantorp")
+    await run_jobs(desk.bank)
+    (listed,) = (await desk.get(f"/api/v1/customers/{holder.pocket.customer}/card-orders/"))["items"]
+    assert (listed["status"], listed["object_type"]) == ("ORDERED", "MinimalPhysicalCardOrderResponse")
+    card_id = await holder.produced(order)
+    again = {"card_order_id": order["card_order_id"]}
+    await desk.refused("POST", "/api/v1/sandbox/generate-card/", again, status=409, code="card-order-not-open")
+
+    status, pin = holder.status_path(card_id), f"{holder.account}/cards/{card_id}/pin/"
+    assert (await desk.get(status))["status"] == "NOT_ACTIVATED"
+    await desk.refused("PATCH", status, {"card_status": "ONLINE"}, status=409, code="card-not-activated")
+    for wrong in ("471", "47111", "47a1", ""):
+        await desk.invalid("POST", pin, await holder.encrypted(wrong), loc="body.encrypted_pin")
+    await desk.invalid("POST", pin, {"encrypted_pin": "NDcxMQ=="}, loc="body.encrypted_pin")
+    assert (await desk.post(pin, await holder.encrypted(PIN), status=200))["success"]
+    await desk.refused("PATCH", status, {"card_status": "OFFLINE"}, status=409, code="card-not-activated")
+    online = await holder.set_status(card_id, "ONLINE", magstripe_status="ON")
+    assert (online["status"], online["magstripe_status"]) == ("ONLINE", "ON")
+    await desk.refused("POST", pin, await holder.encrypted(PIN), status=409, code="card-already-activated")
+    assert (await desk.get(f"{holder.account}/card-orders/{order['card_order_id']}/"))["status"] == "RECEIVED"
+    locked = await holder.set_status(card_id, "LOCKED", magstripe_status="ON")
+    assert (locked["status"], locked["magstripe_status"]) == ("OFFLINE", "OFF")
+    assert (await holder.set_status(card_id, "OPEN"))["status"] == "ONLINE"
+
+    close = f"{holder.account}/cards/{card_id}/close/"
+    for body, field in (
+        ({}, "closure_reason"),
+        ({"closure_reason": "LOST"}, "lost_stolen_date"),
+        ({"closure_reason": "DAMAGED", "lost_stolen_date": "2025-06-01"}, "lost_stolen_date"),
+        ({"closure_reason": "STOLEN", "lost_stolen_date": "2025-06-03"}, "lost_stolen_date"),
+        ({"closure_reason": "BORED"}, "closure_reason"),
+    ):
+        await desk.invalid("POST", close, body, loc=f"body.{field}")
+    lost = {"closure_reason": "STOLEN", "lost_stolen_date": "2025-06-01"}
+    await desk.post(close, lost, status=204)
+    for method, path, body in (
+        ("POST", close, lost),
+        ("PATCH", status, {"card_status": "ONLINE"}),
+        ("POST", pin, await holder.encrypted(PIN)),
+        ("POST", f"{holder.account}/physical-cards/{card_id}/", {"public_key": pem(unread_key())}),
+    ):
+        await desk.refused(method, path, body, status=412, code="already-closed")
+    assert await holder.events() == ["open", "locked", "open", "closed"]
+
+
+async def test_only_the_bank_unfreezes_a_card(holder):
+    desk = holder.desk
+    card_id = (await holder.virtual_card())["card_id"]
+    entry = await desk.bank.directory.find("card", card_id)
+    fields = {"references": (entry.object_id,), "card_id": entry.object_id, "reason": "suspected fraud"}
+    await submit_as_operator(desk.bank, FreezeCard, entry.customer_id, is_frozen=True, **fields)
+    body = {"card_status": "ONLINE"}
+    await desk.refused("PATCH", holder.status_path(card_id), body, status=409, code="card-frozen")
+    await submit_as_operator(desk.bank, FreezeCard, entry.customer_id, is_frozen=False, **fields)
+    assert (await desk.get(holder.status_path(card_id)))["status"] == "OFFLINE"
+    assert (await holder.set_status(card_id, "ONLINE"))["status"] == "ONLINE"
+    assert await holder.events() == ["open", "frozen", "locked", "open"]
+
+
+async def test_cards_are_closed_with_their_pocket(holder):
+    desk = holder.desk
+    card_id = (await holder.virtual_card())["card_id"]
+    await desk.pocket(holder.pocket.customer, name="Another")
+    closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
+    await desk.patch(f"/api/v2/customers/{holder.pocket.customer}/pockets/{holder.pocket.id}/", closing)
+    (listed,) = (await desk.get(f"{holder.account}/cards/", {"filter[status]": "CLOSED"}))["items"]
+    assert listed["card_id"] == card_id
+    body = {"card_status": "ONLINE"}
+    await desk.refused("PATCH", holder.status_path(card_id), body, status=412, code="already-closed")
+    new = {"public_key": pem(unread_key())}
+    await desk.refused("POST", f"{holder.account}/virtual-cards/", new, status=409, code="pocket-not-open")
+    await run_jobs(desk.bank)
+    assert await holder.events() == ["open", "closed"]
+
+
+async def test_cards_of_others_are_not_there(holder, other_partner):
+    card_id = (await holder.virtual_card())["card_id"]
+    order = await holder.ordered()
+    stranger = Holder(other_partner, await other_partner.pocket())
+    sibling = Holder(holder.desk, await holder.desk.pocket(holder.pocket.customer))
+    for who, account in ((stranger, holder.account), (stranger, stranger.account), (sibling, sibling.account)):
+        await who.desk.refused("GET", f"{account}/cards/{card_id}/status/", status=404, code="not-found")
+        key = {"public_key": pem(unread_key())}
+        await who.desk.refused("POST", f"{account}/virtual-cards/{card_id}/", key, status=404, code="not-found")
+        path = f"{account}/card-orders/{order['card_order_id']}/"
+        await who.desk.refused("GET", path, status=404, code="not-found")
+    produced = {"card_order_id": order["card_order_id"]}
+    await other_partner.refused("POST", "/api/v1/sandbox/generate-card/", produced, status=404, code="not-found")
+    physical = f"{holder.account}/physical-cards/{card_id}/"
+    await holder.desk.refused("POST", physical, {"public_key": pem(unread_key())}, status=404, code="not-found")
+
+
+async def test_a_key_that_is_not_an_rsa_key_of_4096_bits_is_refused(holder):
+    short = rsa.generate_private_key(public_exponent=65_537, key_size=2048).public_key()
+    curve = ec.generate_private_key(ec.SECP256R1()).public_key()
+    small = rsa.RSAPublicNumbers(3, client_key().public_key().public_numbers().n).public_key()
+    private = client_key().private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
+    spki = PublicFormat.SubjectPublicKeyInfo
+    for key in (pem(short), pem(curve, spki), pem(small), private, "not a key", pem(short)[:-40]):
+        await holder.desk.invalid(
+            "POST", f"{holder.account}/virtual-cards/", {"public_key": key}, loc="body.public_key"
+        )
+    assert (await holder.desk.get(f"{holder.account}/cards/"))["items"] == []
+
+
+async def test_a_request_that_is_repeated_makes_one_card(holder, monkeypatch):
+    desk, body = holder.desk, {"public_key": pem(unread_key())}
+    key, path = "7f0c6a0e-2f4e-4f0a-8f6d-2b8f6c1d9e30", f"{holder.account}/virtual-cards/"
+    await desk.get("/api/v1/public-keys/")
+    (process,) = processors()
+    monkeypatch.setattr(client, "TIMEOUT_SECONDS", 0.5)
+    process.suspend()
+    await desk.refused("POST", path, body, status=503, code="unavailable", key=key)
+    process.wait(5)
+    monkeypatch.undo()
+    made = await desk.post(path, body, key=key)
+    assert await desk.post(path, body, key=key) == made
+    (listed,) = (await desk.get(f"{holder.account}/cards/"))["items"]
+    assert listed["card_id"] == made["card_id"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("state", None), ("state", "ZZ"), ("country", "XX"), ("city", ""), ("postal_code", 5)]
+)
+async def test_an_address_no_card_can_be_sent_to_is_refused(holder, field, value):
+    body = {"name_on_card": "Ada Marsh", "shipping_address": SHIPPING | {field: value}}
+    await holder.desk.invalid("POST", f"{holder.account}/card-orders/", body, loc=f"body.shipping_address.{field}")
