@@ -86,8 +86,8 @@ export UV_HTTP_TIMEOUT="${UV_HTTP_TIMEOUT:-${PIP_DEFAULT_TIMEOUT:-120}}"
 wanted=${1:-}
 leave_former_place
 [ ! -x .venv/bin/pytest ] || wanted=tools # what is there stays
-groups=--no-dev
-[ "$wanted" != tools ] || groups=--all-groups
+groups="--no-dev --extra sandbox"
+[ "$wanted" != tools ] || groups="--all-groups --extra sandbox"
 python=$(find_python)
 find_cache
 find_uv

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from billfold.onboarding.applications.ports import IdentityCheck
     from billfold.onboarding.screening.screening import CurrentList
     from billfold.payments.cards.ports import CardProcessor
+    from billfold.payments.crypto.chains.types import Chains
     from billfold.payments.files.ports import RailExchanges
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
@@ -57,6 +58,7 @@ class Bank:
     linking: LinkingProvider | None = None
     identity: IdentityCheck | None = None
     cards: CardProcessor | None = None
+    chains: Chains = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.directory = Directory(self.pool)

@@ -30,6 +30,7 @@ from billfold.cli.serve import check_ports, child_command_line, start_servers, s
 from billfold.migrations import runner
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
+from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, write_sandbox_file
 from billfold.sandbox.provisioning import prepare_sandbox
 from billfold.sandbox.recording_client import RecordingClient
@@ -109,8 +110,11 @@ async def _run(
     logs = settings.state_dir / "logs"
     environment = context.environment(settings, database.dsn, **options.changes)
     supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
-    step("Starting the server")
     try:
+        chain = "the chains of BILLFOLD_CHAINS"
+        if settings.chains is None:
+            chain = await start_local_chain(supervisor, settings.state_dir)
+        step("Starting the server")
         await start_servers(supervisor, logs)
         await supervisor.start("worker", child_command_line("worker", "--with-parent"), logs / "worker.log")
         await _wait_until_up(saved_sandbox, logs, stop)
@@ -118,7 +122,7 @@ async def _run(
         if not stop.is_set():
             await _play_story_once(context, settings, database, saved_sandbox=saved_sandbox, options=options)
         if not (stop.is_set() or options.exit_after_story):
-            _print_credentials(settings, saved_sandbox)
+            _print_credentials(settings, saved_sandbox, chain)
             await stop.wait()
     finally:
         await supervisor.stop()
@@ -205,7 +209,7 @@ async def _wait_until_up(saved_sandbox: SandboxFile, logs: Path, stop: asyncio.E
             await asyncio.sleep(_POLL_SECONDS)
 
 
-def _print_credentials(settings: Settings, saved_sandbox: SandboxFile) -> None:
+def _print_credentials(settings: Settings, saved_sandbox: SandboxFile, chain: str) -> None:
     lines = [
         f"API          {saved_sandbox.partner_url}",
         f"Reference    {saved_sandbox.docs_url}",
@@ -222,6 +226,7 @@ def _print_credentials(settings: Settings, saved_sandbox: SandboxFile) -> None:
         "             for an authenticator app: TOTP, 6 digits every 30 s; or here:",
         f"             oathtool --totp -b {saved_sandbox.person.totp_secret}",
         f"Colleague    {saved_sandbox.colleague.email} (approves)",
+        f"Chain        {chain}",
         f"Credentials  {settings.state_dir / 'sandbox.json'}",
     ]
     print_line("")

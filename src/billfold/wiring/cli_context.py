@@ -25,6 +25,7 @@ from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import https_server
 from billfold.onboarding.applications.rescreening import screen_backlog
+from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.clock import wall_now
 from billfold.platform.network.certificates import CertificateReport, inspect_certificate
@@ -279,5 +280,5 @@ class Wiring:
             shutil.rmtree(folder)
         for name in (SANDBOX, "story.jsonl", "encryption.key", SEALS):
             (state_dir / name).unlink(missing_ok=True)
-        for name in ("rails", "files", "mail", "card_processor"):
+        for name in ("rails", "files", "mail", "card_processor", LOCAL_CHAINS.parent.name):
             shutil.rmtree(state_dir / name, ignore_errors=True)

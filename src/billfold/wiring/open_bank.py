@@ -48,6 +48,7 @@ from billfold.wiring.initialize import (
 )
 from billfold.wiring.providers import (
     card_processor_of,
+    chains_of,
     check_adapters,
     check_file_store,
     custodian_of,
@@ -108,6 +109,7 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             linking=linking_provider_of(settings, simulation),
             identity=identity_check_of(settings, simulation),
             cards=card_processor_of(settings, simulation),
+            chains=chains_of(settings),
         )
         await engine.start()
         try:
@@ -196,6 +198,7 @@ async def check_start(settings: Settings, dsn: str) -> None:
         _, vault = await check_bank(conn, settings)
         await check_master_keys(conn, settings, vault)
     check_adapters(settings)
+    chains_of(settings)
     await check_file_store(settings)
 
 

@@ -26,6 +26,8 @@ from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransp
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.onboarding.applications.ports import IdentityCheck
 from billfold.payments.cards.ports import CardProcessor
+from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS, ChainMistakes, read_chains
+from billfold.payments.crypto.chains.types import Chains
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
@@ -195,6 +197,18 @@ def card_processor_of(settings: Settings, simulation: Simulation | None) -> Card
     """Return the configured card processor, or the simulated one of a sandbox. Raises CliError."""
     found: CardProcessor | None = _adapter("card_processor", settings.card_processor, CardProcessor)
     return simulation.cards if simulation and settings.card_processor is None else found
+
+
+def chains_of(settings: Settings) -> Chains:
+    """Return the chains of the configured file, or the local chain of a sandbox that has one. Raises CliError."""
+    local = settings.state_dir / LOCAL_CHAINS
+    path = settings.chains or (None if settings.is_production or not local.is_file() else local)
+    if path is None:
+        return {}
+    try:
+        return read_chains(path)
+    except ChainMistakes as error:
+        raise CliError(str(error), f"Correct the file of {variable_name('chains')}: docs/operate/crypto.md.") from None
 
 
 def check_adapters(settings: Settings) -> str:

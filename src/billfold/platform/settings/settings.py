@@ -157,6 +157,11 @@ class Settings:
     sandbox_kyb_delay: int = setting(
         kinds.integer(0, 30 * 86_400, "seconds"), "How long the simulated identity check takes, on the bank's clock.", 0
     )
+    chains: Path | None = setting(
+        kinds.PATH,
+        "The file of chains that stablecoins move on (TOML). If unset, a sandbox has a local chain, production none.",
+        None,
+    )
     sanctions_threshold: int = setting(
         kinds.integer(70, 100, "of 100"), "How alike a name must be to one of the sanctions list to be a hit.", 85
     )

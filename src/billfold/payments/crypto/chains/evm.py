@@ -1,0 +1,152 @@
+"""A node of an EVM chain."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from billfold.payments.crypto.chains.json_rpc import JsonRpcClient, NodeRefused, NodeUnavailable
+from billfold.payments.crypto.chains.rules import read_address
+from billfold.payments.crypto.chains.types import Block, Chain, TokenTransfer
+
+TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+"""Keccak-256 of Transfer(address,address,uint256)."""
+BALANCE_OF = "0x70a08231"
+ADDRESSES_PER_QUERY = 500
+_HASHES_ONLY = False
+"""Of the transactions of a block."""
+_TRANSFER_TOPICS = 3
+_WORD_BYTES = 32
+_QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+
+
+class EvmNode:
+    """Reads one node; `rpc` is there for what a signer sends."""
+
+    def __init__(self, chain: Chain, url: str) -> None:
+        self.rpc = JsonRpcClient(url)
+        self.host = self.rpc.host
+        self._chain = chain
+
+    async def check_chain(self) -> None:
+        """Raise NodeUnavailable if the node is of another chain."""
+        chain_id = self._quantity(await self._read("eth_chainId"))
+        if chain_id != self._chain.chain_id:
+            raise NodeUnavailable(self.host, f"is of chain {chain_id}, not {self._chain.chain_id}")
+
+    async def head(self) -> Block:
+        """Return the newest block."""
+        return await self._get_block("latest")
+
+    async def finalized(self) -> Block:
+        """Return the newest block that the chain calls final."""
+        return await self._get_block("finalized")
+
+    async def find_block(self, number: int) -> Block | None:
+        """Return the block of a number, or None."""
+        found = await self._read("eth_getBlockByNumber", hex(number), _HASHES_ONLY)
+        if found is None:
+            return None
+        block = self._block(found)
+        if block.number != number:
+            raise NodeUnavailable(self.host, f"answers with block {block.number} for {number}")
+        return block
+
+    async def list_transfers(self, first: int, last: int, recipients: Sequence[str]) -> list[TokenTransfer]:
+        """Return the transfers of any token to these addresses, in the order of the chain.
+
+        Logs of other shapes with the same topic, such as those of ERC-721, are left out.
+        """
+        found: list[TokenTransfer] = []
+        for start in range(0, len(recipients), ADDRESSES_PER_QUERY):
+            chunk = recipients[start : start + ADDRESSES_PER_QUERY]
+            asked = {
+                "fromBlock": hex(first),
+                "toBlock": hex(last),
+                "topics": [TRANSFER_TOPIC, None, [topic_of(each) for each in chunk]],
+            }
+            logs = await self._read("eth_getLogs", asked)
+            if not isinstance(logs, list):
+                raise NodeUnavailable(self.host, "eth_getLogs: no list")
+            expected = {each.lower() for each in chunk}
+            for log in logs:
+                transfer = self._transfer(log)
+                if transfer is None:
+                    continue
+                if not first <= transfer.block_number <= last or transfer.recipient.lower() not in expected:
+                    raise NodeUnavailable(self.host, "eth_getLogs: a log that was not asked for")
+                found.append(transfer)
+        return sorted(found, key=lambda each: (each.block_number, each.log_index))
+
+    async def balance(self, token: str, address: str, block: int) -> int:
+        """Return how many units of a token an address has after a block."""
+        call = {"to": token, "data": BALANCE_OF + topic_of(address)[2:]}
+        answer = await self._read("eth_call", call, hex(block))
+        if not isinstance(answer, str) or _HASH.fullmatch(answer) is None:
+            raise NodeUnavailable(self.host, "eth_call: no amount")
+        return int(answer, 16)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.rpc.aclose()
+
+    async def _get_block(self, tag: str) -> Block:
+        return self._block(await self._read("eth_getBlockByNumber", tag, _HASHES_ONLY))
+
+    async def _read(self, method: str, *params: object) -> Any:  # noqa: ANN401 - each method has its own
+        """Call what changes nothing; a refusal is no usable answer."""
+        try:
+            return await self.rpc.call(method, *params)
+        except NodeRefused as error:
+            raise NodeUnavailable(self.host, f"{method}: {error}") from None
+
+    def _block(self, found: object) -> Block:
+        if not isinstance(found, dict):
+            raise NodeUnavailable(self.host, "has no such block")
+        number, *hashes = (found.get(name) for name in ("number", "hash", "parentHash"))
+        return Block(self._quantity(number), *map(self._hash, hashes))
+
+    def _transfer(self, log: object) -> TokenTransfer | None:
+        if not isinstance(log, dict) or log.get("removed"):
+            return None
+        topics, data = log.get("topics") or [], log.get("data") or "0x"
+        if len(topics) != _TRANSFER_TOPICS or topics[0].lower() != TRANSFER_TOPIC:
+            return None
+        if len(data) != 2 + 2 * _WORD_BYTES:
+            return None
+        return TokenTransfer(
+            tx_hash=self._hash(log.get("transactionHash")),
+            log_index=self._quantity(log.get("logIndex")),
+            block_number=self._quantity(log.get("blockNumber")),
+            block_hash=self._hash(log.get("blockHash")),
+            token=self._address(log.get("address")),
+            sender=self._address_of_topic(topics[1]),
+            recipient=self._address_of_topic(topics[2]),
+            units=self._quantity(data),
+        )
+
+    def _quantity(self, value: object) -> int:
+        if not isinstance(value, str) or _QUANTITY.fullmatch(value) is None:
+            raise NodeUnavailable(self.host, "answers with no number where one belongs")
+        return int(value, 16)
+
+    def _hash(self, value: object) -> str:
+        if not isinstance(value, str) or _HASH.fullmatch(value) is None:
+            raise NodeUnavailable(self.host, "answers with no hash where one belongs")
+        return value.lower()
+
+    def _address(self, value: object) -> str:
+        found = read_address(str(value).lower())
+        if found is None:
+            raise NodeUnavailable(self.host, "answers with no address where one belongs")
+        return found
+
+    def _address_of_topic(self, value: object) -> str:
+        return self._address("0x" + self._hash(value)[-40:])
+
+
+def topic_of(address: str) -> str:
+    """Return an address as topics and arguments of calls hold it: 32 bytes, in lower case."""
+    return "0x" + address[2:].lower().rjust(2 * _WORD_BYTES, "0")

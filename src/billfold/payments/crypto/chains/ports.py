@@ -1,0 +1,45 @@
+"""What the bank needs of a node of a chain, whatever its family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from billfold.payments.crypto.chains.types import Block, TokenTransfer
+
+
+class ChainNode(Protocol):
+    """A node of one chain. Every call raises NodeUnavailable when there is no usable answer.
+
+    Numbers of blocks rise from parent to child: heights of an EVM chain, slots of another.
+    """
+
+    host: str
+
+    async def check_chain(self) -> None:
+        """Raise NodeUnavailable if the node is of another chain."""
+
+    async def head(self) -> Block:
+        """Return the newest block."""
+
+    async def finalized(self) -> Block:
+        """Return the newest block that the chain itself calls final."""
+
+    async def find_block(self, number: int) -> Block | None:
+        """Return a block of the node's chain, or None if it has none of this number."""
+
+    async def list_transfers(self, first: int, last: int, recipients: Sequence[str]) -> list[TokenTransfer]:
+        """Return the transfers of any token to these addresses, in the order of the chain."""
+
+    async def balance(self, token: str, address: str, block: int) -> int:
+        """Return how many units of a token an address has after a block."""
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+
+
+class AddressSource(Protocol):
+    """Where the addresses of portals come from. The same index is always the same address."""
+
+    def derive(self, index: int) -> str:
+        """Return the address of an index."""

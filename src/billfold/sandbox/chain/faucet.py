@@ -1,0 +1,88 @@
+"""What a sandbox does on its chain: deploys the test token, mints it, sends it, gives ether. Works on anvil too."""
+
+from __future__ import annotations
+
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from billfold.payments.crypto.chains.evm import topic_of
+from billfold.payments.crypto.chains.json_rpc import JsonRpcClient
+from billfold.sandbox.chain.accounts import FAUCET_KEY
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
+
+# The first four bytes of the hash of each signature.
+MINT = "0x40c10f19"  # mint(address,uint256)
+TRANSFER = "0xa9059cbb"  # transfer(address,uint256)
+LOG_TRANSFER = "0xf51ac936"  # logTransfer(address,address,uint256)
+PAUSE = "0x02329a29"  # pause(bool)
+GAS = 1_500_000
+
+
+class Faucet:
+    """Signs with the key of the faucet, or another one. `send` does not wait for a block where none is mined."""
+
+    def __init__(self, url: str) -> None:
+        self.rpc = JsonRpcClient(url)
+
+    async def deploy_token(self) -> None:
+        """Deploy the test token, which a new chain of our own has already."""
+        await self.rpc.call("eth_sendRawTransaction", signed_deployment(await self._chain_id()))
+
+    async def mint(self, token: str, recipient: str, units: int) -> str:
+        """Make new units of the test token for an address; return the hash of the transaction."""
+        return await self.send(token, call_data(MINT, recipient, units))
+
+    async def transfer(self, token: str, recipient: str, units: int, key: bytes = FAUCET_KEY) -> str:
+        """Send units of a token; return the hash of the transaction."""
+        return await self.send(token, call_data(TRANSFER, recipient, units), key=key)
+
+    async def give_ether(self, recipient: str, wei: int) -> str:
+        """Send ether, which pays for transactions."""
+        return await self.send(recipient, "0x", wei=wei)
+
+    async def send(self, recipient: str, data: str, *, wei: int = 0, key: bytes = FAUCET_KEY) -> str:
+        """Sign and send a transaction."""
+        sender = _account(key).address
+        nonce = int(await self.rpc.call("eth_getTransactionCount", sender, "pending"), 16)
+        fields = {"chainId": await self._chain_id(), "nonce": nonce, "to": recipient, "value": wei, "data": data}
+        return str(await self.rpc.call("eth_sendRawTransaction", _sign(key, fields)))
+
+    async def _chain_id(self) -> int:
+        return int(await self.rpc.call("eth_chainId"), 16)
+
+    async def mine(self, blocks: int = 1) -> None:
+        """Make blocks."""
+        await self.rpc.call("anvil_mine", hex(blocks))
+
+    async def reorganize(self, depth: int) -> None:
+        """Replace the newest blocks by as many without their transactions."""
+        await self.rpc.call("anvil_reorg", depth, [])
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.rpc.aclose()
+
+
+def call_data(selector: str, *words: str | int) -> str:
+    """Return the data of a call: addresses and numbers as 32 bytes each."""
+    return selector + "".join(f"{word:064x}" if isinstance(word, int) else topic_of(word)[2:] for word in words)
+
+
+def signed_deployment(chain_id: int) -> str:
+    """Return the faucet's first transaction, which makes the test token: its address is always the same."""
+    code = resources.files(__package__).joinpath("TestToken.bin").read_text().strip()
+    return _sign(FAUCET_KEY, {"chainId": chain_id, "nonce": 0, "to": b"", "value": 0, "data": code})
+
+
+def _sign(key: bytes, fields: dict[str, Any]) -> str:
+    fees = {"type": 2, "gas": GAS, "maxFeePerGas": 100 * 10**9, "maxPriorityFeePerGas": 2 * 10**9}
+    return "0x" + bytes(_account(key).sign_transaction(fees | fields).raw_transaction).hex()
+
+
+def _account(key: bytes) -> LocalAccount:
+    from eth_account import Account  # noqa: PLC0415 - loads for a second, and only a sandbox that sends needs it
+
+    found: Any = Account.from_key(key)
+    return found  # type: ignore[no-any-return]

@@ -1,0 +1,61 @@
+"""Starts the local chain of a sandbox: a process of its own, its token, and the file that tells the bank of it."""
+
+from __future__ import annotations
+
+import importlib.util
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
+from billfold.sandbox.chain.accounts import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
+
+if TYPE_CHECKING:
+    from billfold.cli.process_supervisor import Supervisor
+
+
+def local_node_urls(port: int) -> tuple[str, str]:
+    """Return the addresses of both nodes of a local chain."""
+    return f"http://127.0.0.1:{port}/1", f"http://127.0.0.1:{port}/2"
+
+
+def local_chain_file(port: int) -> str:
+    """Return the file of chains that names the local chain alone."""
+    nodes = ", ".join(f'"{url}"' for url in local_node_urls(port))
+    return f"""# Written when the sandbox starts its chain.
+[[chain]]
+name = "{CHAIN_NAME}"
+chain_id = {CHAIN_ID}
+rpc_urls = [{nodes}]
+xpub = "{DEPOSIT_XPUB}"
+
+[[chain.tokens]]
+asset = "USDC"
+address = "{TEST_DOLLAR}"
+decimals = 6
+"""
+
+
+async def start_local_chain(supervisor: Supervisor, state_dir: Path) -> str:
+    """Start the chain of a state directory, which goes on where it was, and say where it is.
+
+    It answers some seconds later. Without its packages there is none.
+    """
+    file = state_dir / LOCAL_CHAINS
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if importlib.util.find_spec("eth_tester") is None:
+        file.unlink(missing_ok=True)
+        return "none: install billfold[sandbox]"
+    port = _free_port()
+    words = (sys.executable, "-m", __package__ or "", str(file.parent), str(port))
+    await supervisor.start("local chain", words, state_dir / "logs" / "chain.log")
+    url, _ = local_node_urls(port)
+    file.write_text(local_chain_file(port))
+    return f"{url} ({CHAIN_NAME}, chain id {CHAIN_ID}, USDC at {TEST_DOLLAR})"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
