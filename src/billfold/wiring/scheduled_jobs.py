@@ -35,7 +35,7 @@ from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.cards import worker as cards
-from billfold.payments.cards.types import ORDER_JOB
+from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
@@ -80,6 +80,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,
             ORDER_JOB: cards.place_order,
+            STATUS_JOB: cards.report_status,
             POCKET_CLOSED_JOB: cards.close_cards,
             **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),

@@ -1,5 +1,10 @@
 """Cards through the Partner API: the client alone reads their numbers, and their statuses follow contract 2.7."""
 
+import asyncio
+from collections import Counter
+from itertools import pairwise
+from uuid import UUID
+
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
@@ -7,10 +12,18 @@ from stdnum import luhn
 from tests.journeys.test_nothing_personal_in_a_dump import dumped
 from tests.support.applications import run_jobs
 from tests.support.cards import PIN, SHIPPING, Holder, client_key, decrypted, pem, processors, unread_key
+from tests.support.customer_events import notified
+from tests.support.damage import checks_of, undetected
+from tests.support.oauth_users import member
 
-from billfold.cli.command import submit_as_operator
-from billfold.payments.cards.commands import FreezeCard
+from billfold.cli.context import CliError
+from billfold.events.notifications.payment_notifications import notify_of_payments
+from billfold.payments.cards import checks, cli
+from billfold.payments.cards.routes import details
+from billfold.platform.clock import wall_now
 from billfold.sandbox.card_processor import client
+from billfold.sandbox.card_processor.vault import CardVault
+from billfold.verify.fingerprints import check_fingerprints
 
 
 @pytest.fixture
@@ -44,7 +57,7 @@ async def test_a_virtual_card_is_online_and_the_client_alone_reads_its_number(ho
     assert await holder.events() == ["open"]
 
 
-async def test_a_physical_card_is_ordered_produced_activated_and_closed(holder):
+async def test_a_physical_card_is_ordered_produced_and_activated(holder):
     desk = holder.desk
     order = await holder.ordered()
     assert (order["status"], order["card_id"], order["shipping_address"]["city"]) == ("INITIAL", None, "Vantorp")
@@ -70,7 +83,13 @@ async def test_a_physical_card_is_ordered_produced_activated_and_closed(holder):
     locked = await holder.set_status(card_id, "LOCKED", magstripe_status="ON")
     assert (locked["status"], locked["magstripe_status"]) == ("OFFLINE", "OFF")
     assert (await holder.set_status(card_id, "OPEN"))["status"] == "ONLINE"
+    assert await holder.events() == ["open", "locked", "open"]
 
+
+async def test_a_physical_card_is_closed_for_a_reason_and_never_used_again(holder):
+    desk = holder.desk
+    card_id = await holder.produced(await holder.ordered())
+    status, pin = holder.status_path(card_id), f"{holder.account}/cards/{card_id}/pin/"
     close = f"{holder.account}/cards/{card_id}/close/"
     for body, field in (
         ({}, "closure_reason"),
@@ -89,21 +108,57 @@ async def test_a_physical_card_is_ordered_produced_activated_and_closed(holder):
         ("POST", f"{holder.account}/physical-cards/{card_id}/", {"public_key": pem(unread_key())}),
     ):
         await desk.refused(method, path, body, status=412, code="already-closed")
-    assert await holder.events() == ["open", "locked", "open", "closed"]
+    assert await holder.events() == ["closed"]
+    async with desk.bank.pool.acquire() as conn:
+        check_cards = checks_of(checks)
+        assert await undetected(conn, "card", check_fingerprints, check_cards) == []
+        assert await undetected(conn, "card_order", check_fingerprints, check_cards) == []
 
 
-async def test_only_the_bank_unfreezes_a_card(holder):
-    desk = holder.desk
-    card_id = (await holder.virtual_card())["card_id"]
-    entry = await desk.bank.directory.find("card", card_id)
-    fields = {"references": (entry.object_id,), "card_id": entry.object_id, "reason": "suspected fraud"}
-    await submit_as_operator(desk.bank, FreezeCard, entry.customer_id, is_frozen=True, **fields)
+async def test_only_the_bank_unfreezes_a_card_and_its_processor_and_the_team_know(holder):
+    desk, customer = holder.desk, UUID(holder.pocket.customer)
+    await member(desk.bank.pool, customer)
+    card_id = UUID((await holder.virtual_card())["card_id"])
+    await cli.freeze(desk.bank, card_id, reason="suspected fraud")
     body = {"card_status": "ONLINE"}
     await desk.refused("PATCH", holder.status_path(card_id), body, status=409, code="card-frozen")
-    await submit_as_operator(desk.bank, FreezeCard, entry.customer_id, is_frozen=False, **fields)
-    assert (await desk.get(holder.status_path(card_id)))["status"] == "OFFLINE"
+    await run_jobs(desk.bank)
+    vault = CardVault(desk.bank.settings.state_dir / "card_processor")
+    assert vault.is_stopped(str(card_id))
+    await cli.unfreeze(desk.bank, card_id, reason="holder confirmed the payments")
+    assert ("Status", "OFFLINE") in await cli.show(desk.bank, card_id)
     assert (await holder.set_status(card_id, "ONLINE"))["status"] == "ONLINE"
-    assert await holder.events() == ["open", "frozen", "locked", "open"]
+    await run_jobs(desk.bank)
+    assert not vault.is_stopped(str(card_id))
+    (row,) = await cli.list_cards(desk.bank, pocket=UUID(holder.pocket.id))
+    (listed,) = (await desk.get(f"{holder.account}/cards/"))["items"]
+    assert row[:4] == (card_id, "VIRTUAL", listed["last_four"], "ONLINE")
+    with pytest.raises(CliError, match="There is no card"):
+        await cli.freeze(desk.bank, customer, reason="mistyped")
+    await desk.ask("DELETE", f"{holder.account}/virtual-cards/{card_id}/", status=204)
+    assert await holder.events() == ["open", "frozen", "locked", "open", "closed"]
+    await notify_of_payments(desk.bank.pool, desk.bank.vault, now=wall_now())
+    said = [text for kind, text in await notified(desk.bank, customer) if kind == "CARD_STATUS_CHANGED"]
+    assert said == [f"The card {row[2]} of the Pocket Reserve was {what}." for what in ("frozen by the bank", "closed")]
+
+
+async def test_of_many_moves_at_once_each_is_answered_as_it_happened(holder):
+    """Whatever wins, a card that was closed stays closed, and every answer is that of some order."""
+    desk, order = holder.desk, await holder.ordered()
+    card_id = await holder.produced(order)
+    status, path = holder.status_path(card_id), f"{holder.account}/cards/{card_id}"
+    pin, lost = await holder.encrypted(PIN), {"closure_reason": "DAMAGED"}
+    await desk.post(f"{path}/pin/", pin, status=200)
+    moves = [("POST", f"{path}/pin/", pin), ("PATCH", status, {"card_status": "ONLINE"})]
+    moves += [("PATCH", status, {"card_status": "OFFLINE"}), ("POST", f"{path}/close/", lost)]
+    answers = await asyncio.gather(*(desk.send(*move) for _ in range(5) for move in moves))
+    codes = Counter(each.json()["code"] if each.status_code >= 400 else each.status_code for each in answers)
+    assert codes[204] == 1
+    assert set(codes) <= {200, 204, "already-closed", "card-already-activated", "card-not-activated"}
+    assert (await desk.get(status))["status"] == "CLOSED"
+    moved = await holder.events()
+    assert (moved.count("closed"), moved[-1]) == (1, "closed")
+    assert all(earlier != later for earlier, later in pairwise(moved))
 
 
 async def test_cards_are_closed_with_their_pocket(holder):
@@ -112,7 +167,7 @@ async def test_cards_are_closed_with_their_pocket(holder):
     await desk.pocket(holder.pocket.customer, name="Another")
     closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
     await desk.patch(f"/api/v2/customers/{holder.pocket.customer}/pockets/{holder.pocket.id}/", closing)
-    (listed,) = (await desk.get(f"{holder.account}/cards/", {"filter[status]": "CLOSED"}))["items"]
+    (listed,) = (await desk.get(f"{holder.account}/cards/", {"filter[status]": ["CLOSED", "LOCKED"]}))["items"]
     assert listed["card_id"] == card_id
     body = {"card_status": "ONLINE"}
     await desk.refused("PATCH", holder.status_path(card_id), body, status=412, code="already-closed")
@@ -145,11 +200,22 @@ async def test_a_key_that_is_not_an_rsa_key_of_4096_bits_is_refused(holder):
     small = rsa.RSAPublicNumbers(3, client_key().public_key().public_numbers().n).public_key()
     private = client_key().private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption()).decode()
     spki = PublicFormat.SubjectPublicKeyInfo
-    for key in (pem(short), pem(curve, spki), pem(small), private, "not a key", pem(short)[:-40]):
+    both = pem(unread_key(), spki) + private
+    for key in (pem(short), pem(curve, spki), pem(small), private, both, "not a key", pem(short)[:-40]):
         await holder.desk.invalid(
             "POST", f"{holder.account}/virtual-cards/", {"public_key": key}, loc="body.public_key"
         )
     assert (await holder.desk.get(f"{holder.account}/cards/"))["items"] == []
+
+
+async def test_a_card_is_read_so_often_in_ten_minutes(holder, monkeypatch):
+    monkeypatch.setattr(details, "_READS", 2)
+    path = f"{holder.account}/virtual-cards/{(await holder.virtual_card())['card_id']}/"
+    keys = [{"public_key": pem(unread_key())} for _ in range(3)]
+    for key in keys[:2]:
+        await holder.desk.post(path, key, status=200)
+    await holder.desk.refused("POST", path, keys[2], status=429, code="rate-limited")
+    await holder.virtual_card()
 
 
 async def test_a_request_that_is_repeated_makes_one_card(holder, monkeypatch):

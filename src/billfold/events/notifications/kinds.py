@@ -51,6 +51,7 @@ NOTIFICATION_TYPES: Final[Mapping[str, NotificationType]] = MappingProxyType(
             NotificationType(
                 "COUNTERPARTY_STATUS_CHANGED", "a counterparty was linked, verified or unlinked", _INITIATORS
             ),
+            NotificationType("CARD_STATUS_CHANGED", "a card was frozen or closed", _INITIATORS),
             NotificationType("STATEMENT_AVAILABLE", "a statement can be downloaded", _READERS),
             NotificationType("REPORT_READY", "a report can be downloaded", _READERS),
             NotificationType(

@@ -1,4 +1,4 @@
-"""Notifications of money: what events of the log mean to users. `now` is wall time.
+"""Notifications of money and cards: what events of the log mean to users. `now` is wall time.
 
 Derived from sequenced events, in their order, once each; each read of
 notifications brings them up to date first. Customers without a team cost nothing.
@@ -65,6 +65,10 @@ PAYMENT_NOTIFICATIONS: Final[Mapping[str, PaymentNotification]] = MappingProxyTy
     }
 )
 """Kind of event -> what it means to users; other kinds mean nothing to them."""
+CARD_NOTIFICATIONS: Final[Mapping[str, str]] = MappingProxyType(
+    {"card.status.frozen": "was frozen by the bank", "card.status.closed": "was closed"}
+)
+"""Kind of event -> what became of the card."""
 
 _TITLES = {_IN: "Money arrived", _DONE: "A transfer was carried out", _REJECTED: "A transfer was rejected"}
 _PREDICATES = {
@@ -101,6 +105,10 @@ SELECT amount FROM transaction
  WHERE customer_id = $1 AND pocket_id = $2 AND details->>$3 = $4 ORDER BY entry_no DESC LIMIT 1
 """
 _ACTIVITY = "SELECT amount FROM transaction WHERE customer_id = $1 AND activity_id = $2"
+_CARD = """
+SELECT c.last_four, c.pocket_id, p.name FROM card c JOIN pocket p USING (customer_id, pocket_id)
+ WHERE c.customer_id = $1 AND c.card_id = $2
+"""
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 
@@ -128,7 +136,8 @@ async def _advance(conn: Connection, vault: Vault, now: datetime, mark: str) -> 
     batch_end = await conn.fetchval(_BATCH_END, last_processed, BATCH_SIZE)
     if batch_end is None:
         return None
-    for index, row in enumerate(await conn.fetch(_NEW_EVENTS, last_processed, batch_end, list(PAYMENT_NOTIFICATIONS))):
+    kinds = [*PAYMENT_NOTIFICATIONS, *CARD_NOTIFICATIONS]
+    for index, row in enumerate(await conn.fetch(_NEW_EVENTS, last_processed, batch_end, kinds)):
         try:
             async with conn.transaction():
                 # Lists are sorted by time: notifications of one batch keep the order of their events.
@@ -156,15 +165,34 @@ async def retry_notifications(pool: Pool, vault: Vault, *, now: datetime) -> int
 
 
 async def _notify(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:
+    notify_users = _notify_of_card if row["kind"] in CARD_NOTIFICATIONS else _notify_of_payment
+    await notify_users(conn, vault, row, now)
+
+
+async def _notify_of_card(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:
+    customer_id, card_id = row["customer_id"], msgspec.json.decode(row["payload"])["card_id"]
+    card = await conn.fetchrow(_CARD, customer_id, UUID(card_id))
+    assert card is not None
+    await notify(
+        conn,
+        vault,
+        customer_id,
+        kind="CARD_STATUS_CHANGED",
+        title="A card was frozen or closed",
+        description=f"The card {card['last_four']} of the Pocket {card['name']} {CARD_NOTIFICATIONS[row['kind']]}.",
+        metadata={**_event_metadata(row), "pocket_id": card["pocket_id"], "card_id": card_id},
+        now=now,
+    )
+
+
+async def _notify_of_payment(conn: Connection, vault: Vault, row: Record, now: datetime) -> None:
     meaning = PAYMENT_NOTIFICATIONS[row["kind"]]
     customer_id, payload = row["customer_id"], msgspec.json.decode(row["payload"])
     pocket_id = UUID(payload[meaning.pocket])
     cents, reason = await _find_amount(conn, customer_id, pocket_id, meaning=meaning, payload=payload)
     name = await conn.fetchval(_NAME, customer_id, pocket_id)
     metadata: dict[str, Any] = {
-        "event_id": row["event_id"],
-        "event_type": row["kind"],
-        "occurred_at": iso_z(row["raised_at"]),
+        **_event_metadata(row),
         "pocket_id": pocket_id,
         meaning.moved: payload.get(meaning.moved),
         "amount_usdc": cents,
@@ -180,6 +208,10 @@ async def _notify(conn: Connection, vault: Vault, row: Record, now: datetime) ->
         metadata={key: value for key, value in metadata.items() if value is not None},
         now=now,
     )
+
+
+def _event_metadata(row: Record) -> dict[str, Any]:
+    return {"event_id": row["event_id"], "event_type": row["kind"], "occurred_at": iso_z(row["raised_at"])}
 
 
 def describe(meaning: PaymentNotification, cents: int | None, pocket: str, reason: str | None) -> str:

@@ -1,8 +1,8 @@
-"""Rate limits beside those of admission: by IP address where no token is needed, and by the second."""
+"""Rate limits beside those of admission: by IP address where no token is needed, by the second, and of one object."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 PER_MINUTE = 300
+_OBJECT_WINDOW_MINUTES = 10
 _COUNT = """
 INSERT INTO rate_limit_window AS w (caller, kind, starts_at, used) VALUES ($1, $2, $3, 1)
 ON CONFLICT (caller, kind, starts_at) DO UPDATE SET used = w.used + 1 RETURNING used
@@ -28,6 +29,16 @@ async def count_second(pool: Pool, caller: UUID, kind: str, *, per_second: int, 
     if used > per_second:
         detail = f"Rate limit exceeded: {per_second} request{'s' if per_second > 1 else ''} per second."
         raise ProblemWithHeaders("rate-limited", detail, (b"retry-after", b"1"))
+
+
+async def count_object(pool: Pool, object_id: UUID, kind: str, *, limit: int, wall: datetime) -> None:
+    """Count what is done to one object in ten minutes of the wall clock. Raises `rate-limited` beyond the limit."""
+    window = timedelta(minutes=_OBJECT_WINDOW_MINUTES)
+    starts_at = wall - (wall - datetime.min.replace(tzinfo=UTC)) % window
+    if await _count(pool, object_id, kind, starts_at) > limit:
+        retry_after = str(int((starts_at + window - wall).total_seconds()) + 1).encode()
+        detail = f"Rate limit exceeded: {limit} requests in {_OBJECT_WINDOW_MINUTES} minutes for one object."
+        raise ProblemWithHeaders("rate-limited", detail, (b"retry-after", retry_after))
 
 
 async def count_address(

@@ -16,6 +16,8 @@ _EXPONENT = 65_537
 
 def load_detail_key(pem: str) -> RSAPublicKey:
     """Return the key. Raises PublicKeyError."""
+    if "PRIVATE KEY" in pem:
+        raise PublicKeyError("holds a private key, which others know from now on: make another pair")
     try:
         key = load_pem_public_key(pem.strip().encode())
     except (ValueError, UnsupportedAlgorithm):

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.cards.types import CardOrderRow
+from billfold.payments.cards.types import CardOrderRow, CardStatus
 
 
 class IssuedCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +46,9 @@ class CardProcessor(Protocol):
 
     async def order(self, order: CardOrderRow, shipping_address: str) -> None:
         """Order a physical card; `shipping_address` is JSON text."""
+
+    async def set_status(self, card_id: UUID, status: CardStatus) -> None:
+        """Take over the status of a card: while the bank does not answer, only one that is ONLINE may pay."""
 
     async def pin_key(self) -> str:
         """Return the RSA key, in PEM, to which clients encrypt PINs."""

@@ -17,6 +17,7 @@ from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import PocketStatus
 from billfold.payments.cards.types import (
     ORDER_JOB,
+    STATUS_JOB,
     CardOrderRow,
     CardRow,
     CardStatus,
@@ -154,10 +155,12 @@ def set_card_status(books: Books, cmd: SetCardStatus, ctx: Context) -> Outcome:
 
 
 def record_pin(books: Books, cmd: RecordPin, ctx: Context) -> Outcome:
-    """Record that the processor has the PIN. Refuses: already-closed, card-type-mismatch, card-already-activated."""
+    """Record that the processor has the PIN, also of a card that was activated meanwhile.
+
+    Refuses: already-closed.
+    """
     book = book_of(books, cmd.customers[0])
     card = _find_usable(book, cmd.card_id)
-    require_pin_settable(card)
     return _change(book, card, ctx, has_pin=True)
 
 
@@ -248,19 +251,21 @@ def _find_usable(book: Book, card_id: UUID) -> CardRow:
 def _add(book: Book, card: CardRow, ctx: Context) -> Outcome:
     book.draft.add(card)
     book.enter("card", str(card.card_id), card.card_id)
-    return _record(book, card, ctx, raise_event=True)
+    return _record(book, card, ctx, is_moved=True)
 
 
 def _change(book: Book, card: CardRow, ctx: Context, **columns: object) -> Outcome:
     changed = msgspec.structs.replace(card, updated_at=ctx.now, **columns)
     book.change(CardRow, card.card_id, updated_at=ctx.now, **columns)
-    return _record(book, changed, ctx, raise_event=changed.status != card.status)
+    return _record(book, changed, ctx, is_moved=changed.status != card.status)
 
 
-def _record(book: Book, card: CardRow, ctx: Context, *, raise_event: bool) -> Outcome:
+def _record(book: Book, card: CardRow, ctx: Context, *, is_moved: bool) -> Outcome:
     book.put(book.referenced, card.card_id, card)
     book.keep_fingerprint(CardRow, card.card_id, card.proof)
-    if raise_event and card.status in _EVENTS:
+    if is_moved:
+        book.schedule(STATUS_JOB, card.card_id, ctx.now)
+    if is_moved and card.status in _EVENTS:
         payload = CardStatusPayload(card_id=card.card_id, status=card.status)
         record.event(book, ctx, _EVENTS[card.status], payload)
     return {"card_id": str(card.card_id), "status": card.status, "magstripe_status": card.magstripe_status}

@@ -28,6 +28,10 @@ _CARD = ", ".join(
 )
 _CARDS = f"SELECT {_CARD}, c.written_no FROM card c JOIN pocket p USING (customer_id, pocket_id)"
 _GET = f"{_CARDS} WHERE c.customer_id = $1 AND c.card_id = $2"
+_NEWEST = f"""
+SELECT * FROM ({_CARDS} WHERE $1::uuid IS NULL OR c.pocket_id = $1) newest
+ ORDER BY created_at DESC, written_no DESC LIMIT $2
+"""
 _REFERENCED_CARDS = f"""
 SELECT {_CARD_COLUMNS} FROM card WHERE customer_id = ANY($1::uuid[]) AND card_id = ANY($2::uuid[])
 """
@@ -39,8 +43,8 @@ SELECT {_ORDER_COLUMNS} FROM card_order o WHERE customer_id = ANY($1::uuid[]) AN
 _GET_ORDER = f"SELECT {_ORDER_COLUMNS} FROM card_order WHERE customer_id = $1 AND card_order_id = $2"
 _OPEN_OF_POCKET = "SELECT card_id FROM card WHERE customer_id = $1 AND pocket_id = $2 AND status <> 'CLOSED'"
 _CLAIM_KEY = """
-INSERT INTO card_detail_key (fingerprint, command_id, used_at) VALUES ($1, $2, $3)
-    ON CONFLICT (fingerprint) DO UPDATE SET used_at = card_detail_key.used_at RETURNING command_id = $2
+INSERT INTO card_detail_key AS k (fingerprint, command_id, used_at) VALUES ($1, $2, $3)
+    ON CONFLICT (fingerprint) DO UPDATE SET used_at = k.used_at RETURNING command_id = $2 AND used_at > $4
 """
 CARDS = KeysetList(
     f"""SELECT * FROM ({_CARDS} WHERE c.customer_id = $1 AND ($2::uuid IS NULL OR c.pocket_id = $2)) found
@@ -79,9 +83,16 @@ async def list_open_cards(conn: Connection | Pool, customer_id: UUID, pocket_id:
     return [row["card_id"] for row in await conn.fetch(_OPEN_OF_POCKET, customer_id, pocket_id)]
 
 
-async def claim_key(conn: Connection | Pool, fingerprint: bytes, command_id: UUID, now: datetime) -> bool:
-    """Take a public key for one request; tell whether no other request has used it."""
-    return bool(await conn.fetchval(_CLAIM_KEY, fingerprint, command_id, now))
+async def list_newest(conn: Connection | Pool, pocket_id: UUID | None, *, limit: int) -> list[CardRow]:
+    """Return the newest cards of the bank, of one Pocket or of all."""
+    return [_card(row) for row in await conn.fetch(_NEWEST, pocket_id, limit)]
+
+
+async def claim_key(
+    conn: Connection | Pool, fingerprint: bytes, command_id: UUID, *, wall: datetime, since: datetime
+) -> bool:
+    """Take a public key for one request; tell whether no other has used it, nor this one before `since`."""
+    return bool(await conn.fetchval(_CLAIM_KEY, fingerprint, command_id, wall, since))
 
 
 async def load_references(

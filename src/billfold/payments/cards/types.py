@@ -14,6 +14,8 @@ from billfold.platform.database.rows import Row
 
 ORDER_JOB: Final = "card.order"
 """Sends an order to the card processor; its object is the order."""
+STATUS_JOB: Final = "card.status"
+"""Reports the status of a card to the card processor; its object is the card."""
 PRINTED_NAME_MAX: Final = 26
 """Characters of a name on a card (ISO/IEC 7813)."""
 

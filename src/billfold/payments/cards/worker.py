@@ -1,4 +1,4 @@
-"""Orders go to the card processor, and cards close with their Pocket: scheduled jobs, safe to repeat."""
+"""Orders and statuses go to the card processor, and cards close with their Pocket: scheduled jobs, safe to repeat."""
 
 from __future__ import annotations
 
@@ -35,6 +35,13 @@ async def place_order(bank: Bank, job: ScheduledJob) -> None:
             references=(order.card_order_id,),
         )
     )
+
+
+async def report_status(bank: Bank, job: ScheduledJob) -> None:
+    """Report the status of a card to the card processor."""
+    assert job.customer_id is not None
+    card = await store.get_card(bank.pool, job.customer_id, job.object_id)
+    await processor_of(bank).set_status(card.card_id, card.status)
 
 
 async def close_cards(bank: Bank, job: ScheduledJob) -> None:

@@ -107,7 +107,7 @@ REQUESTS = (
         "rate-limited",
         429,
         "Too many requests",
-        meaning="The limit for this group of operations is used up for the current minute.",
+        meaning="The limit for this group of operations, or for this object, is used up for now.",
         remedy="Wait as many seconds as `Retry-After` says. Watch `X-RateLimit-Remaining`, and listen to "
         "events instead of polling.",
         retryable=True,

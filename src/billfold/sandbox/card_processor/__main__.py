@@ -51,6 +51,7 @@ _METHODS: Final[Mapping[str, Callable[[CardVault, Request], Any]]] = MappingProx
         "issue": _issue,
         "encrypt_detail": lambda vault, request: vault.encrypt_detail(request.card_id, request.value),
         "pin_key": lambda vault, _: vault.pin_key(),
+        "set_status": lambda vault, request: vault.set_status(request.card_id, request.value),
         "set_pin": lambda vault, request: vault.set_pin(request.card_id, request.value),
     }
 )

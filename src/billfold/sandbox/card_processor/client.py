@@ -14,7 +14,7 @@ import msgspec
 import structlog
 
 from billfold.payments.cards.ports import EncryptedDetail, IssuedCard, PinError, PublicKeyError
-from billfold.payments.cards.types import CardOrderRow
+from billfold.payments.cards.types import CardOrderRow, CardStatus
 from billfold.platform.errors import InvariantError, Unavailable
 
 log = structlog.get_logger(__name__)
@@ -45,6 +45,10 @@ class SimulatedCardProcessor:
     async def order(self, order: CardOrderRow, shipping_address: str) -> None:
         """Take an order; `POST /api/v1/sandbox/generate-card/` produces the card."""
         log.info("card_ordered", card_order_id=str(order.card_order_id), ships=bool(shipping_address))
+
+    async def set_status(self, card_id: UUID, status: CardStatus) -> None:
+        """Take over the status of a card."""
+        await self._call("set_status", card_id=str(card_id), value=status)
 
     async def pin_key(self) -> str:
         """Return the key to which clients encrypt PINs, in PEM."""

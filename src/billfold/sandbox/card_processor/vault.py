@@ -42,7 +42,8 @@ CREATE TABLE IF NOT EXISTS card (
   pan_digest BLOB NOT NULL UNIQUE,
   pan_sealed BLOB NOT NULL,
   expires_on TEXT NOT NULL,
-  pin_digest BLOB
+  pin_digest BLOB,
+  status     TEXT
 )
 """
 
@@ -83,7 +84,7 @@ class CardVault:
             sealed = nonce + self._cipher.encrypt(nonce, pan.encode(), card_id.encode())
             row = (card_id, self._digest(pan), sealed, last.isoformat())
             # A number that another card has is drawn again.
-            self._database.execute("INSERT OR IGNORE INTO card VALUES (?, ?, ?, ?, NULL)", row)
+            self._database.execute("INSERT OR IGNORE INTO card VALUES (?, ?, ?, ?, NULL, NULL)", row)
         return found
 
     def find(self, card_id: str) -> StoredCard | None:
@@ -123,6 +124,15 @@ class CardVault:
             raise LookupError(card_id)
         digest = self._digest(f"{card.pan}:{pin}")
         self._database.execute("UPDATE card SET pin_digest = ? WHERE card_id = ?", (digest, card_id))
+
+    def set_status(self, card_id: str, status: str) -> None:
+        """Keep the status of a card."""
+        self._database.execute("UPDATE card SET status = ? WHERE card_id = ?", (status, card_id))
+
+    def is_stopped(self, card_id: str) -> bool:
+        """Tell whether the bank said that a card may not pay."""
+        query = "SELECT 1 FROM card WHERE card_id = ? AND status <> 'ONLINE'"
+        return self._database.execute(query, (card_id,)).fetchone() is not None
 
     def _cvv(self, card: StoredCard) -> str:
         """Return the three digits on the back: computed each time, kept nowhere (PCI DSS 3.3.1)."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from billfold.http.caller import Caller
+from billfold.http.limits.rate_limits import count_object
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import OPEN, delete, get, patch, post
 from billfold.http.schemas import CursorList
@@ -33,10 +34,12 @@ from billfold.payments.cards.types import CardRow, CardStatus, CardType, Closure
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound
 
-Statuses = Annotated[list[str] | None, texts_among("filter[status]", frozenset(CardStatus))]
+Statuses = Annotated[list[str] | None, texts_among("filter[status]", frozenset({*CardStatus, *STATUS_ALIASES}))]
 _DATED = frozenset({ClosureReason.LOST, ClosureReason.STOLEN})
 _CARD = "/api/v1/service-accounts/{account_id}/cards/{card_id}"
 _ALREADY_CLOSED = "already-closed"
+_PINS = 30
+"""How many PINs are taken for one card in ten minutes, right and wrong ones."""
 
 
 @get("/api/v1/service-accounts/{account_id}/cards/", tag="cards")
@@ -48,8 +51,7 @@ async def list_account_cards(
     Newest first, without what is secret.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
-    page = await page_query.read(bank, store.CARDS, owner, pocket_id, statuses, scope="cards")
-    return page_of(page, [render_card(row) for row in page.items])
+    return await _page(bank, page_query, owner, pocket_id=pocket_id, statuses=statuses)
 
 
 @get("/api/v1/customers/{customer_id}/cards/", tag="cards")
@@ -61,8 +63,7 @@ async def list_customer_cards(
     Cards of all its accounts, newest first, without what is secret.
     """
     owner = await caller.owner(bank, customer_id)
-    page = await page_query.read(bank, store.CARDS, owner, None, statuses, scope="cards")
-    return page_of(page, [render_card(row) for row in page.items])
+    return await _page(bank, page_query, owner, pocket_id=None, statuses=statuses)
 
 
 @get(f"{_CARD}/status/", tag="cards")
@@ -116,6 +117,7 @@ async def set_card_pin(caller: Caller, bank: Bank, account_id: UUID, card_id: UU
     """
     card = await find_card(caller, bank, account_id, card_id=card_id)
     require_pin_settable(card)
+    await count_object(bank.pool, card_id, "card-pin", limit=_PINS, wall=caller.wall)
     try:
         await processor_of(bank).set_pin(card_id, base64.b64decode(data.encrypted_pin, validate=True))
     except (PinError, binascii.Error):
@@ -180,6 +182,14 @@ async def find_card(
     if card.pocket_id != pocket_id or only not in {None, card.type}:
         raise NotFound("There is no such card.")
     return card
+
+
+async def _page(
+    bank: Bank, page_query: ListQuery, owner: UUID, *, pocket_id: UUID | None, statuses: list[str] | None
+) -> CursorList[Card]:
+    wanted = None if statuses is None else [STATUS_ALIASES.get(each, each) for each in statuses]
+    page = await page_query.read(bank, store.CARDS, owner, pocket_id, wanted, scope="cards")
+    return page_of(page, [render_card(row) for row in page.items])
 
 
 async def _close(caller: Caller, bank: Bank, card: CardRow, **why: Any) -> None:

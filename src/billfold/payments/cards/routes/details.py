@@ -5,6 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.http.caller import Caller
+from billfold.http.limits.idempotency import KEPT
+from billfold.http.limits.rate_limits import count_object
 from billfold.http.operations import post
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
@@ -22,6 +24,8 @@ from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id
 
 _REFUSES = ("public-key-reused", "rail-not-available")
+_READS = 30
+"""How often the detail of one card is read in ten minutes."""
 
 
 @post(
@@ -88,6 +92,7 @@ async def _read_detail(
 ) -> CardDetail:
     card = await find_card(caller, bank, account_id, card_id=card_id, only=kind)
     require_not_closed(card)
+    await count_object(bank.pool, card_id, "card-detail", limit=_READS, wall=caller.wall)
     await _claim(caller, bank, data.public_key)
     detail = await _encrypt(bank, card_id, data.public_key)
     async with caller.audited(bank, card.customer_id, "card.read", resource_id=card_id):
@@ -101,7 +106,7 @@ async def _claim(caller: Caller, bank: Bank, public_key: str) -> None:
     except PublicKeyError as error:
         raise InvalidInput.at("body", "public_key", msg=str(error)) from None
     request = command_id(caller.key_owner, caller.key)
-    if not await store.claim_key(bank.pool, fingerprint, request, caller.now):
+    if not await store.claim_key(bank.pool, fingerprint, request, wall=caller.wall, since=caller.wall - KEPT):
         raise Refused("public-key-reused", "The key was used in an earlier request.")
 
 
