@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime
 from uuid import UUID
 
-from tests.architecture.movements_of_cards import play_cards
+from tests.architecture.movements_of_cards import play_card_holds, play_card_records, play_cards
 from tests.architecture.movements_of_rails import play_ach, play_incoming_ach, play_reviews, play_wires
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
@@ -331,4 +331,6 @@ PLAYS = (
     play_suspense,
     play_settlement,
     play_cards,
+    play_card_holds,
+    play_card_records,
 )

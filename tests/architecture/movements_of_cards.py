@@ -4,6 +4,20 @@ from datetime import date
 from uuid import UUID
 
 from billfold.accounts.commands import UpdatePocket
+from billfold.payments.cards.authorizations.commands import (
+    AuthorizeCard,
+    ChargeBack,
+    ClearCard,
+    ExpireAuthorization,
+    IncrementAuthorization,
+    InquireBalance,
+    RefundCard,
+    Represent,
+    ReverseAuthorization,
+    SetCardLimits,
+    references_of,
+)
+from billfold.payments.cards.authorizations.types import Merchant
 from billfold.payments.cards.commands import (
     CloseCard,
     CloseCardsOfPocket,
@@ -16,7 +30,10 @@ from billfold.payments.cards.commands import (
     SetCardStatus,
 )
 from billfold.payments.cards.types import CardStatus
+from billfold.platform.dates import et_instant
 
+CARD, PURCHASE = UUID(int=3), UUID(int=4)
+SHOP = Merchant(name="Shop", category_code="5411")
 ISSUED = {"last_four": "4242", "expires_on": date(2029, 6, 30)}
 
 
@@ -47,3 +64,57 @@ def play_cards(new_stage):
     stage.submit(UpdatePocket, anna, pocket_id=pocket.id, close_for="not needed")
     with stage.row("Cards closed with their Pocket"):
         stage.submit(CloseCardsOfPocket, anna, pocket_id=pocket.id, references=(virtual["card_id"],))
+
+
+class Payments:
+    """Messages and records about the one card of Anna."""
+
+    def __init__(self, stage):
+        self.stage = stage
+        self.anna, pocket = stage.rich()
+        stage.submit(CreateVirtualCard, self.anna, pocket_id=pocket.id, name="Anna", card_id=CARD, **ISSUED)
+
+    def send(self, kind, reference="1", **fields):
+        fields = {"card_id": CARD, "network_reference": reference, "merchant": SHOP, **fields}
+        self.stage.submit(kind, self.anna, references=references_of(CARD, reference), **fields)
+
+    def record(self, kind, reference=None, *, number=5, **fields):
+        fields = {"card_id": CARD, "record_id": UUID(int=number), "settles_on": date(2025, 6, 5), **fields}
+        references = references_of(CARD, reference, PURCHASE)
+        self.stage.submit(kind, self.anna, references=references, network_reference=reference, **fields)
+
+
+def play_card_holds(new_stage):
+    stage = new_stage()
+    card = Payments(stage)
+    with stage.row("Card payment declined"):
+        card.send(AuthorizeCard, "0", amount=10_04)
+    with stage.row("Card payment held"):
+        card.send(AuthorizeCard, amount=500_00)
+    with stage.row("Card payment held for more"):
+        card.send(IncrementAuthorization, amount=100_00)
+    with stage.row("Card payment reversed in part"):
+        card.send(ReverseAuthorization, amount=100_00)
+    with stage.row("Card payment reversed"):
+        card.send(ReverseAuthorization)
+    card.send(AuthorizeCard, "2", amount=50_00)
+    with stage.row("Hold expired"):
+        card.send(ExpireAuthorization, "2", due=et_instant(date(2025, 7, 1), 9))
+    with stage.row("Card limits set"):
+        stage.submit(SetCardLimits, card.anna, card_id=CARD, daily=1, categories={}, references=references_of(CARD))
+    with stage.row("Card balance inquired"):
+        stage.submit(InquireBalance, card.anna, card_id=CARD, references=(CARD,))
+
+
+def play_card_records(new_stage):
+    stage = new_stage()
+    card = Payments(stage)
+    card.send(AuthorizeCard, amount=50_00)
+    with stage.row("Card payment cleared"):
+        card.record(ClearCard, "1", amount=55_00, merchant=SHOP, record_id=PURCHASE)
+    with stage.row("Card payment charged back"):
+        card.record(ChargeBack, amount=55_00, original_id=PURCHASE)
+    with stage.row("Card payment represented"):
+        card.record(Represent, number=6, amount=55_00, original_id=PURCHASE)
+    with stage.row("Card refund"):
+        card.record(RefundCard, number=7, amount=500_00, merchant=SHOP)

@@ -13,7 +13,7 @@ from tests.fixtures.teller import Customers
 from tests.simulation.memory_bank import MemoryBank
 from typing_extensions import override
 
-from billfold.ledger.book.rows import Posting, RetiredLot, Update
+from billfold.ledger.book.rows import RELEASED, RESERVED, Posting, RetiredLot, Update
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.types import ScheduledJob
@@ -22,12 +22,16 @@ from billfold.platform.dates import et_instant
 
 LATER = date(2025, 6, 10)
 
+_PHASES = {0: "", RESERVED: "+", RELEASED: "-"}
 # What a draft holds besides rows, and the tables it goes to.
 _TABLES = {RetiredLot: "account", ScheduledJob: "scheduled_job"}
 
 
 class Moved(NamedTuple):
-    """What one movement left: postings as `debit>credit`, tables in alphabet order, functions called."""
+    """What one movement left: postings as `debit>credit`, tables in alphabet order, functions called.
+
+    A posting with `+` reserves, one with `-` releases.
+    """
 
     postings: list[str]
     tables: list[str]
@@ -51,8 +55,12 @@ class WatchedBank(MemoryBank):
         tables |= {"pocket"} if draft.touched_pockets else set()
         postings = list(draft.rows_of(Posting))
         super()._write(book)
-        kinds = [[self.balances[book.customer_id, no].kind for no in (row.debit, row.credit)] for row in postings]
-        self.written.append((book.customer_id, [">".join(each) for each in kinds], tables - {"command"}))
+        moved = [self._shown(book.customer_id, row) for row in postings]
+        self.written.append((book.customer_id, moved, tables - {"command"}))
+
+    def _shown(self, customer_id, row):
+        sides = (self.balances[customer_id, no].kind for no in (row.debit, row.credit))
+        return _PHASES[row.phase] + ">".join(sides)
 
 
 class Stage(Customers):

@@ -253,9 +253,30 @@ async def _play_cards(r, customer, pocket):
     await r.get("get_card_status", f"{path}/status/")
     await r.get("list_account_cards", f"{account}/cards/")
     await r.get("list_customer_cards", f"{V1}/customers/{customer}/cards/")
+    await _play_card_payments(r, f"{account}/cards/{virtual}", {"card_id": virtual})
     lost = {"closure_reason": "LOST", "lost_stolen_date": "2025-06-01"}
     await r.post("close_card", f"{path}/close/", lost)
     await r.delete("close_virtual_card", f"{account}/virtual-cards/{virtual}/")
+
+
+async def _play_card_payments(r, path, card):
+    """What a merchant and the network do with a card, one thing after the other."""
+    limits = {"daily": 50_000, "categories": {"5813": 10_000, "7995": 0}}
+    await r.play("set_card_limits", "PUT", f"{path}/limits/", limits)
+    await r.get("get_card_limits", f"{path}/limits/")
+    await r.post("sandbox_card_swipe", f"{BOX}/card-swipe/", {**card, "amount_usdc": 1_250})
+    meal = {**card, "network_reference": "514721000001"}
+    await r.post("sandbox_card_authorization", f"{BOX}/card-authorization/", {**meal, "amount_usdc": 8_000})
+    await r.post("sandbox_card_increment", f"{BOX}/card-increment/", {**meal, "amount_usdc": 2_000})
+    await r.post("sandbox_card_reversal", f"{BOX}/card-reversal/", {**meal, "amount_usdc": 1_000})
+    cleared = await r.post("sandbox_card_clearing", f"{BOX}/card-clearing/", {**meal, "amount_usdc": 9_600})
+    record = {**card, "record_id": cleared["record_id"]}
+    await r.post("sandbox_card_chargeback", f"{BOX}/card-chargeback/", record)
+    await r.post("sandbox_card_representment", f"{BOX}/card-representment/", record)
+    await r.post("sandbox_card_refund", f"{BOX}/card-refund/", {**card, "amount_usdc": 500})
+    shoes = {**card, "network_reference": "514721000002"}
+    await r.play("-", "POST", f"{BOX}/card-authorization/", {**shoes, "amount_usdc": 4_000})
+    await r.post("sandbox_card_hold_expiry", f"{BOX}/card-hold-expiry/", shoes)
 
 
 async def _play_clock(r):

@@ -1,9 +1,12 @@
 """What must hold of every book at every moment, and of all of them together."""
 
 from collections import Counter
+from uuid import UUID
 
 from billfold.bills.rules.earnings import PocketState, compute_earnings
 from billfold.ledger.book.holdings import selling_order
+from billfold.ledger.book.rows import TransactionEntry
+from billfold.payments.cards.authorizations.types import AuthorizationRow
 from billfold.treasury.overdraft.rules import overdraft_of
 
 
@@ -16,7 +19,7 @@ def check_book(book):
         assert pocket.fee_accrued >= 0
         assert min(pocket.inflow, pocket.outflow, pocket.fees) >= 0
         # Who owes has nothing left.
-        assert not overdraft_of(pocket) or (not pocket.lots and pocket.cash.balance == 0)
+        assert not overdraft_of(pocket) or (not pocket.lots and pocket.cash.balance == pocket.cash.reserved)
         assert pocket.lots == sorted(pocket.lots, key=selling_order)
         assert all(lot.balance > 0 for lot in pocket.lots)
         assert all(min(lot.tax_basis, lot.earnings_basis) >= 0 for lot in pocket.lots)
@@ -26,8 +29,26 @@ def check_book(book):
         assert len(keys) == len(set(keys))
         if pocket.status == "CLOSED":
             assert not pocket.lots
-            assert pocket.cash.balance == 0
+            assert pocket.cash.balance == pocket.cash.reserved
     assert not book.draft.banks
+
+
+def check_cards(bank):
+    """What is reserved is what authorizations hold; what went by card is on its rail, to the cent."""
+    for book in bank.books.values():
+        held: Counter[UUID] = Counter()
+        for each in bank.seen.of(book.customer_id).values():
+            if isinstance(each, AuthorizationRow):
+                held[each.pocket_id] += each.remaining
+        assert {pocket.pocket_id: pocket.cash.reserved for pocket in book.pockets.values()} == {
+            pocket_id: held[pocket_id] for pocket_id in book.pockets
+        }
+    moved = [
+        row.amount if row.direction == "DEBIT" else -row.amount
+        for row in bank.tables[TransactionEntry]
+        if row.type == "CARD" and row.swept
+    ]
+    assert bank.totals["rail:card", "USD"] == sum(moved)
 
 
 def check_bank(bank):

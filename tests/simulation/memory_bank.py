@@ -17,6 +17,7 @@ from billfold.accounts.transactions.types import BankBooking
 from billfold.bills.types import BillSettlement
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.rows import (
+    RESERVED,
     AccountEntry,
     ChainEntry,
     CommandEntry,
@@ -286,15 +287,18 @@ class MemoryBank:
             asset, amount = posting.asset, posting.amount
             assert asset == debit.asset == credit.asset
             assert amount > 0
-            assert posting.phase == 0
+            touched |= {debit, credit}
+            if posting.phase:
+                debit.reserved += amount if posting.phase == RESERVED else -amount
+                continue
             debit.debits += amount
             credit.credits += amount
             self.totals[debit.kind, asset] -= amount
             self.totals[credit.kind, asset] += amount
-            touched |= {debit, credit}
         for account in touched:
+            assert account.reserved >= 0
             assert account.kind != "bank" or account.debits == account.credits
-            assert account.kind not in CUSTOMERS_OWN or account.credits >= account.debits
+            assert account.kind not in CUSTOMERS_OWN or account.credits - account.debits >= account.reserved
 
     # -- time ---------------------------------------------------------------------------
 

@@ -64,6 +64,7 @@ async def open_bank(dsn, **changes):
         ach_cutoff=settings.ach_cutoff,
         wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),
         correspondent=settings.correspondent_routing_number,
+        card_blocked_categories=frozenset(settings.card_blocked_categories),
         agreements=Agreements(await load_terms(pool)),
     )
     engine = Engine(

@@ -42,6 +42,7 @@ class Reference(StrEnum):
 
     ACH_ENTRY = "ach_entry"
     CARD = "card"
+    CARD_AUTHORIZATION = "card_authorization"
     COUNTERPARTY = "counterparty"
     DOCUMENT = "document"
     OPEN_ACH_ENTRIES = "open_ach_entries"
@@ -144,6 +145,8 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     wire_hours: WireHours = WireHours()
     wire_fee_cents: int = 0
     correspondent: str = ""
+    card_blocked_categories: frozenset[str] = frozenset()
+    """Merchant categories at which no card of the bank pays."""
     delivers_bills: bool = True
     """Whether the bank has a custodian that delivers bills to others."""
     agreements: Agreements = msgspec.field(default_factory=Agreements)

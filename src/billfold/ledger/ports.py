@@ -24,6 +24,10 @@ class Screening(Protocol):
         """Return why a wire of so many cents (None: the whole balance) is rejected."""
         return None
 
+    def stops_card(self, _amount: int, /) -> bool:
+        """Tell whether a payment of so many cents by card is suspected of fraud."""
+        return False
+
     def unverifiable_name(self, _name: str, /) -> str | None:
         """Return why a counterparty of this name cannot be verified."""
         return None

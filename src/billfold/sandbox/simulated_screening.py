@@ -6,6 +6,8 @@ from typing import Final
 
 _STOPPED_WIRES: Final = {2: "SANCTION_SCREEN_FAILED"}
 """The last two digits of an amount -> why it is rejected."""
+_STOPPED_CARD_PAYMENTS: Final = 4
+"""The last two digits of an amount."""
 _UNVERIFIABLE: Final = "UNVERIFIABLE"
 _DEPOSITS: Final = (11, 22)
 
@@ -16,6 +18,10 @@ class SimulatedScreening:
     def stopped_wire(self, amount: int | None) -> str | None:
         """Stop amounts that end in 02."""
         return None if amount is None else _STOPPED_WIRES.get(amount % 100)
+
+    def stops_card(self, amount: int) -> bool:
+        """Stop amounts that end in 04."""
+        return amount % 100 == _STOPPED_CARD_PAYMENTS
 
     def unverifiable_name(self, name: str) -> str | None:
         """Verify no name with UNVERIFIABLE in it."""

@@ -21,6 +21,8 @@ from billfold.ledger.commands import commands
 from billfold.payments.ach import commands as ach_commands
 from billfold.payments.ach.types import AchEntry, PendingReturn
 from billfold.payments.cards import commands as card_commands
+from billfold.payments.cards.authorizations import commands as card_authorization_commands
+from billfold.payments.cards.authorizations.types import AuthorizationRow, CardLimitsRow, CardPaymentRow
 from billfold.payments.cards.types import CardOrderRow, CardRow
 from billfold.payments.deposits import commands as deposit_commands
 from billfold.payments.suspense import commands as suspense_commands
@@ -40,6 +42,7 @@ LEAVING = (
     account_commands,
     ach_commands,
     card_commands,
+    card_authorization_commands,
     counterparty_commands,
     deposit_commands,
     suspense_commands,
@@ -118,6 +121,9 @@ FINGERPRINTED_TABLES = (
     _proved(AcceptanceRow, "acceptance_id", needs_one="t.accepted_by IS NOT NULL"),
     _proved(CardRow, "card_id"),
     _proved(CardOrderRow, "card_order_id"),
+    _proved(AuthorizationRow, "authorization_id"),
+    _proved(CardPaymentRow, "record_id"),
+    _proved(CardLimitsRow, "card_id"),
     *(
         FingerprintedTable(
             table, key, ("transfer_request", "authorization_request", "customer"), proof_of=_of_all, said=_ENTRIES

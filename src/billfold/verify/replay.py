@@ -38,7 +38,7 @@ from billfold.verify.streams import JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTI
 if TYPE_CHECKING:
     from asyncpg import Record
 
-_POSTED, _RESERVED = 0, 1
+_POSTED, _RESERVED, _RELEASED = 0, 1, 2
 _ACTIVITY_OF = {
     "rail:ach": {"ACH"},
     "rail:wire": {"WIRE"},
@@ -122,7 +122,7 @@ class Replay:
             touched_accounts += (debit, credit)
             if debit.kind == "lot" or credit.kind == "lot":
                 self._move_lots(journal, leg["amount"], debit, credit=credit)
-            else:
+            elif leg["phase"] != _RELEASED:
                 add_cash(leg, debit, credit, money=journal.cash_by_side)
                 self._check_transaction(journal, leg, debit, credit=credit)
         self._check_balances(journal, touched_accounts)
@@ -293,7 +293,7 @@ class Replay:
     def _check_transaction(
         self, journal: Journal, leg: Record, debit: ReplayedAccount, *, credit: ReplayedAccount
     ) -> None:
-        """Money between a pocket and the outside has exactly one transaction."""
+        """Money between a pocket and the outside has exactly one transaction, and so has what is reserved for it."""
         if debit.kind in CASH_ACCOUNTS and credit.kind in EXTERNAL_ACCOUNTS:
             own, external, direction = debit, credit, "DEBIT"
         elif credit.kind in CASH_ACCOUNTS and debit.kind in EXTERNAL_ACCOUNTS:
@@ -327,6 +327,8 @@ class Replay:
 
     def _count_activity(self, row: Record) -> None:
         counters = self.counters[row["pocket_id"]]
+        if row["type"] == "CARD" and not row["swept"]:
+            return  # reserved: nothing has moved
         if row["type"] == "FEE":
             counters.fees += row["amount"]
         elif row["direction"] == "CREDIT":

@@ -204,7 +204,9 @@ class Wiring:
         """
         if settings.tls_certificate is None or settings.tls_key is None:
             return None
-        own = [str(urlsplit(origin).hostname) for origin in (settings.auth_origin, settings.customer_origin)]
+        origins = [settings.auth_origin, settings.customer_origin]
+        origins += [settings.cards_origin] if settings.card_processor_key else []
+        own = [str(urlsplit(origin).hostname) for origin in origins]
         names = [*own, *(f"{slug}.{settings.domain}" for slug in partners)]
         report = inspect_certificate(settings.tls_certificate, settings.tls_key, names, wall_now())
         missing = ", ".join(name for name in own if name in report.uncovered)

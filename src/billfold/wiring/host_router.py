@@ -19,7 +19,7 @@ _PROTOCOL_PATHS = ("/api/", "/.well-known/")
 
 
 class HostRouter:
-    """ASGI: the Partner API, unless the host is that of the authorization server or customers.
+    """ASGI: the Partner API, unless the host is that of the authorization server, customers or the card processor.
 
     The host of the authorization server has its endpoints and the sign-in `pages`.
     """
@@ -32,12 +32,15 @@ class HostRouter:
         auth: AppWithLifespan,
         pages: AppWithLifespan | None = None,
         customer: AppWithLifespan | None = None,
+        cards: AppWithLifespan | None = None,
     ) -> None:
         self._auth_host = urlsplit(settings.auth_origin).hostname
+        self._cards_host = urlsplit(settings.cards_origin).hostname
         self._customer_host = urlsplit(settings.customer_origin).hostname
         self._partner, self._auth = partner, auth
         self._pages, self._customer = pages or auth, customer or partner
-        self._apps = [each for each in (partner, auth, pages, customer) if each is not None]
+        self._cards = cards or partner
+        self._apps = [each for each in (partner, auth, pages, customer, cards) if each is not None]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -57,4 +60,6 @@ class HostRouter:
         if host == self._auth_host:
             is_protocol = scope["path"].startswith(_PROTOCOL_PATHS)
             return self._auth if is_protocol else self._pages
+        if host == self._cards_host:
+            return self._cards
         return self._customer if host == self._customer_host else self._partner

@@ -12,6 +12,7 @@ from billfold.ledger.ports import IdentifierLoader
 from billfold.onboarding.screening import hits as sanctions_hits
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.cards import store as card_store
+from billfold.payments.cards.authorizations import store as card_authorizations
 from billfold.payments.custody import store as custody_store
 from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store
@@ -24,6 +25,7 @@ def reference_readers() -> ReferenceReaders:
     return {
         Reference.ACH_ENTRY: ach_entries.load_references,
         Reference.CARD: card_store.load_references,
+        Reference.CARD_AUTHORIZATION: card_authorizations.load_references,
         Reference.COUNTERPARTY: counterparty_store.find_payees,
         Reference.DOCUMENT: document_store.find_referenced,
         Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,

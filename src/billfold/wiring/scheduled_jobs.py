@@ -35,6 +35,8 @@ from billfold.payments.ach.outbound import windows as ach_windows
 from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.cards import worker as cards
+from billfold.payments.cards.authorizations import worker as card_authorizations
+from billfold.payments.cards.authorizations.types import EXPIRY_JOB
 from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
@@ -81,6 +83,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             SCREENING_DUE: run_screening_job,
             ORDER_JOB: cards.place_order,
             STATUS_JOB: cards.report_status,
+            EXPIRY_JOB: card_authorizations.expire_hold,
             POCKET_CLOSED_JOB: cards.close_cards,
             **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),

@@ -19,6 +19,7 @@ from billfold.http.edge.connections import ConnectionLimits
 from billfold.http.edge.serve import LazyApp
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
+from billfold.payments.cards.authorizations.processor_api import create_card_processor_app
 from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.logs import configure_logging
 from billfold.platform.settings.settings import Settings
@@ -81,6 +82,7 @@ def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
         auth=create_auth_app(bank),
         customer=create_customer_app(bank, broadcaster=broadcaster),
         pages=create_pages_app(bank),
+        cards=create_card_processor_app(bank),
     )
 
 

@@ -35,6 +35,7 @@ BODIES = {
     ("POST", "card-orders"): {"name_on_card": "x", "shipping_address": SHIPPING},
     ("POST", "pin"): {"encrypted_pin": "eA=="},
     ("PATCH", "status"): {"card_status": "ONLINE"},
+    ("PUT", "limits"): {"daily": 1_00},
     ("PATCH", "portal_id"): {"name": "x"},
     ("PATCH", "subscription_id"): {"description": "x"},
     ("PATCH", "pocket_id"): {"name": "x"},

@@ -22,6 +22,8 @@ from billfold.ledger.types import Rail
 from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.rules.report import EVENTS
 from billfold.payments.ach.commands import MarkAchTransmitted, OriginateAch, ReceiveAchReturn, SettleAch
+from billfold.payments.cards.authorizations.commands import AuthorizeCard, ReverseAuthorization, references_of
+from billfold.payments.cards.authorizations.types import Merchant
 from billfold.payments.cards.commands import CloseCard, CreateVirtualCard, FreezeCard, SetCardStatus
 from billfold.payments.cards.types import CardStatus
 from billfold.payments.deposits.commands import ReceiveMoney
@@ -113,10 +115,18 @@ class Witness(Teller):
         )
 
     def use_card(self, pocket):
-        """Create a card, switch it off, freeze and close it."""
+        """Create a card, pay with it once and once too much, switch it off, freeze and close it."""
         about: dict[str, Any] = {"card_id": LATER, "references": (LATER,)}
         issued = {"last_four": "4242", "expires_on": date(2029, 6, 30)}
         self.do(CreateVirtualCard, card_id=LATER, pocket_id=pocket.pocket_id, name="A", **issued)
+        payment: dict[str, Any] = {"card_id": LATER, "merchant": Merchant(name="A", category_code="5411")}
+        for kind, number, cents in (
+            (AuthorizeCard, "1", 1_00),
+            (AuthorizeCard, "2", 1_04),
+            (ReverseAuthorization, "1", 1),
+        ):
+            named = {"network_reference": number, "references": references_of(LATER, number)}
+            self.do(kind, amount=cents, **payment, **named)
         self.do(SetCardStatus, status=CardStatus.OFFLINE, **about)
         self.do(FreezeCard, is_frozen=True, **about)
         self.do(CloseCard, **about)

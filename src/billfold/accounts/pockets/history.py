@@ -54,7 +54,7 @@ SELECT e.cash, e.positions, e.earnings_basis, e.inflow, e.outflow, e.fees, e.rea
  CROSS JOIN LATERAL (
     SELECT json_agg(json_build_array(type, direction, amount)) AS rows
       FROM transaction
-     WHERE {_SAME_DAY} AND booked_at < k.at
+     WHERE {_SAME_DAY} AND booked_at < k.at AND (swept OR type <> 'CARD')
        AND (SELECT booked_at FROM transaction WHERE {_SAME_DAY} ORDER BY entry_no LIMIT 1) < k.at
   ) a
  ORDER BY k.nth

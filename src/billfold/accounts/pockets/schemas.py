@@ -195,7 +195,7 @@ def valuation(
     return valuation_module.value_positions(
         positions,
         row.cash,
-        fees,
+        fees + row.reserved,
         market=bank.market,
         at=now,
         haircut_bps=bank.terms.haircut_bps,

@@ -20,12 +20,14 @@ SELECT p.customer_id, p.pocket_id, p.partner_id, p.name, p.type, p.status, p.dep
        p.realised, p.fee_accrued, p.accrued_through,
        coalesce(h.cash, 0) AS cash, coalesce(h.basis, 0) AS earnings_basis,
        coalesce(h.cusips, '{}') AS lot_cusips, coalesce(h.units, '{}') AS lot_units,
-       coalesce(h.dates, '{}') AS lot_dates, coalesce(h.owed, 0) AS owed, p.written_no
+       coalesce(h.dates, '{}') AS lot_dates, coalesce(h.owed, 0) AS owed,
+       coalesce(h.reserved, 0) AS reserved, p.written_no
 """
 _HOLDINGS = """
   LEFT JOIN LATERAL (
     SELECT max(a.credits - a.debits) FILTER (WHERE a.kind = 'cash') AS cash,
            max(a.debits - a.credits) FILTER (WHERE a.kind = 'owed') AS owed,
+           max(a.reserved) FILTER (WHERE a.kind = 'cash') AS reserved,
            sum(a.earnings_basis)::bigint AS basis,
            array_agg(a.asset) FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS cusips,
            array_agg(a.credits - a.debits)

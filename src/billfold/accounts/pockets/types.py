@@ -28,6 +28,7 @@ class OpenPayment(Protocol):
 class PocketRow(msgspec.Struct, frozen=True):
     """One pocket and its holdings: lots as parallel lists, cents and units as integers.
 
+    `reserved` is what of `cash` is held for payments by card.
     `inflow`, `outflow`, `fees` and `realised` run since the pocket was opened; `fee_accrued`
     is in units of `tbills.ACCRUED_PER_CENT` up to and including `accrued_through`.
     """
@@ -54,6 +55,7 @@ class PocketRow(msgspec.Struct, frozen=True):
     lot_units: list[int]
     lot_dates: list[date]
     owed: int = 0
+    reserved: int = 0
 
     def positions(self) -> dict[str, int]:
         """Units per CUSIP."""

@@ -102,7 +102,7 @@ def _with_sweeps(rows: list[TransactionRow], query: TransactionQuery, *, last_fi
         return [(row, 0) for row in rows]
     parts: list[TransactionPart] = []
     for row in rows:
-        both = [(row, 0), (row, 1)]
+        both = [(row, 0)] if row.is_hold else [(row, 0), (row, 1)]
         parts += reversed(both) if last_first else both
     return [half for half in parts if _matches(_row_of(half), query)]
 

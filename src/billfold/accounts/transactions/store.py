@@ -29,7 +29,7 @@ _MEMBER_MAX = 65_535
 
 _COLUMNS = (
     "customer_id, pocket_id, entry_no, posting_no, activity_id, transaction_id, type, direction, "
-    "amount, title, description, booked_at, settles_at, details, remittance, written_no"
+    "amount, title, description, booked_at, settles_at, details, remittance, written_no, swept"
 )
 # A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
 _ACH_SETTLES_AT = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
@@ -43,11 +43,15 @@ _ACH_ENTRIES = f"""
 SELECT e.customer_id, e.entry_no, {_ACH_SETTLES_AT} FROM ach_entry e
  WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
 """
+# What is reserved for a payment by card is shown while it is held, as the entry that holds it shows it.
+_IS_SHOWN = """(a.swept OR a.type <> 'CARD' OR EXISTS (SELECT 1 FROM card_authorization h
+    WHERE h.customer_id = a.customer_id AND h.hold_entry_no = a.entry_no))"""
 _FILTER = """
+   AND {is_shown}
    AND ((({types}::text[] IS NULL OR a.type = ANY({types}) OR a.type || ':'
         || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({types}))
         AND ({direction}::text IS NULL OR a.direction = {direction}))
-     OR ({sweeps}::boolean AND ({types} IS NULL OR 'SWEEP' = ANY({types}))
+     OR ({sweeps}::boolean AND (a.swept OR a.type <> 'CARD') AND ({types} IS NULL OR 'SWEEP' = ANY({types}))
         AND ({direction} IS NULL OR a.direction <> {direction})))
    AND ({amount_from}::bigint IS NULL OR a.amount >= {amount_from})
    AND ({amount_to}::bigint IS NULL OR a.amount <= {amount_to})
@@ -96,6 +100,12 @@ class TransactionRow(msgspec.Struct, frozen=True):
     details: str
     remittance: str | None
     written_no: int
+    swept: bool = True
+
+    @property
+    def is_hold(self) -> bool:
+        """Whether it shows what is reserved for a payment by card: nothing has moved."""
+        return self.type == "CARD" and not self.swept
 
 
 class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,7 +136,7 @@ def _list(sql: str, **key: str) -> Mapping[bool, KeysetList[TransactionRow]]:
     values = {name: f"${place}" for place, name in enumerate((*TransactionFilters.__struct_fields__, "now"), 3)}
     return {
         filters_settlement: KeysetList(
-            sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at)),
+            sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=_IS_SHOWN)),
             lambda row: TransactionRow(*row),
             **key,
         )
@@ -164,7 +174,7 @@ SELECT {_PREFIXED} FROM transaction a
 _ONE = f"""
 SELECT {_PREFIXED} FROM transaction a
  WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4
-   AND ($2::uuid IS NULL OR a.pocket_id = $2)
+   AND ($2::uuid IS NULL OR a.pocket_id = $2) AND {_IS_SHOWN}
  ORDER BY a.activity_id LIMIT 1
 """
 

@@ -54,7 +54,7 @@ class Valuation:
 def value_positions(
     positions: Iterable[tuple[str, int, int]],
     cash_cents: int,
-    fees_cents: int,
+    kept_cents: int,
     market: Market,
     at: datetime,
     *,
@@ -63,9 +63,9 @@ def value_positions(
 ) -> Valuation:
     """Return the value of (cusip, units, settled units) and cash at an instant.
 
-    Fees are accrued and not yet charged: they lower what the pocket would fetch, not what it is
-    worth. Same-day liquidation counts settled units only, at the same-day bid less the haircut;
-    next-day liquidation counts all. Neither is below 0. `real_time` values at the second instead of the
+    `kept_cents`, fees that are accrued and not yet charged and cash that is reserved, lower what the pocket
+    would fetch, not what it is worth. Same-day liquidation counts settled units only, at the same-day bid less
+    the haircut; next-day liquidation counts all. Neither is below 0. `real_time` values at the second instead of the
     last tick. Raises NotFound for an unknown CUSIP.
     """
     prices = market.tick_prices(at, real_time=real_time)
@@ -94,8 +94,8 @@ def value_positions(
     return Valuation(
         positions=tuple(position_values),
         total_value=total,
-        liquidation_value_t0=max(0, t0 - fees_cents),
-        liquidation_value_t1=max(0, t1 - fees_cents),
+        liquidation_value_t0=max(0, t0 - kept_cents),
+        liquidation_value_t1=max(0, t1 - kept_cents),
         pricing_timestamp=prices.tick,
         appreciation_per_second=Decimal(round_half_up(slope, _GUARD_SCALE)).scaleb(-_SLOPE_DECIMALS),
     )

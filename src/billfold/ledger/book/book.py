@@ -16,7 +16,16 @@ from uuid import UUID
 
 from billfold.ledger.book.draft import Draft, Savepoint
 from billfold.ledger.book.holdings import Account, Lot, PocketBook, selling_order
-from billfold.ledger.book.rows import AccountEntry, EventEntry, Fingerprint, JournalEntry, Posting, RetiredLot, Update
+from billfold.ledger.book.rows import (
+    RESERVED,
+    AccountEntry,
+    EventEntry,
+    Fingerprint,
+    JournalEntry,
+    Posting,
+    RetiredLot,
+    Update,
+)
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus, DirectoryEntry
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import AccountKind, JournalKind, PocketStatus
@@ -40,10 +49,10 @@ _numbers: Callable[[Book], tuple[Any, ...]] = attrgetter(*_NUMBERS)
 class Book:
     """One customer: head, pockets, accounts on the bank's side, and the draft of what changes.
 
-    Rules read the attributes and change them only through the verbs below. Money verbs:
-    `begin` a journal entry, `post` to it, `close` it (which asserts that every bank account it
-    touched is at zero). `portals`, `counterparties` and `pending` are loaded for the commands that
-    look at them; `referenced` is what the commands of this batch reference, by its id.
+    Rules read the attributes and change them only through the verbs below. Money verbs: `begin` a journal entry,
+    `post` and `reserve` in it, `close` it (which asserts that every bank account it touched is at zero).
+    `portals`, `counterparties` and `pending` are loaded for the commands that look at them; `referenced` is what
+    the commands of this batch reference, by its id.
     """
 
     def __init__(
@@ -253,8 +262,21 @@ class Book:
             draft.banks.append(debit)
         if credit.kind == _BANK:
             draft.banks.append(credit)
+        return self._add_posting(debit, credit, amount)
+
+    def reserve(self, debit: Account, credit: Account, amount: int, *, phase: int = RESERVED) -> int:
+        """Reserve `amount` of `debit` for `credit`, or give it back (RELEASED); return the posting's number."""
+        reserved = debit.reserved + (amount if phase == RESERVED else -amount)
+        if amount <= 0 or not 0 <= reserved <= debit.balance:
+            raise InvariantError(f"reservation of {reserved} of {debit.balance} {debit.asset}")
+        if self._savepoint is not None and debit.no not in self._savepoint.accounts:
+            self._savepoint.keep_account(debit)
+        debit.reserved = reserved
+        return self._add_posting(debit, credit, amount, phase=phase)
+
+    def _add_posting(self, debit: Account, credit: Account, amount: int, phase: int = 0) -> int:
         self._posting_no += 1
-        draft.add(
+        self.draft.add(
             Posting(
                 customer_id=self.customer_id,
                 entry_no=self.entry_no,
@@ -263,15 +285,13 @@ class Book:
                 credit=credit.no,
                 asset=debit.asset,
                 amount=amount,
+                phase=phase,
             )
         )
         return self._posting_no
 
     def close(self) -> None:
-        """End the journal entry: every bank account it touched is at zero again.
-
-        An entry without postings is dropped.
-        """
+        """End the journal entry: every bank account it touched is at zero again. One without postings is dropped."""
         for bank in self.draft.banks:
             if bank.balance:
                 raise InvariantError(f"bank account {bank.no} holds {bank.balance} cents")

@@ -90,8 +90,12 @@ def transaction(
     settles_at: datetime,
     details: dict[str, Any],
     remittance: dict[str, Any] | None = None,
+    swept: bool = True,
 ) -> None:
-    """What the customer sees of a posting of the open entry, as the `place`-th of its group."""
+    """What the customer sees of a posting of the open entry, as the `place`-th of its group.
+
+    Not `swept`, it did not pass the bank account: cash is reserved for a payment by card.
+    """
     # Within a journal entry they are in the order of its postings, as they are read from the tables.
     book.draft.add_in_order(
         TransactionEntry(
@@ -105,7 +109,7 @@ def transaction(
             type=type,
             direction=direction,
             amount=amount,
-            swept=True,
+            swept=swept,
             title=title,
             description=description,
             booked_at=book.booked_at,

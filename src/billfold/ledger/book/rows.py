@@ -9,6 +9,9 @@ from uuid import UUID
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TradeActivity, TransactionType
 from billfold.platform.database.rows import Row
 
+RESERVED, RELEASED = 1, 2
+"""Phases of a posting that moves nothing: what it reserves, or gives back, of the debited account."""
+
 
 class JournalEntry(Row, frozen=True):
     """What happened at once. `reverses` is the number of the entry that it reverses."""
@@ -27,7 +30,10 @@ class JournalEntry(Row, frozen=True):
 
 
 class Posting(Row, frozen=True):
-    """One debit and one credit of one asset, in cents or bills; the accounts by their numbers."""
+    """One debit and one credit of one asset, in cents or bills; the accounts by their numbers.
+
+    `phase` is 0, or RESERVED or RELEASED.
+    """
 
     table = "posting"
 

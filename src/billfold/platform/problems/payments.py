@@ -262,6 +262,20 @@ TRANSFERS = (
         remedy="Read the `type` of the card.",
     ),
     Problem(
+        "chargeback-not-possible",
+        409,
+        "The purchase cannot be charged back",
+        meaning="It settled more than 120 days ago, or the amount is more than what was paid and not charged back.",
+        remedy="Charge back what is left of it, within its time.",
+    ),
+    Problem(
+        "representment-not-possible",
+        409,
+        "The purchase cannot be represented",
+        meaning="The amount is more than what of the purchase is charged back.",
+        remedy="Represent at most what is charged back.",
+    ),
+    Problem(
         "card-order-not-open",
         409,
         "The card was made already",

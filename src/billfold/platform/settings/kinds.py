@@ -36,6 +36,7 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _PREFIX_PART = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,100}")
 _THIS_MACHINE = {"localhost", "127.0.0.1", "::1"}
 _ABA_DIGITS = 9
+_CATEGORY_DIGITS = 4
 _ABA_WEIGHTS = (3, 7, 1) * 3
 _WEAK_PATTERNS = (b"change", b"default", b"secret", b"example", b"password", b"0123456789", b"abcdef")
 
@@ -196,6 +197,10 @@ def _time_of_day(raw: str) -> time:
     return time(int(hour), int(minute))
 
 
+def _merchant_category(raw: str) -> str:
+    return _require(raw, len(raw) == _CATEGORY_DIGITS and raw.isascii() and raw.isdigit())
+
+
 def _routing_number(raw: str) -> str:
     ok = len(raw) == _ABA_DIGITS and raw.isascii() and raw.isdigit() and int(raw) > 0
     digits = map(int, _require(raw, ok))
@@ -262,6 +267,7 @@ PATH = SettingType("a path", Path)
 INSTANT = SettingType("a date and time with its offset, like 2025-06-02T09:00:00-04:00", _instant)
 TIME_OF_DAY = SettingType("a time of day in New York, like 16:00", _time_of_day)
 ROUTING_NUMBER = SettingType("an ABA routing number: nine digits, the last a check digit", _routing_number)
+MERCHANT_CATEGORY = SettingType("a merchant category code: four digits", _merchant_category)
 NETWORK: SettingType[Network] = SettingType("an address or a network like 10.0.0.0/8", ip_network)
 SEED = SettingType(f"a text of at most {_SEED_BYTES_MAX} bytes", _seed)
 SECRET_KEY = SettingType("32 random bytes in base64 (make them with: openssl rand -base64 32)", _secret_key)

@@ -154,6 +154,18 @@ class Settings:
         "The adapter of the card processor. If unset, a sandbox simulates one, and production has no cards.",
         None,
     )
+    card_processor_key: bytes | None = setting(
+        kinds.SECRET_KEY,
+        "What messages of the card processor are signed with. If unset, a sandbox makes one, and production takes"
+        " none.",
+        None,
+        secret=True,
+    )
+    card_blocked_categories: tuple[str, ...] = setting(
+        kinds.list_of(kinds.MERCHANT_CATEGORY),
+        "The merchant categories (ISO 18245) at which no card pays: as a rule gambling.",
+        ("7800", "7801", "7802", "7995"),
+    )
     sandbox_kyb_delay: int = setting(
         kinds.integer(0, 30 * 86_400, "seconds"), "How long the simulated identity check takes, on the bank's clock.", 0
     )
@@ -260,6 +272,11 @@ class Settings:
     def customer_origin(self) -> str:
         """Return the public address of the Customer API, without a slash at its end."""
         return self.customer_url or self._subdomain_origin("api")
+
+    @property
+    def cards_origin(self) -> str:
+        """Return the public address at which the card processor asks, without a slash at its end."""
+        return self._subdomain_origin("cards")
 
     def _subdomain_origin(self, label: str) -> str:
         usual = self.behind_proxy or self.port == _HTTPS_PORT

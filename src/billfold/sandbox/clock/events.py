@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _HELD_BILLS = "SELECT DISTINCT asset FROM account WHERE live AND kind = 'lot' AND credits > debits"
 _NEXT_TRADE = "SELECT min(settles_on) FROM trade WHERE settles_on > $1"
-_NEXT_PAYMENT = "SELECT min(settles_at) FROM transaction WHERE settles_at > $1"
+_NEXT_PAYMENT = "SELECT min(settles_at) FROM transaction WHERE settles_at > $1 AND swept"
 # A Pocket that holds nothing is charged nothing; its date moves on when money comes.
 _NEXT_FEE = """
 SELECT min(p.next_fee_date) FROM pocket p

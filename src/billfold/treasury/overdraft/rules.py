@@ -47,6 +47,12 @@ def claw_back(
     return book.post(pocket.bank, to, amount)
 
 
+def advance(book: Book, pocket: PocketBook, ctx: Context, *, cents: int) -> None:
+    """Lend the pocket cash that it needs at once, in the open journal entry."""
+    _extend_overdraft(book, pocket, ctx, cents=cents)
+    book.post(pocket.bank, pocket.cash, cents)
+
+
 def overdraft_of(pocket: PocketBook) -> int:
     """Cents that the pocket owes."""
     return -pocket.owed.balance if pocket.owed is not None else 0

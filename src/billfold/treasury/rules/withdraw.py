@@ -31,6 +31,17 @@ def require_at_most(most: int | None, amount: int) -> None:
         )
 
 
+def payable_cents(pocket: PocketBook, ctx: Context, price_of: Callable[[str], int]) -> int:
+    """Return the most that a payment can raise of the pocket at these prices: not accrued fees, nor what is held."""
+    return max(liquidation_value(pocket, price_of) - _kept_cents(pocket, ctx), 0)
+
+
+def _kept_cents(pocket: PocketBook, ctx: Context) -> int:
+    """Return what a payment leaves behind: accrued fees, and what may not leave yet."""
+    kept = fees.split_accrued_fee(pocket.fee_accrued)[0]
+    return kept + pocket.held_cents(ctx.now) if pocket.liens else kept
+
+
 def withdraw(
     book: Book,
     pocket: PocketBook,
@@ -56,9 +67,7 @@ def withdraw(
             raise InsufficientFunds
     else:
         need = amount + fee_reserve
-        kept = fees.split_accrued_fee(pocket.fee_accrued)[0]
-        if pocket.liens:
-            kept += pocket.held_cents(ctx.now)
+        kept = _kept_cents(pocket, ctx)
         free_cash = pocket.cash.balance - pocket.cash.reserved
         if kept and free_cash - kept < need and liquidation_value(pocket, price_of) - kept < need:
             raise InsufficientFunds

@@ -1,0 +1,3 @@
+DROP TABLE card_limits;
+DROP TABLE card_payment;
+DROP TABLE card_authorization;

@@ -1,0 +1,171 @@
+"""Messages of the card processor become commands, and are answered in time.
+
+The processor waits for two seconds. What the bank decides later it reverses by itself: the answer was a decline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from datetime import datetime
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.payments.cards.authorizations import store
+from billfold.payments.cards.authorizations.commands import (
+    AuthorizeCard,
+    CardMessage,
+    IncrementAuthorization,
+    InquireBalance,
+    ReverseAuthorization,
+    references_of,
+)
+from billfold.payments.cards.authorizations.types import (
+    AuthorizationStatus,
+    Decision,
+    DeclineReason,
+    EntryMode,
+    Merchant,
+)
+from billfold.platform.errors import BillfoldError, InvalidInput, MarketDataStale, Unavailable
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.commands import Command
+    from billfold.ledger.engine.pending_command import Answer
+
+DEADLINE_SECONDS: Final = 1.8
+"""Of the two seconds of the network; the rest is for the way."""
+AMOUNT_MAX: Final = 999_999_999_999
+"""Twelve digits, as in field 4 of ISO 8583."""
+
+
+class MessageType(StrEnum):
+    """What the processor wants. An advice is what it, or the network, has decided already."""
+
+    AUTHORIZATION = "AUTHORIZATION"
+    INCREMENT = "INCREMENT"
+    REVERSAL = "REVERSAL"
+    ADVICE = "ADVICE"
+    REFUND = "REFUND"
+    BALANCE_INQUIRY = "BALANCE_INQUIRY"
+
+
+Cents = Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
+NetworkReference = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[!-~]+$")]
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A message about a card. `amount` is cents: of a reversal what is released, null is all of it."""
+
+    message_id: UUID
+    type: MessageType
+    card_id: UUID
+    network_reference: NetworkReference
+    amount: Cents | None
+    merchant: Merchant
+    transmitted_at: datetime
+    currency: Literal["USD"] = "USD"
+    is_partial_allowed: bool = False
+    is_preauthorization: bool = False
+    entry_mode: EntryMode | None = None
+
+
+class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The bank's decision. `approved_amount` is cents: of an inquiry what the card could pay now."""
+
+    decision: Decision
+    approved_amount: int = 0
+    reason: DeclineReason | None = None
+    authorization_id: UUID | None = None
+
+
+async def answer_message(bank: Bank, message: Message) -> MessageAnswer:
+    """Decide a message. Raises InvalidInput, Unavailable, and Refused for an id that another message has."""
+    entry = await bank.directory.find("card", message.card_id)
+    if entry is None:
+        return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.CARD_NOT_FOUND)
+    if message.type == MessageType.REFUND:  # announced: its money comes by clearing
+        return MessageAnswer(decision=Decision.APPROVED, approved_amount=message.amount or 0)
+    return await _decide(bank, message, _command_of(message, entry.customer_id))
+
+
+async def _decide(bank: Bank, message: Message, command: Command) -> MessageAnswer:
+    decision = asyncio.ensure_future(bank.engine.submit(command))
+    try:
+        answer = await asyncio.wait_for(asyncio.shield(decision), DEADLINE_SECONDS)
+    except TimeoutError:
+        if not isinstance(command, AuthorizeCard | IncrementAuthorization) or message.type == MessageType.ADVICE:
+            raise Unavailable("The bank takes too long. Send the message again.", retry_after_seconds=1) from None
+        bank.background.start(_reverse_late(bank, command, decision))
+        return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.TIMED_OUT)
+    except MarketDataStale:
+        return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.UNAVAILABLE)
+    if answer.replayed and isinstance(command, CardMessage):
+        return await _as_it_is_now(bank, command, answer)
+    return _rendered(answer.outcome)
+
+
+def _command_of(message: Message, customer_id: UUID) -> Command:
+    """Return the command of a message. Raises InvalidInput."""
+    common: dict[str, Any] = {
+        "caller": "card-processor",
+        "key": message.message_id,
+        "customers": (customer_id,),
+        "request_hash": hashlib.sha256(msgspec.json.encode(message)).digest(),
+        "references": references_of(message.card_id, message.network_reference),
+        "card_id": message.card_id,
+    }
+    if message.type == MessageType.BALANCE_INQUIRY:
+        return InquireBalance(**common, entry_mode=message.entry_mode)
+    about: dict[str, Any] = {name: getattr(message, name) for name in ("network_reference", "merchant", "entry_mode")}
+    about["is_preauthorization"] = message.is_preauthorization
+    if message.type == MessageType.REVERSAL:
+        return ReverseAuthorization(**common, **about, amount=message.amount)
+    if message.amount is None:
+        raise InvalidInput.at("body", "amount", msg="is only left out of a reversal")
+    about["amount"] = message.amount
+    if message.type == MessageType.INCREMENT:
+        return IncrementAuthorization(**common, **about, is_partial_allowed=message.is_partial_allowed)
+    is_advice = message.type == MessageType.ADVICE
+    return AuthorizeCard(**common, **about, is_partial_allowed=message.is_partial_allowed, is_advice=is_advice)
+
+
+async def _reverse_late(
+    bank: Bank, command: AuthorizeCard | IncrementAuthorization, decision: asyncio.Future[Answer]
+) -> None:
+    """Reverse what was approved after the processor had been answered with a decline."""
+    try:
+        cents = (await decision).outcome["approved_amount"]
+    except BillfoldError:
+        return  # nothing was decided
+    if cents:
+        await bank.engine.submit(
+            ReverseAuthorization(
+                caller="card-processor:late",
+                key=command.key,
+                customers=command.customers,
+                references=command.references,
+                card_id=command.card_id,
+                network_reference=command.network_reference,
+                merchant=command.merchant,
+                amount=cents,
+                is_late=True,
+            )
+        )
+
+
+async def _as_it_is_now(bank: Bank, command: CardMessage, answer: Answer) -> MessageAnswer:
+    """Return the decision of a message that was sent before: no longer approved if it was reversed as too late."""
+    row = await store.find_authorization(bank.pool, command.customers[0], command.card_id, command.network_reference)
+    if row is not None and row.status == AuthorizationStatus.DECLINED:
+        return MessageAnswer(decision=Decision.DECLINED, reason=row.reason, authorization_id=row.authorization_id)
+    return _rendered(answer.outcome)
+
+
+def _rendered(outcome: dict[str, Any]) -> MessageAnswer:
+    names = MessageAnswer.__struct_fields__
+    return msgspec.convert({name: outcome[name] for name in names}, MessageAnswer)

@@ -1,0 +1,1 @@
+"""What cards may take, hold, take and give back."""

@@ -1,0 +1,202 @@
+"""Whether a card may pay: approved in full or in part, or declined with a reason.
+
+What is approved is held: exactly the bills that are needed are sold, and their cash is reserved. An advice is the
+decision of others, such as of the processor while the bank was away, and cannot be declined.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from billfold.accounts.agreements.rules import require_accepted
+from billfold.accounts.pockets.rules import pocket_of, require_open
+from billfold.events import kinds
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import JournalKind
+from billfold.payments.cards.authorizations.rules.holds import (
+    card_of,
+    decided,
+    find_authorization,
+    move_hold,
+    new_authorization,
+    raise_card_event,
+    store_authorization,
+)
+from billfold.payments.cards.authorizations.rules.limits import find_exceeded
+from billfold.payments.cards.authorizations.types import AuthorizationStatus, Decision, DeclineReason, EntryMode
+from billfold.payments.cards.types import CardStatus, MagstripeStatus
+from billfold.platform.errors import Refused
+from billfold.treasury.overdraft.rules import advance
+from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
+from billfold.treasury.rules.withdraw import payable_cents
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.payments.cards.authorizations.commands import AuthorizeCard, IncrementAuthorization, InquireBalance
+    from billfold.payments.cards.authorizations.types import AuthorizationRow
+    from billfold.payments.cards.types import CardRow
+
+_UNUSABLE = {
+    CardStatus.NOT_ACTIVATED: DeclineReason.CARD_NOT_ACTIVATED,
+    CardStatus.OFFLINE: DeclineReason.CARD_OFFLINE,
+    CardStatus.FROZEN: DeclineReason.CARD_FROZEN,
+    CardStatus.CLOSED: DeclineReason.CARD_CLOSED,
+}
+_FINISHED = frozenset({AuthorizationStatus.REVERSED, AuthorizationStatus.CLEARED, AuthorizationStatus.EXPIRED})
+
+
+def authorize_card(books: Books, cmd: AuthorizeCard, ctx: Context) -> Outcome:
+    """Approve a purchase and hold its amount, or decline it. NotFound for a card that is not the customer's."""
+    book = book_of(books, cmd.customers[0])
+    card = card_of(book, cmd.card_id)
+    earlier = find_authorization(book, cmd.card_id, cmd.network_reference)
+    if cmd.is_advice:
+        return _advise(book, card, cmd, ctx, earlier=earlier)
+    if earlier is not None:
+        raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
+        return decided(earlier, Decision.DECLINED, 0, DeclineReason.DUPLICATE)
+    cents, reason = _decide(book, card, cmd, ctx)
+    if reason is not None:
+        return _decline(book, card, cmd, ctx, reason=reason)
+    if not cents:  # only whether the card is good
+        return decided(None, Decision.APPROVED, 0)
+    row = new_authorization(card, cmd, ctx, status=AuthorizationStatus.PENDING, merchant=cmd.merchant)
+    row = _hold(book, row, ctx, more=cents)
+    store_authorization(book, None, row, ctx)
+    raise_card_event(book, ctx, kinds.CARD_APPROVED, card=card, cents=cents)
+    raise_card_event(book, ctx, kinds.CARD_ON_HOLD, card=card, cents=cents)
+    return decided(row, Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED, cents)
+
+
+def increment_authorization(books: Books, cmd: IncrementAuthorization, ctx: Context) -> Outcome:
+    """Hold more for a purchase, for as long again; or decline it and leave what is held."""
+    book = book_of(books, cmd.customers[0])
+    card = card_of(book, cmd.card_id)
+    row = find_authorization(book, cmd.card_id, cmd.network_reference)
+    if row is None or row.status != AuthorizationStatus.PENDING:
+        raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
+        return decided(row, Decision.DECLINED, 0, DeclineReason.NO_AUTHORIZATION)
+    cents, reason = _decide(book, card, cmd, ctx)
+    if reason is not None:
+        raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
+        return decided(row, Decision.DECLINED, 0, reason)
+    if cents:
+        lasts = row.expires_at - row.created_at
+        changed = msgspec.structs.replace(_hold(book, row, ctx, more=cents), expires_at=ctx.now + lasts)
+        store_authorization(book, row, changed, ctx)
+        raise_card_event(book, ctx, kinds.CARD_ON_HOLD, card=card, cents=cents)
+    return decided(row, Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED, cents)
+
+
+def inquire_balance(books: Books, cmd: InquireBalance, ctx: Context) -> Outcome:
+    """Return what the card could pay now."""
+    book = book_of(books, cmd.customers[0])
+    card = card_of(book, cmd.card_id)
+    reason = _unusable(book, card, cmd.entry_mode, ctx)
+    if reason is not None:
+        return decided(None, Decision.DECLINED, 0, reason)
+    return decided(None, Decision.APPROVED, payable_cents(pocket_of(book, card.pocket_id), ctx, ctx.t0_bid))
+
+
+# -- conditions -----------------------------------------------------------------------
+
+
+def _decide(
+    book: Book, card: CardRow, cmd: AuthorizeCard | IncrementAuthorization, ctx: Context
+) -> tuple[int, DeclineReason | None]:
+    """Return how many cents are approved, or why none are."""
+    reason = _unusable(book, card, cmd.entry_mode, ctx) or _stopped(book, card, cmd, ctx)
+    if reason is not None:
+        return 0, reason
+    pocket = pocket_of(book, card.pocket_id)
+    payable = payable_cents(pocket, ctx, ctx.t0_bid) if cmd.amount else 0
+    if payable >= cmd.amount:
+        return cmd.amount, None
+    if cmd.is_partial_allowed and payable:
+        return payable, None
+    return 0, DeclineReason.INSUFFICIENT_FUNDS
+
+
+def _unusable(book: Book, card: CardRow, entry_mode: EntryMode | None, ctx: Context) -> DeclineReason | None:
+    """Return why the card cannot pay anything now."""
+    if card.status in _UNUSABLE:
+        return _UNUSABLE[card.status]
+    if card.expires_on < ctx.today:
+        return DeclineReason.CARD_EXPIRED
+    if entry_mode == EntryMode.MAGSTRIPE and card.magstripe_status != MagstripeStatus.ON:
+        return DeclineReason.MAGSTRIPE_OFF
+    try:
+        require_open(book, pocket_of(book, card.pocket_id))
+        require_accepted(book, ctx)
+    except Refused as refusal:
+        return DeclineReason(refusal.code.upper().replace("-", "_"))
+    return None
+
+
+def _stopped(
+    book: Book, card: CardRow, cmd: AuthorizeCard | IncrementAuthorization, ctx: Context
+) -> DeclineReason | None:
+    """Return why this payment is not wanted, whatever the card has."""
+    if cmd.merchant.category_code in ctx.terms.card_blocked_categories:
+        return DeclineReason.CATEGORY_BLOCKED
+    if ctx.terms.screening.stops_card(cmd.amount):
+        return DeclineReason.SUSPECTED_FRAUD
+    return find_exceeded(book, card, ctx, category=cmd.merchant.category_code, cents=cmd.amount)
+
+
+def _decline(book: Book, card: CardRow, cmd: AuthorizeCard, ctx: Context, reason: DeclineReason) -> Outcome:
+    row = new_authorization(card, cmd, ctx, status=AuthorizationStatus.DECLINED, merchant=cmd.merchant)
+    row = msgspec.structs.replace(row, reason=reason)
+    store_authorization(book, None, row, ctx)
+    raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
+    return decided(row, Decision.DECLINED, 0, reason)
+
+
+# -- holding --------------------------------------------------------------------------
+
+
+def _hold(book: Book, row: AuthorizationRow, ctx: Context, *, more: int) -> AuthorizationRow:
+    """Hold so many more cents, which the pocket has."""
+    pocket = pocket_of(book, row.pocket_id)
+    roll_business_day(book, pocket, ctx)
+    book.begin(JournalKind.CARD, ctx, settles_on=ctx.business_date)
+    raise_cash(book, pocket, ctx, need=more, price_of=ctx.t0_bid, settles_on=ctx.business_date)
+    row = move_hold(book, pocket, row, ctx, cents=row.remaining + more)
+    book.close()
+    return msgspec.structs.replace(row, approved=row.approved + more)
+
+
+def _advise(
+    book: Book, card: CardRow, cmd: AuthorizeCard, ctx: Context, *, earlier: AuthorizationRow | None
+) -> Outcome:
+    """Hold what others have approved, at least; of what is finished nothing. The bank advances what is missing."""
+    row = earlier or new_authorization(card, cmd, ctx, status=AuthorizationStatus.PENDING, merchant=cmd.merchant)
+    more = cmd.amount - (row.approved - row.reversed)
+    if more <= 0 or row.status in _FINISHED:
+        return decided(earlier, Decision.APPROVED, cmd.amount)
+    pocket = pocket_of(book, card.pocket_id)
+    roll_business_day(book, pocket, ctx)
+    book.begin(JournalKind.CARD, ctx, settles_on=ctx.business_date)
+    _raise_or_advance(book, pocket, ctx, cents=more)
+    held = move_hold(book, pocket, row, ctx, cents=row.remaining + more)
+    book.close()
+    held = msgspec.structs.replace(held, status=AuthorizationStatus.PENDING, reason=None, approved=row.approved + more)
+    store_authorization(book, earlier, held, ctx)
+    if row.status == AuthorizationStatus.DECLINED or earlier is None:
+        raise_card_event(book, ctx, kinds.CARD_APPROVED, card=card, cents=cmd.amount)
+    raise_card_event(book, ctx, kinds.CARD_ON_HOLD, card=card, cents=more)
+    return decided(held, Decision.APPROVED, cmd.amount)
+
+
+def _raise_or_advance(book: Book, pocket: PocketBook, ctx: Context, *, cents: int) -> None:
+    """Raise so many cents of free cash in the open journal entry; the pocket owes what it cannot raise."""
+    free_cash = pocket.cash.balance - pocket.cash.reserved
+    covered = cents if cents <= free_cash else min(cents, liquidation_value(pocket, ctx.t0_bid))
+    if covered > 0:
+        raise_cash(book, pocket, ctx, need=covered, price_of=ctx.t0_bid, settles_on=ctx.business_date)
+    if covered < cents:
+        advance(book, pocket, ctx, cents=cents - covered)

@@ -1,0 +1,241 @@
+"""The hold of an authorization: cash that is reserved, and the transaction that shows it.
+
+Each change of a hold gives all of it back and reserves the new amount, so that one posting, and the transaction
+of that posting, is the hold. Readers show only the transaction of the entry that the authorization names.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from billfold.events.payloads import CardTransactionPayload
+from billfold.ledger.book import recording as record
+from billfold.ledger.book.rows import RELEASED
+from billfold.ledger.types import AccountKind, Direction, TransactionType
+from billfold.payments.cards.authorizations.types import (
+    EXPIRY_JOB,
+    AuthorizationRow,
+    AuthorizationStatus,
+    CardSpending,
+    Decision,
+    DeclineReason,
+    EntryMode,
+    Merchant,
+    authorization_id_of,
+    spending_id_of,
+)
+from billfold.payments.cards.types import CardRow
+from billfold.platform.errors import NotFound
+from billfold.treasury.overdraft.rules import overdraft_of, recover_overdraft_by_selling
+from billfold.treasury.rules.invest import invest
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from billfold.events.kinds import EventKind
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.ledger.commands import Context, Outcome
+    from billfold.payments.cards.authorizations.commands import CardMessage, CardRecord
+
+HOLD_DAYS: Final = 7
+LODGING_HOLD_DAYS: Final = 30
+_LODGING: Final = frozenset({*map(str, range(3351, 4000)), "7011", "7512", "7513", "7519"})
+"""Hotels and car rentals, as the networks number them."""
+_ATM: Final = "6011"
+_NOT_SETTLED: Final = datetime(2999, 12, 31, tzinfo=UTC)
+_PLACES_MAX: Final = 999
+"""Members of a transaction above are sweeps."""
+
+
+def card_of(book: Book, card_id: UUID) -> CardRow:
+    """Return the card. Raises NotFound."""
+    card = book.referenced.get(card_id)
+    if not isinstance(card, CardRow):
+        raise NotFound("There is no such card.")
+    return card
+
+
+def find_authorization(book: Book, card_id: UUID, network_reference: str | None) -> AuthorizationRow | None:
+    """Return the authorization of a purchase, if there is one."""
+    if network_reference is None:
+        return None
+    return book.referenced.get(authorization_id_of(card_id, network_reference))
+
+
+# -- rows -----------------------------------------------------------------------------
+
+
+def new_authorization(
+    card: CardRow, cmd: CardMessage | CardRecord, ctx: Context, *, status: AuthorizationStatus, merchant: Merchant
+) -> AuthorizationRow:
+    """Return the authorization that a message or a record is about, with nothing held or cleared.
+
+    A record without a reference has none that is stored; its transaction is made of this.
+    """
+    reference = cmd.network_reference or ""
+    lasts = LODGING_HOLD_DAYS if merchant.category_code in _LODGING else HOLD_DAYS
+    return AuthorizationRow(
+        customer_id=card.customer_id,
+        authorization_id=authorization_id_of(card.card_id, reference),
+        card_id=card.card_id,
+        pocket_id=card.pocket_id,
+        network_reference=reference,
+        status=status,
+        entry_mode=cmd.entry_mode,
+        is_preauthorization=cmd.is_preauthorization,
+        category_code=merchant.category_code,
+        merchant=msgspec.json.encode(merchant).decode(),
+        authorized_on=ctx.today,
+        expires_at=ctx.now + timedelta(days=lasts),
+        transaction_id=ctx.ids.next_group(),
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )
+
+
+def store_authorization(book: Book, before: AuthorizationRow | None, row: AuthorizationRow, ctx: Context) -> None:
+    """Store an authorization, new or changed, count what it spends, and see to its expiry."""
+    row = msgspec.structs.replace(row, updated_at=ctx.now)
+    if before is None:
+        book.draft.add(row)
+    else:
+        columns = {
+            name: getattr(row, name) for name in row.__struct_fields__ if getattr(row, name) != getattr(before, name)
+        }
+        book.change(AuthorizationRow, row.authorization_id, **columns)
+    book.put(book.referenced, row.authorization_id, row)
+    book.keep_fingerprint(AuthorizationRow, row.authorization_id, row.proof)
+    if row.remaining and (before is None or not before.remaining or before.expires_at != row.expires_at):
+        book.schedule(EXPIRY_JOB, row.authorization_id, row.expires_at)
+    _count_spending(book, row, row.spent - (before.spent if before else 0))
+
+
+def _count_spending(book: Book, row: AuthorizationRow, cents: int) -> None:
+    """Keep what later commands of this batch see of the card's day."""
+    key = spending_id_of(row.card_id)
+    seen: CardSpending | None = book.referenced.get(key)
+    if seen is None or not cents:
+        return
+    spent = seen.spent if seen.day == row.authorized_on else {}
+    if seen.day is None or seen.day <= row.authorized_on:
+        spent = spent | {row.category_code: spent.get(row.category_code, 0) + cents}
+        book.put(book.referenced, key, msgspec.structs.replace(seen, day=row.authorized_on, spent=spent))
+
+
+# -- money ----------------------------------------------------------------------------
+
+
+def move_hold(book: Book, pocket: PocketBook, row: AuthorizationRow, ctx: Context, *, cents: int) -> AuthorizationRow:
+    """Hold so many cents for an authorization instead of what it held, in the open journal entry; 0 for none.
+
+    The free cash of the pocket must cover what is more.
+    """
+    rail = book.internal_account(AccountKind.RAIL_CARD)
+    if row.remaining:
+        book.reserve(pocket.cash, rail, row.remaining, phase=RELEASED)
+    row = msgspec.structs.replace(row, remaining=cents, hold_entry_no=book.entry_no if cents else None)
+    if not cents:
+        return row
+    row = next_place(row, ctx)
+    record_card_transaction(
+        book,
+        pocket,
+        row,
+        posting_no=book.reserve(pocket.cash, rail, cents),
+        cents=cents,
+        title="Card payment",
+        settles_at=_NOT_SETTLED,
+        swept=False,
+    )
+    return row
+
+
+def next_place(row: AuthorizationRow, ctx: Context) -> AuthorizationRow:
+    """Return the authorization with room for its next transaction."""
+    if row.places == _PLACES_MAX:
+        return msgspec.structs.replace(row, transaction_id=ctx.ids.next_group(), places=1)
+    return msgspec.structs.replace(row, places=row.places + 1)
+
+
+def use_released(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    """Let cash that is free again repay what the pocket owes, and buy bills, in the open journal entry."""
+    if overdraft_of(pocket):
+        recover_overdraft_by_selling(book, pocket, ctx)
+    invest(book, pocket, ctx)
+
+
+def record_card_transaction(
+    book: Book,
+    pocket: PocketBook,
+    row: AuthorizationRow,
+    *,
+    posting_no: int,
+    cents: int,
+    title: str,
+    settles_at: datetime,
+    direction: Direction = Direction.DEBIT,
+    swept: bool = True,
+) -> None:
+    """Record the transaction of a posting as the `places`-th of an authorization."""
+    merchant = msgspec.json.decode(row.merchant, type=Merchant)
+    record.transaction(
+        book,
+        pocket,
+        posting_no=posting_no,
+        group=row.transaction_id,
+        place=row.places,
+        type=TransactionType.CARD,
+        direction=direction,
+        amount=cents,
+        title=title,
+        description=merchant.name,
+        settles_at=settles_at,
+        details=_details(row, merchant),
+        swept=swept,
+    )
+
+
+def _details(row: AuthorizationRow, merchant: Merchant) -> dict[str, Any]:
+    location = {
+        name: getattr(merchant, name)
+        for name in ("street_address", "city", "state", "country")
+        if getattr(merchant, name) is not None
+    }
+    is_atm = row.entry_mode == EntryMode.ATM or merchant.category_code == _ATM
+    return {
+        "card_id": str(row.card_id),
+        "counterparty": merchant.name,
+        "location": location or None,
+        "terminal_id": merchant.terminal_id,
+        "merchant_type": "ATM" if is_atm else None,
+        "issue_id": row.network_reference or None,
+        "pre_authorization": row.is_preauthorization,
+        "merchant_category_code": merchant.category_code,
+    }
+
+
+# -- outcomes -------------------------------------------------------------------------
+
+
+def raise_card_event(
+    book: Book, ctx: Context, kind: EventKind[CardTransactionPayload], *, card: CardRow, cents: int
+) -> None:
+    """Raise an event of a payment by card."""
+    payload = CardTransactionPayload(card_id=card.card_id, amount=cents, account_id=card.pocket_id)
+    record.event(book, ctx, kind, payload)
+
+
+def decided(
+    row: AuthorizationRow | None, decision: Decision, cents: int, reason: DeclineReason | None = None
+) -> Outcome:
+    """Return the outcome of a message: the decision, and the authorization as it is now."""
+    return {
+        "decision": decision,
+        "approved_amount": cents,
+        "reason": reason,
+        "authorization_id": None if row is None else str(row.authorization_id),
+    }

@@ -1,0 +1,97 @@
+"""Queries of authorizations, card payments, and what cards spent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.payments.cards.authorizations.types import (
+    AuthorizationRow,
+    CardLimitsRow,
+    CardPaymentRow,
+    CardSpending,
+    authorization_id_of,
+    spending_id_of,
+)
+from billfold.platform.database.keyset import reads
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_authorization, _payment, _limits = reads(AuthorizationRow), reads(CardPaymentRow), reads(CardLimitsRow)
+_GET = "SELECT * FROM card_authorization WHERE customer_id = $1 AND authorization_id = $2"
+_GET_PAYMENT = "SELECT * FROM card_payment WHERE customer_id = $1 AND record_id = $2"
+_AUTHORIZATIONS = """
+SELECT * FROM card_authorization WHERE customer_id = ANY($1::uuid[]) AND authorization_id = ANY($2::uuid[])
+"""
+_PAYMENTS = "SELECT * FROM card_payment WHERE customer_id = ANY($1::uuid[]) AND record_id = ANY($2::uuid[])"
+_SPENDING = """
+SELECT l.*, a.authorized_on, a.spent
+  FROM card_limits l
+  LEFT JOIN LATERAL (
+    SELECT authorized_on, json_object_agg(category_code, cents) AS spent
+      FROM (SELECT authorized_on, category_code, sum(greatest(approved - reversed, cleared))::bigint AS cents
+              FROM card_authorization c
+             WHERE c.customer_id = l.customer_id AND c.card_id = l.card_id
+               AND authorized_on = (SELECT max(authorized_on) FROM card_authorization m
+                                     WHERE m.customer_id = l.customer_id AND m.card_id = l.card_id)
+             GROUP BY authorized_on, category_code) day
+     GROUP BY authorized_on) a ON true
+ WHERE l.customer_id = ANY($1::uuid[]) AND l.card_id = ANY($2::uuid[])
+"""
+_GET_LIMITS = "SELECT * FROM card_limits WHERE customer_id = $1 AND card_id = $2"
+
+
+async def find_authorization(
+    conn: Connection | Pool, customer_id: UUID, card_id: UUID, network_reference: str
+) -> AuthorizationRow | None:
+    """Return the authorization of a purchase, if there is one."""
+    row = await conn.fetchrow(_GET, customer_id, authorization_id_of(card_id, network_reference))
+    return None if row is None else _authorization(row)
+
+
+async def get_authorization(conn: Connection | Pool, customer_id: UUID, authorization_id: UUID) -> AuthorizationRow:
+    """Return an authorization. Raises NotFound."""
+    row = await conn.fetchrow(_GET, customer_id, authorization_id)
+    if row is None:
+        raise NotFound("There is no such authorization.")
+    return _authorization(row)
+
+
+async def get_payment(conn: Connection | Pool, customer_id: UUID, record_id: UUID) -> CardPaymentRow:
+    """Return what a record of the settlement moved. Raises NotFound."""
+    row = await conn.fetchrow(_GET_PAYMENT, customer_id, record_id)
+    if row is None:
+        raise NotFound("There is no such card payment.")
+    return _payment(row)
+
+
+async def find_limits(conn: Connection | Pool, customer_id: UUID, card_id: UUID) -> CardLimitsRow | None:
+    """Return the limits of a card, if they were ever set."""
+    row = await conn.fetchrow(_GET_LIMITS, customer_id, card_id)
+    return None if row is None else _limits(row)
+
+
+async def load_references(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return the authorizations and payments of these customers among the ids, and the spending of the cards."""
+    authorizations = [_authorization(row) for row in await conn.fetch(_AUTHORIZATIONS, customer_ids, ids)]
+    payments = [_payment(row) for row in await conn.fetch(_PAYMENTS, customer_ids, ids)]
+    spending = [(_limits(row), row) for row in await conn.fetch(_SPENDING, customer_ids, ids)]
+    return [
+        *((each.customer_id, each.authorization_id, each) for each in authorizations),
+        *((each.customer_id, each.record_id, each) for each in payments),
+        *(
+            (
+                each.customer_id,
+                spending_id_of(each.card_id),
+                CardSpending(each, row["authorized_on"], msgspec.json.decode(row["spent"] or "{}")),
+            )
+            for each, row in spending
+        ),
+    ]

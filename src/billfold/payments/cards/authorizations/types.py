@@ -1,0 +1,211 @@
+"""Authorizations of cards, what clearing made of them, and the words for their states."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from enum import StrEnum
+from typing import Annotated, Final
+from uuid import UUID, uuid5
+
+import msgspec
+
+from billfold.platform.crypto import fingerprint
+from billfold.platform.database.rows import Row
+
+EXPIRY_JOB: Final = "card.hold_expiry"
+"""Releases a hold that nobody cleared; its object is the authorization."""
+CHARGEBACK_DAYS: Final = 120
+"""For how long after its settlement date a payment can be charged back."""
+
+
+class EntryMode(StrEnum):
+    """How the card was presented."""
+
+    CHIP = "CHIP"
+    CONTACTLESS = "CONTACTLESS"
+    MAGSTRIPE = "MAGSTRIPE"
+    KEYED = "KEYED"
+    ECOMMERCE = "ECOMMERCE"
+    RECURRING = "RECURRING"
+    ATM = "ATM"
+
+
+class Decision(StrEnum):
+    """The bank's answer to the card processor."""
+
+    APPROVED = "APPROVED"
+    PARTIALLY_APPROVED = "PARTIALLY_APPROVED"
+    DECLINED = "DECLINED"
+
+
+class DeclineReason(StrEnum):
+    """Why the bank declines. TIMED_OUT: it decided too late, and reversed what it had approved."""
+
+    AGREEMENT_NOT_ACCEPTED = "AGREEMENT_NOT_ACCEPTED"
+    CARD_CLOSED = "CARD_CLOSED"
+    CARD_EXPIRED = "CARD_EXPIRED"
+    CARD_FROZEN = "CARD_FROZEN"
+    CARD_LIMIT = "CARD_LIMIT"
+    CARD_NOT_ACTIVATED = "CARD_NOT_ACTIVATED"
+    CARD_NOT_FOUND = "CARD_NOT_FOUND"
+    CARD_OFFLINE = "CARD_OFFLINE"
+    CATEGORY_BLOCKED = "CATEGORY_BLOCKED"
+    CATEGORY_LIMIT = "CATEGORY_LIMIT"
+    CUSTOMER_NOT_OPEN = "CUSTOMER_NOT_OPEN"
+    DUPLICATE = "DUPLICATE"
+    INSUFFICIENT_FUNDS = "INSUFFICIENT_FUNDS"
+    MAGSTRIPE_OFF = "MAGSTRIPE_OFF"
+    NO_AUTHORIZATION = "NO_AUTHORIZATION"
+    POCKET_FROZEN = "POCKET_FROZEN"
+    POCKET_NOT_OPEN = "POCKET_NOT_OPEN"
+    SUSPECTED_FRAUD = "SUSPECTED_FRAUD"
+    TIMED_OUT = "TIMED_OUT"
+    UNAVAILABLE = "UNAVAILABLE"
+
+
+class AuthorizationStatus(StrEnum):
+    """PENDING while cash is held. A clearing that comes later posts all the same: then it is CLEARED."""
+
+    PENDING = "PENDING"
+    CLEARED = "CLEARED"
+    REVERSED = "REVERSED"
+    EXPIRED = "EXPIRED"
+    DECLINED = "DECLINED"
+
+
+class CardPaymentKind(StrEnum):
+    """What a record of the processor's settlement moved."""
+
+    PURCHASE = "PURCHASE"
+    REFUND = "REFUND"
+    CHARGEBACK = "CHARGEBACK"
+    REPRESENTMENT = "REPRESENTMENT"
+
+
+Text = Annotated[str, msgspec.Meta(max_length=100)]
+
+
+class Merchant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a card pays. `category_code` is that of ISO 18245, `country` and `state` are codes or null."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    category_code: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}$")]
+    street_address: Text | None = None
+    city: Text | None = None
+    state: Annotated[str, msgspec.Meta(max_length=3)] | None = None
+    country: Annotated[str, msgspec.Meta(max_length=3)] | None = None
+    terminal_id: Annotated[str, msgspec.Meta(max_length=16)] | None = None
+    acquirer_id: Annotated[str, msgspec.Meta(max_length=16)] | None = None
+
+
+class AuthorizationRow(Row, frozen=True, kw_only=True):
+    """What a card may take for one purchase. Amounts are cents; `merchant` is JSON text.
+
+    `remaining` is held in cash now; `hold_entry_no` is the journal entry that reserved it, and the `places`-th
+    member of `transaction_id` its transaction. `authorized_on` is the Eastern day its limits count it on.
+    """
+
+    table = "card_authorization"
+    key_column = "authorization_id"
+
+    customer_id: UUID
+    authorization_id: UUID
+    card_id: UUID
+    pocket_id: UUID
+    network_reference: str
+    status: AuthorizationStatus
+    reason: DeclineReason | None = None
+    approved: int = 0
+    reversed: int = 0
+    cleared: int = 0
+    remaining: int = 0
+    entry_mode: EntryMode | None
+    is_preauthorization: bool
+    category_code: str
+    merchant: str
+    authorized_on: date
+    expires_at: datetime
+    transaction_id: UUID
+    places: int = 0
+    hold_entry_no: int | None = None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of all its columns."""
+        return fingerprint(msgspec.structs.astuple(self))
+
+    @property
+    def spent(self) -> int:
+        """Cents that the limits of the card count."""
+        return max(self.approved - self.reversed, self.cleared)
+
+
+class CardPaymentRow(Row, frozen=True, kw_only=True):
+    """Money that a record of the processor's settlement moved, in cents.
+
+    `original_id` is the purchase of a chargeback or representment; `disputed` is what of a purchase is charged back.
+    """
+
+    table = "card_payment"
+    key_column = "record_id"
+
+    customer_id: UUID
+    record_id: UUID
+    kind: CardPaymentKind
+    card_id: UUID
+    pocket_id: UUID
+    authorization_id: UUID | None = None
+    original_id: UUID | None = None
+    amount: int
+    disputed: int = 0
+    interchange: int = 0
+    merchant: str
+    settles_on: date
+    entry_no: int
+    transaction_id: UUID
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of all its columns."""
+        return fingerprint(msgspec.structs.astuple(self))
+
+
+class CardLimitsRow(Row, frozen=True, kw_only=True):
+    """What a card may spend in a day, in cents: in all, and by merchant category (JSON text). Zero blocks."""
+
+    table = "card_limits"
+    key_column = "card_id"
+
+    customer_id: UUID
+    card_id: UUID
+    daily: int | None
+    categories: str
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of all its columns."""
+        return fingerprint(msgspec.structs.astuple(self))
+
+
+class CardSpending(msgspec.Struct, frozen=True):
+    """The limits of a card, and what it spent by merchant category on the day it was used last."""
+
+    limits: CardLimitsRow | None
+    day: date | None
+    spent: dict[str, int]
+
+
+def authorization_id_of(card_id: UUID, network_reference: str) -> UUID:
+    """Return the id of the authorization of a purchase: all its messages name the same reference."""
+    return uuid5(card_id, network_reference)
+
+
+def spending_id_of(card_id: UUID) -> UUID:
+    """Return the id under which rules find the limits of a card."""
+    return uuid5(card_id, "limits")

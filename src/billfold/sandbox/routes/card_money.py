@@ -1,0 +1,291 @@
+"""Payments by card as the network would send them: one operation for each thing that can happen to one."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Annotated, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.caller import Caller
+from billfold.http.schemas import one_of
+from billfold.ledger.bank import Bank
+from billfold.payments.cards.authorizations import store
+from billfold.payments.cards.authorizations.commands import (
+    CardRecord,
+    ChargeBack,
+    ClearCard,
+    RefundCard,
+    Represent,
+    references_of,
+)
+from billfold.payments.cards.authorizations.messages import Message, MessageAnswer, MessageType, answer_message
+from billfold.payments.cards.authorizations.types import Decision, DeclineReason, EntryMode, Merchant
+from billfold.payments.cards.authorizations.worker import release_hold
+from billfold.payments.cards.store import get_card
+from billfold.payments.cards.types import CardType
+from billfold.platform.dates import et_date
+from billfold.platform.errors import NotFound, Refused
+from billfold.sandbox.operations import derived_id, request_id, sandbox_post
+
+SETTLES_AFTER = 2
+"""Banking days until a clearing settles (contract 9)."""
+SHOP = Merchant(
+    name="Vantorp Provisions",
+    category_code="5411",
+    street_address="9 Larkmoor Road",
+    city="Vantorp",
+    state="NV",
+    country="US",
+    terminal_id="00000001",
+    acquirer_id="000001",
+)
+
+Cents = Annotated[int, msgspec.Meta(gt=0, le=999_999_999_999)]
+Reference = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[!-~]+$")]
+
+
+class CardSwipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A purchase with a virtual card."""
+
+    card_id: UUID
+    amount_usdc: Cents
+
+
+class CardPurchase(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A purchase; without a `network_reference` it gets one. An advice cannot be declined."""
+
+    card_id: UUID
+    amount_usdc: Cents
+    network_reference: Reference | None = None
+    merchant: Merchant = SHOP
+    entry_mode: EntryMode = EntryMode.ECOMMERCE
+    is_partial_allowed: bool = False
+    is_preauthorization: bool = False
+    is_advice: bool = False
+
+
+class CardIncrement(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """More for a purchase that is held."""
+
+    card_id: UUID
+    network_reference: Reference
+    amount_usdc: Cents
+
+
+class CardReversal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Less for a purchase that is held; without an amount nothing."""
+
+    card_id: UUID
+    network_reference: Reference
+    amount_usdc: Cents | None = None
+
+
+class CardHold(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A purchase that is held."""
+
+    card_id: UUID
+    network_reference: Reference
+
+
+class CardClearing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What a merchant claims. Without a `network_reference` it is forced: no hold belongs to it."""
+
+    card_id: UUID
+    amount_usdc: Cents
+    network_reference: Reference | None = None
+    is_final: bool = True
+    merchant: Merchant = SHOP
+
+
+class CardRefund(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What a merchant gives back."""
+
+    card_id: UUID
+    amount_usdc: Cents
+    merchant: Merchant = SHOP
+
+
+class CardDispute(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """All of a purchase that was cleared, by the `record_id` of its clearing, or a part."""
+
+    card_id: UUID
+    record_id: UUID
+    amount_usdc: Cents | None = None
+
+
+class CardDecision(msgspec.Struct, kw_only=True):
+    """What the bank decided, and the reference under which the purchase goes on."""
+
+    decision: Annotated[str, one_of(*Decision)]
+    approved_amount: int
+    reason: Annotated[str, one_of(*DeclineReason)] | None
+    network_reference: str
+
+
+class BookedCardRecord(msgspec.Struct, kw_only=True):
+    """What was booked."""
+
+    record_id: UUID
+    transaction_id: UUID
+
+
+@sandbox_post("card-swipe/", name="sandbox_card_swipe", moves_money=True, refuses=("not-found", "card-type-mismatch"))
+async def swipe_card(caller: Caller, bank: Bank, data: CardSwipe) -> None:
+    """Swipe a virtual card. An amount that ends in 04 is rejected; the event says what came of it."""
+    owner, card_id = await caller.owned(bank, "card", data.card_id)
+    if (await get_card(bank.pool, owner, card_id)).type != CardType.VIRTUAL:
+        raise Refused("card-type-mismatch", "Only virtual cards are swiped here.")
+    await _send(caller, bank, card_id, MessageType.AUTHORIZATION, amount=data.amount_usdc)
+
+
+@sandbox_post("card-authorization/", name="sandbox_card_authorization", moves_money=True, refuses=("not-found",))
+async def authorize(caller: Caller, bank: Bank, data: CardPurchase) -> CardDecision:
+    """Send an authorization, or the advice of one, as a terminal would."""
+    _, card_id = await caller.owned(bank, "card", data.card_id)
+    return await _send(
+        caller,
+        bank,
+        card_id,
+        MessageType.ADVICE if data.is_advice else MessageType.AUTHORIZATION,
+        reference=data.network_reference,
+        amount=data.amount_usdc,
+        merchant=data.merchant,
+        entry_mode=data.entry_mode,
+        is_partial_allowed=data.is_partial_allowed,
+        is_preauthorization=data.is_preauthorization,
+    )
+
+
+@sandbox_post("card-increment/", name="sandbox_card_increment", moves_money=True, refuses=("not-found",))
+async def increment(caller: Caller, bank: Bank, data: CardIncrement) -> CardDecision:
+    """Hold more for a purchase."""
+    _, card_id = await caller.owned(bank, "card", data.card_id)
+    return await _send(
+        caller, bank, card_id, MessageType.INCREMENT, reference=data.network_reference, amount=data.amount_usdc
+    )
+
+
+@sandbox_post("card-reversal/", name="sandbox_card_reversal", moves_money=True, refuses=("not-found",))
+async def reverse(caller: Caller, bank: Bank, data: CardReversal) -> CardDecision:
+    """Reverse a purchase, or part of it, before it is cleared."""
+    _, card_id = await caller.owned(bank, "card", data.card_id)
+    return await _send(
+        caller, bank, card_id, MessageType.REVERSAL, reference=data.network_reference, amount=data.amount_usdc
+    )
+
+
+@sandbox_post("card-hold-expiry/", name="sandbox_card_hold_expiry", moves_money=True, refuses=("not-found",))
+async def expire(caller: Caller, bank: Bank, data: CardHold) -> None:
+    """Let the time of a hold be over."""
+    owner, card_id = await caller.owned(bank, "card", data.card_id)
+    held = await store.find_authorization(bank.pool, owner, card_id, data.network_reference)
+    if held is None:
+        raise NotFound("There is no such authorization.")
+    await release_hold(bank, owner, held.authorization_id, due=held.expires_at)
+
+
+@sandbox_post("card-clearing/", name="sandbox_card_clearing", moves_money=True, refuses=("not-found",))
+async def clear(caller: Caller, bank: Bank, data: CardClearing) -> BookedCardRecord:
+    """Clear a purchase: for what is held, less, more, in parts, late, or without any hold."""
+    return await _book(
+        caller,
+        bank,
+        ClearCard,
+        data.card_id,
+        amount=data.amount_usdc,
+        network_reference=data.network_reference,
+        is_final=data.is_final,
+        merchant=data.merchant,
+    )
+
+
+@sandbox_post("card-refund/", name="sandbox_card_refund", moves_money=True, refuses=("not-found", "pocket-not-open"))
+async def refund(caller: Caller, bank: Bank, data: CardRefund) -> BookedCardRecord:
+    """Refund to a card."""
+    return await _book(caller, bank, RefundCard, data.card_id, amount=data.amount_usdc, merchant=data.merchant)
+
+
+@sandbox_post(
+    "card-chargeback/",
+    name="sandbox_card_chargeback",
+    moves_money=True,
+    refuses=("not-found", "chargeback-not-possible", "pocket-not-open"),
+)
+async def charge_back(caller: Caller, bank: Bank, data: CardDispute) -> BookedCardRecord:
+    """Charge a purchase back, until the merchant objects."""
+    return await _dispute(caller, bank, ChargeBack, data)
+
+
+@sandbox_post(
+    "card-representment/",
+    name="sandbox_card_representment",
+    moves_money=True,
+    refuses=("not-found", "representment-not-possible"),
+)
+async def represent(caller: Caller, bank: Bank, data: CardDispute) -> BookedCardRecord:
+    """Let the merchant prove a purchase that was charged back."""
+    return await _dispute(caller, bank, Represent, data)
+
+
+async def _send(
+    caller: Caller,
+    bank: Bank,
+    card_id: UUID,
+    kind: MessageType,
+    *,
+    reference: str | None = None,
+    merchant: Merchant = SHOP,
+    **fields: Any,
+) -> CardDecision:
+    message_id = request_id(caller)
+    message = Message(
+        message_id=message_id,
+        type=kind,
+        card_id=card_id,
+        network_reference=reference or str(message_id),
+        merchant=merchant,
+        transmitted_at=caller.now,
+        **fields,
+    )
+    answer: MessageAnswer = await answer_message(bank, message)
+    return CardDecision(
+        decision=answer.decision,
+        approved_amount=answer.approved_amount,
+        reason=answer.reason,
+        network_reference=message.network_reference,
+    )
+
+
+async def _dispute(
+    caller: Caller, bank: Bank, command: type[ChargeBack | Represent], data: CardDispute
+) -> BookedCardRecord:
+    owner, card_id = await caller.owned(bank, "card", data.card_id)
+    purchase = await store.get_payment(bank.pool, owner, data.record_id)
+    amount = data.amount_usdc or purchase.amount
+    return await _book(caller, bank, command, card_id, amount=amount, original_id=data.record_id)
+
+
+async def _book(caller: Caller, bank: Bank, command: type[CardRecord], named: UUID, **fields: Any) -> BookedCardRecord:
+    owner, card_id = await caller.owned(bank, "card", named)
+    others = filter(None, (fields.get("original_id"),))
+    answer = await bank.engine.submit(
+        command(
+            **caller.command_fields(owner),
+            references=references_of(card_id, fields.get("network_reference"), *others),
+            record_id=derived_id(bank, caller),
+            card_id=card_id,
+            settles_on=_settles_on(bank, et_date(caller.now)),
+            **fields,
+        )
+    )
+    if answer.outcome["record_id"] is None:
+        raise Refused("pocket-not-open", "The Pocket of the card is closed.")
+    return msgspec.convert(
+        {name: answer.outcome[name] for name in ("record_id", "transaction_id")}, BookedCardRecord, strict=False
+    )
+
+
+def _settles_on(bank: Bank, today: date) -> date:
+    return bank.calendars.add_fed_days(today, SETTLES_AFTER)

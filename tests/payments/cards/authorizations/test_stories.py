@@ -1,0 +1,161 @@
+"""The money of cards through the Partner API: what is held, cleared and given back, and what the customer sees."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from tests.support.cards import Holder
+
+FUEL = {"name": "Larkmoor Fuel", "category_code": "5542"}
+HOTEL = {"name": "Hotel Vantorp", "category_code": "7011"}
+FUNDED = 5_000_00
+
+
+class Cardholder(Holder):
+    """A customer with a funded Pocket and a virtual card."""
+
+    async def funded(self, cents=FUNDED):
+        await self.desk.wire(self.pocket, cents)
+        self.card = (await self.virtual_card())["card_id"]
+        return self
+
+    async def simulate(self, operation, **fields):
+        body = {"card_id": self.card, **fields}
+        return await self.desk.post(f"/api/v1/sandbox/card-{operation}/", body, status=202)
+
+    async def authorize(self, cents, **fields):
+        return await self.simulate("authorization", amount_usdc=cents, **fields)
+
+    async def held(self, cents, **fields):
+        """Return the reference of a purchase that is approved in full."""
+        decided = await self.authorize(cents, **fields)
+        assert (decided["decision"], decided["approved_amount"]) == ("APPROVED", cents)
+        return decided["network_reference"]
+
+    async def declined(self, reason, cents=10_00, **fields):
+        decided = await self.authorize(cents, **fields)
+        assert (decided["decision"], decided["approved_amount"], decided["reason"]) == ("DECLINED", 0, reason)
+
+    async def listed(self, **filters):
+        """Return (direction, status, cents) of the card's transactions, oldest first."""
+        path = f"/api/v2/pockets/{self.pocket.id}/transactions/"
+        items = await self.desk.pages(path, {"card[]": self.card, "type[]": "CARD", "order": "asc", **filters}, limit=3)
+        return [(each["direction"], each["status"], each["amount"]["value"]) for each in items]
+
+    async def portfolio(self):
+        return (await self.desk.get(self.pocket.path))["portfolio"]
+
+    async def money(self):
+        """Return what the events said of the card's money, in their order."""
+        rows = await self.desk.bank.pool.fetch(
+            """SELECT kind, (payload->>'amount')::bigint AS cents FROM event
+                WHERE customer_id = $1 AND kind LIKE 'card.transaction.%' ORDER BY event_no""",
+            UUID(self.pocket.customer),
+        )
+        return [(row["kind"].rpartition(".")[2], row["cents"]) for row in rows]
+
+    async def reserved(self):
+        return await self.desk.bank.pool.fetchval(
+            "SELECT reserved FROM account WHERE customer_id = $1 AND pocket_id = $2 AND kind = 'cash'", *self.pocket.key
+        )
+
+
+@pytest.fixture
+async def cardholder(partner_desk):
+    return await Cardholder(partner_desk, await partner_desk.pocket()).funded()
+
+
+async def open_purchases(cardholder):
+    """Let a week begin: a meal, a pump that holds a dollar, a hotel, and a purchase that nobody will claim."""
+    meal = await cardholder.held(80_00)
+    fuel = await cardholder.held(1_00, merchant=FUEL, is_preauthorization=True)
+    hotel = await cardholder.held(300_00, merchant=HOTEL, is_preauthorization=True)
+    return meal, fuel, hotel, await cardholder.held(25_00)
+
+
+async def claim_purchases(cardholder, meal, fuel, hotel):
+    """Let the merchants claim: a tip, a full tank, a longer stay in two parts; then a refund and a dispute."""
+    more = await cardholder.simulate("increment", network_reference=hotel, amount_usdc=150_00)
+    assert more["decision"] == "APPROVED"
+    eaten = await cardholder.simulate("clearing", network_reference=meal, amount_usdc=96_00)
+    await cardholder.simulate("clearing", network_reference=fuel, amount_usdc=62_35, merchant=FUEL)
+    await cardholder.simulate("clearing", network_reference=hotel, amount_usdc=200_00, is_final=False, merchant=HOTEL)
+    assert await cardholder.reserved() == 250_00 + 25_00
+    await cardholder.simulate("reversal", network_reference=hotel, amount_usdc=40_00)
+    await cardholder.simulate("clearing", network_reference=hotel, amount_usdc=180_00, merchant=HOTEL)
+    await cardholder.simulate("refund", amount_usdc=12_35)
+    disputed = {"record_id": eaten["record_id"]}
+    await cardholder.simulate("chargeback", **disputed)
+    for operation, code in (("chargeback", "chargeback-not-possible"), ("representment", "representment-not-possible")):
+        body = {"card_id": cardholder.card, **disputed, "amount_usdc": 96_01}
+        await cardholder.desk.refused("POST", f"/api/v1/sandbox/card-{operation}/", body, status=409, code=code)
+    await cardholder.simulate("representment", **disputed, amount_usdc=90_00)
+
+
+async def test_a_week_of_a_card_ends_with_a_statement_that_equals_the_ledger(cardholder):
+    desk = cardholder.desk
+    started = (await cardholder.portfolio())["total_value"]["value"]
+    *claimed, forgotten = await open_purchases(cardholder)
+    assert await cardholder.reserved() == 406_00
+    assert await cardholder.listed() == [("DEBIT", "BOOKED", each) for each in (80_00, 1_00, 300_00, 25_00)]
+    held = await cardholder.portfolio()
+    assert started - 1_00 < held["total_value"]["value"] <= started
+    assert held["liquidation_value_t1"]["value"] < started - 405_00
+    await desk.clock.advance(timedelta(days=1))
+    await claim_purchases(cardholder, *claimed)
+    await desk.clock.advance(timedelta(days=6))
+
+    cleared = [("DEBIT", 96_00), ("DEBIT", 62_35), ("DEBIT", 200_00), ("DEBIT", 180_00)]
+    settled = [*cleared, ("CREDIT", 12_35), ("CREDIT", 96_00), ("DEBIT", 90_00)]
+    assert await cardholder.listed() == [(direction, "SETTLED", cents) for direction, cents in settled]
+    assert await cardholder.reserved() == 0
+    assert await cardholder.money() == [
+        *((kind, cents) for cents in (80_00, 1_00, 300_00, 25_00) for kind in ("approved", "on_hold")),
+        ("on_hold", 150_00),
+        ("reversed", 40_00),
+        ("reversed", 30_00),
+        ("reversed", 25_00),
+    ]
+    late = await cardholder.simulate("clearing", network_reference=forgotten, amount_usdc=25_00)
+    shown = await desk.get(f"{cardholder.pocket.path}transactions/{late['transaction_id']}/")
+    assert (shown["amount"]["value"], shown["issue_id"]) == (25_00, forgotten)
+    (v1, *_) = (await desk.get(f"/api/v1/service-accounts/{cardholder.pocket.id}/transactions/"))["items"]
+    assert (v1["details"]["card_transaction"]["card_id"], v1["status"]) == (cardholder.card, "PENDING")
+
+    spent = sum(cents if direction == "DEBIT" else -cents for direction, cents in settled) + 25_00
+    query = {"period": "range", "date_from": "2025-06-02", "date_to": "2025-06-09"}
+    earned = await desk.get(f"{cardholder.pocket.path}earnings/", query)
+    assert earned["end_value"]["value"] == FUNDED - spent + earned["earnings_net"]["value"]
+
+
+async def test_what_is_declined_says_why_and_holds_nothing(cardholder):
+    desk, bank = cardholder.desk, cardholder.desk.bank
+    await cardholder.declined("INSUFFICIENT_FUNDS", FUNDED + 1)
+    await cardholder.declined("SUSPECTED_FRAUD", 10_04)
+    await cardholder.declined("MAGSTRIPE_OFF", entry_mode="MAGSTRIPE")
+    await cardholder.declined("CATEGORY_BLOCKED", merchant={"name": "Dice", "category_code": "7995"})
+    partial = await cardholder.authorize(FUNDED + 1_00, is_partial_allowed=True)
+    assert partial["decision"] == "PARTIALLY_APPROVED"
+    assert FUNDED - 50_00 < partial["approved_amount"] <= FUNDED
+    await cardholder.declined("DUPLICATE", network_reference=partial["network_reference"])
+    await cardholder.declined("INSUFFICIENT_FUNDS")
+    await cardholder.simulate("reversal", network_reference=partial["network_reference"])
+    for status, reason in (("OFFLINE", "CARD_OFFLINE"), ("CLOSED", "CARD_CLOSED")):
+        await cardholder.set_status(cardholder.card, status)
+        await cardholder.declined(reason)
+    cardholder.card = (await cardholder.virtual_card())["card_id"]
+    await desk.post(f"/api/v1/sandbox/pockets/{cardholder.pocket.id}/", {"status": "FROZEN"}, status=200)
+    await desk.post("/api/v1/sandbox/card-swipe/", {"card_id": cardholder.card, "amount_usdc": 1_00}, status=202)
+    assert await cardholder.listed() == []
+    assert [kind for kind, _ in await cardholder.money()] == [
+        *["rejected"] * 4,
+        "approved",
+        "on_hold",
+        "rejected",
+        "rejected",
+        "reversed",
+        "rejected",
+        "rejected",
+        "rejected",
+    ]
+    assert await bank.pool.fetchval("SELECT sum(reserved) FROM account") == 0
