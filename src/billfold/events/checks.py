@@ -78,6 +78,7 @@ _DELIVERIES = (
                OR (s.status = 'enabled' AND l.due_at IS NULL AND l.worker_no IS NULL
                    AND EXISTS (SELECT 1 FROM delivery d WHERE d.due_at IS NOT NULL
                                   AND d.subscription_id = s.subscription_id))""",
+        certainty=Certainty.MISSING,
     ),
 )
 

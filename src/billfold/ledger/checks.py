@@ -139,8 +139,9 @@ def change_check(table: str, column: str, id_column: str | None = None, *, unles
     return Check(
         table,
         f"{column} is {{at}}, and no command was booked then",
-        f"""SELECT {key}, t.{column} AS at FROM {table} t
-             WHERE t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM command c
-               WHERE c.customer_id = t.customer_id AND c.accepted AND c.booked_at = t.{column})
-               AND NOT {unless}""",
+        # Each instant once: in a bank whose clock is held all commands have the same.
+        f"""SELECT {key}, t.{column} AS at FROM {table} t LEFT JOIN (
+              SELECT DISTINCT customer_id, booked_at FROM command WHERE accepted) c
+                ON c.customer_id = t.customer_id AND c.booked_at = t.{column}
+             WHERE t.{column} IS NOT NULL AND c.customer_id IS NULL AND NOT {unless}""",
     )

@@ -105,16 +105,14 @@ _ENTRIES = {
               WHERE l.customer_id = e.customer_id AND l.entry_no = e.entry_no
                 AND l.amount = e.amount AND a.kind = 'rail:ach')""",
         "its final status contradicts the reversal of its money": f"""
-            WITH back AS (
-              SELECT customer_id, details->>'ach_id' AS id, entry_no, amount, direction
-                FROM transaction WHERE type = 'ACH' AND details->>'ach_id' IS NOT NULL)
+            WITH last AS (
+              SELECT customer_id, details->>'ach_id' AS id, amount, max(entry_no) AS entry_no
+                FROM transaction WHERE type = 'ACH' GROUP BY 1, 2, 3)
             SELECT e.customer_id, e.ach_id FROM ach_entry e
               JOIN pocket p ON p.customer_id = e.customer_id AND p.pocket_id = e.pocket_id
+              LEFT JOIN last l ON l.customer_id = e.customer_id AND l.id = e.ach_id::text AND l.amount = e.amount
              WHERE e.entry_no IS NOT NULL
-               AND (e.status IN {_FINAL_STATUSES}) <> EXISTS (
-                 SELECT 1 FROM back b WHERE b.customer_id = e.customer_id
-                    AND b.id = e.ach_id::text AND b.entry_no > e.entry_no
-                    AND b.amount = e.amount)
+               AND (e.status IN {_FINAL_STATUSES}) <> coalesce(l.entry_no > e.entry_no, false)
                AND NOT (e.status = 'FAILED' AND p.status = 'CLOSED')""",
         "the entry that it reverses is missing, or its amount differs": f"""
             {_ENTRY} WHERE e.reverses_id IS NOT NULL AND NOT EXISTS (

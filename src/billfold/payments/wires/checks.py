@@ -57,15 +57,15 @@ _WIRES = {
                    IS DISTINCT FROM (m.entry_no, m.pocket_id, m.amount, m.type, m.direction)
                AND NOT (w.entry_no IS NULL AND m.id IS NULL AND w.status = 'REJECTED')""",
         "its status contradicts the reversal of its money": f"""
-            {_WIRE} WHERE w.direction = 'OUTGOING' AND w.entry_no IS NOT NULL
-               AND (w.status = 'REJECTED') <> EXISTS (
-                 SELECT 1 FROM transaction a WHERE a.customer_id = w.customer_id AND a.type = 'WIRE'
-                    AND a.details->>'wire_id' = w.wire_id::text
-                    AND a.details->>'wire_type' = 'REVERSAL' AND a.amount = w.amount
-                 UNION ALL
-                 SELECT 1 FROM suspense_item s WHERE s.details->>'wire_id' = w.wire_id::text
-                    AND s.amount - coalesce((s.details->>'fee')::bigint, 0) = w.amount
-                    AND coalesce((s.details->>'fee')::bigint, w.fee) = w.fee)""",
+            {_WIRE} LEFT JOIN (
+              SELECT DISTINCT customer_id, details->>'wire_id' AS id, amount FROM transaction
+               WHERE type = 'WIRE' AND details->>'wire_type' = 'REVERSAL') a
+                ON a.customer_id = w.customer_id AND a.id = w.wire_id::text AND a.amount = w.amount
+              LEFT JOIN (
+              SELECT DISTINCT details->>'wire_id' AS id, amount, (details->>'fee')::bigint AS fee FROM suspense_item) s
+                ON s.id = w.wire_id::text AND s.amount - coalesce(s.fee, 0) = w.amount AND coalesce(s.fee, w.fee) = w.fee
+             WHERE w.direction = 'OUTGOING' AND w.entry_no IS NOT NULL
+               AND (w.status = 'REJECTED') <> (a.id IS NOT NULL OR s.id IS NOT NULL)""",
         "it returns a missing wire, or more than its amount": f"""
             {_WIRE} WHERE w.original_wire_id IS NOT NULL AND NOT EXISTS (
                  SELECT 1 FROM wire o WHERE o.customer_id = w.customer_id
