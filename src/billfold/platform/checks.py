@@ -130,9 +130,9 @@ async def run_checks(conn: Connection, findings: Findings, checks: Iterable[Chec
     """
     checks = tuple(checks)
     tables = sorted({check.table for check in checks})
-    filled = set(compress(tables, await _any_rows(conn, [f"SELECT FROM {table}" for table in tables])))
+    filled = set(compress(tables, await any_rows(conn, [f"SELECT FROM {table}" for table in tables])))
     checks = tuple(each for each in checks if each.table in filled or each.certainty is Certainty.MISSING)
-    for check in compress(checks, await _any_rows(conn, [check.sql for check in checks])):
+    for check in compress(checks, await any_rows(conn, [check.sql for check in checks])):
         quoted = {name for _, name, *_ in Formatter().parse(check.message) if name}
         sql = f"SELECT * FROM ({check.sql}) bad ORDER BY bad LIMIT 100"
         for row in await conn.fetch(sql, timeout=STATEMENT_TIMEOUT_SECONDS):
@@ -140,16 +140,17 @@ async def run_checks(conn: Connection, findings: Findings, checks: Iterable[Chec
             findings.add(check.table, key, check.message.format(**row), certainty=check.certainty)
 
 
-async def _any_rows(conn: Connection, queries: Sequence[str]) -> Iterable[bool]:
+async def any_rows(conn: Connection, queries: Sequence[str]) -> Iterable[bool]:
+    """Tell for each query whether it has any row, in one statement."""
     exists = ", ".join(f"EXISTS ({sql})" for sql in queries)
     return await conn.fetchrow(f"SELECT {exists}", timeout=STATEMENT_TIMEOUT_SECONDS * len(queries)) or ()
 
 
 async def count_rows(conn: Connection, findings: Findings, tables: Iterable[str]) -> None:
     """Report how many rows these tables have."""
-    for table in tables:
-        count = await conn.fetchval(f"SELECT count(*) FROM {table}", timeout=STATEMENT_TIMEOUT_SECONDS)
-        findings.checked[table] = count
+    counts = ", ".join(f"(SELECT count(*) FROM {table}) AS {table}" for table in tables)
+    counted = await conn.fetchrow(f"SELECT {counts}", timeout=STATEMENT_TIMEOUT_SECONDS)
+    findings.checked.update(dict(counted or {}))
 
 
 class NamedCommand(Protocol):

@@ -9,6 +9,7 @@ control the entries of the audit log say it, in their order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
@@ -29,7 +30,7 @@ from billfold.payments.suspense import commands as suspense_commands
 from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires import commands as wire_commands
 from billfold.payments.wires.types import QueuedMessage, WireRow
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, any_rows
 from billfold.platform.database.rows import stored_name
 
 if TYPE_CHECKING:
@@ -58,20 +59,31 @@ _QUERY_COLUMNS = frozenset({"said", "is_there", "needs_one", "of_customer", "of_
 _OWNER = """CASE c.kind WHEN 'AssignFromSuspense' THEN (c.outcome->>'owner_id')::uuid
                   ELSE c.customer_id END"""
 """The customer of the row. What the bank assigns from suspense belongs to its owner."""
-_COMMANDS = f"""
-  SELECT customer_id, id, array_agg(proof) AS said
-    FROM (SELECT {_OWNER} AS customer_id, p.key AS id, p.value AS proof,
-                 rank() OVER (PARTITION BY {_OWNER}, p.key ORDER BY c.version DESC) AS place
-            FROM command c, json_each_text(c.outcome->'proves'->'{{table}}') p
-           WHERE c.accepted AND c.kind IN ({{left_by}})) last
-   WHERE place = 1 GROUP BY customer_id, id
-"""
-_ENTRIES = """
-  SELECT DISTINCT ON (a.customer_id, p.key) a.customer_id, p.key AS id, ARRAY[p.value] AS said
-    FROM audit_entry a, json_each_text(a.details->'proves'->'{table}') p
-   WHERE a.outcome = 'SUCCESS' AND a.resource_type IN ({left_by})
-   ORDER BY a.customer_id, p.key, a.entry_no DESC
-"""
+
+
+class Log(NamedTuple):
+    """Where fingerprints of a table are found, and the last one of every row there."""
+
+    fingerprints: str
+    last: str
+
+
+_COMMANDS = Log(
+    """command c, json_each_text(c.outcome->'proves'->'{table}') p
+       WHERE c.accepted AND c.kind IN ({left_by})""",
+    f"""SELECT customer_id, id, array_agg(proof) AS said
+          FROM (SELECT {_OWNER} AS customer_id, p.key AS id, p.value AS proof,
+                       rank() OVER (PARTITION BY {_OWNER}, p.key ORDER BY c.version DESC) AS place
+                  FROM {{fingerprints}}) last
+         WHERE place = 1 GROUP BY customer_id, id""",
+)
+_ENTRIES = Log(
+    """audit_entry a, json_each_text(a.details->'proves'->'{table}') p
+       WHERE a.outcome = 'SUCCESS' AND a.resource_type IN ({left_by})""",
+    """SELECT DISTINCT ON (a.customer_id, p.key) a.customer_id, p.key AS id, ARRAY[p.value] AS said
+         FROM {fingerprints}
+        ORDER BY a.customer_id, p.key, a.entry_no DESC""",
+)
 
 
 class FingerprintedTable(NamedTuple):
@@ -82,7 +94,13 @@ class FingerprintedTable(NamedTuple):
     left_by: tuple[str, ...]
     proof_of: Callable[[Record], str]
     needs_one: str = "true"
-    said: str = _COMMANDS
+    log: Log = _COMMANDS
+
+    @property
+    def fingerprints(self) -> str:
+        """All that were left, as SQL after a FROM."""
+        left_by = ", ".join(f"'{each}'" for each in self.left_by)
+        return self.log.fingerprints.format(table=stored_name(self.table), left_by=left_by)
 
 
 def _proved(
@@ -126,12 +144,12 @@ FINGERPRINTED_TABLES = (
     _proved(CardLimitsRow, "card_id"),
     *(
         FingerprintedTable(
-            table, key, ("transfer_request", "authorization_request", "customer"), proof_of=_of_all, said=_ENTRIES
+            table, key, ("transfer_request", "authorization_request", "customer"), proof_of=_of_all, log=_ENTRIES
         )
         for table, key in KEYS.items()
     ),
     *(
-        FingerprintedTable(table, key, ("application",), proof_of=_of_all, said=_ENTRIES)
+        FingerprintedTable(table, key, ("application",), proof_of=_of_all, log=_ENTRIES)
         for table, key in (
             ("application", ("application_id",)),
             ("application_move", ("move_id",)),
@@ -141,10 +159,10 @@ FINGERPRINTED_TABLES = (
         )
     ),
     *(
-        FingerprintedTable(table, key, ("agreements",), proof_of=_of_all, said=_ENTRIES)
+        FingerprintedTable(table, key, ("agreements",), proof_of=_of_all, log=_ENTRIES)
         for table, key in (("agreement_version", ("version",)), ("agreement_document", ("version", "type")))
     ),
-    FingerprintedTable("sanctions_hit", ("hit_id",), ("sanctions_hit",), proof_of=_of_all, said=_ENTRIES),
+    FingerprintedTable("sanctions_hit", ("hit_id",), ("sanctions_hit",), proof_of=_of_all, log=_ENTRIES),
 )
 
 
@@ -152,7 +170,9 @@ async def check_fingerprints(
     conn: Connection, findings: Findings, tables: Iterable[FingerprintedTable] = FINGERPRINTED_TABLES
 ) -> None:
     """Compare every row of these tables with what was last said about it."""
-    for fingerprinted in tables:
+    tables = tuple(tables)
+    rows = [f"SELECT FROM {each.table} UNION ALL SELECT FROM {each.fingerprints}" for each in tables]
+    for fingerprinted in compress(tables, await any_rows(conn, rows)):
         await _check(conn, findings, fingerprinted)
 
 
@@ -179,11 +199,10 @@ def _wrong(fingerprinted: FingerprintedTable, row: Record, said: Sequence[str] |
 
 
 def _sql(fingerprinted: FingerprintedTable) -> str:
-    left_by = ", ".join(f"'{each}'" for each in fingerprinted.left_by)
     own = " || '/' || ".join(f"t.{name}" for name in fingerprinted.key)
     own = own if len(fingerprinted.key) > 1 else f"{own}::text"
     return f"""
-      WITH said AS ({fingerprinted.said.format(table=stored_name(fingerprinted.table), left_by=left_by)})
+      WITH said AS ({fingerprinted.log.last.format(fingerprints=fingerprinted.fingerprints)})
       SELECT t.*, s.said, t.{fingerprinted.key[0]} IS NOT NULL AS is_there,
              {fingerprinted.needs_one} AS needs_one,
              coalesce(t.customer_id, s.customer_id) AS of_customer,

@@ -110,7 +110,7 @@ async def check_parts(conn: Connection, findings: Findings) -> None:
     for module in modules:
         if hasattr(module, "check_rows"):
             await module.check_rows(conn, findings)
-        await count_rows(conn, findings, getattr(module, "COUNTED", ()))
+    await count_rows(conn, findings, [table for module in modules for table in getattr(module, "COUNTED", ())])
 
 
 async def check_with_keys(conn: Connection, findings: Findings, keys: DataKeys | None) -> None:

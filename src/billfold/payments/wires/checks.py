@@ -63,7 +63,8 @@ _WIRES = {
                 ON a.customer_id = w.customer_id AND a.id = w.wire_id::text AND a.amount = w.amount
               LEFT JOIN (
               SELECT DISTINCT details->>'wire_id' AS id, amount, (details->>'fee')::bigint AS fee FROM suspense_item) s
-                ON s.id = w.wire_id::text AND s.amount - coalesce(s.fee, 0) = w.amount AND coalesce(s.fee, w.fee) = w.fee
+                ON s.id = w.wire_id::text AND s.amount - coalesce(s.fee, 0) = w.amount
+               AND coalesce(s.fee, w.fee) = w.fee
              WHERE w.direction = 'OUTGOING' AND w.entry_no IS NOT NULL
                AND (w.status = 'REJECTED') <> (a.id IS NOT NULL OR s.id IS NOT NULL)""",
         "it returns a missing wire, or more than its amount": f"""
