@@ -17,6 +17,9 @@ import uvloop
 
 from benchmarks.measurements import peak_memory_mib
 
+# Workers are forked from one process that has imported everything.
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["benchmarks.cli"])
 _OPEN_SECONDS = 120.0
 _END_SECONDS = 30.0
 
@@ -44,9 +47,7 @@ class Worker:
     def __init__(self, opener: Callable[..., Awaitable[Workload]], *, fast: bool = False, **arguments: Any) -> None:
         ours, theirs = multiprocessing.Pipe()
         self._pipe = ours
-        self._process = multiprocessing.get_context("spawn").Process(
-            target=_run_process, args=(theirs, opener, arguments, fast), daemon=True
-        )
+        self._process = _CONTEXT.Process(target=_run_process, args=(theirs, opener, arguments, fast), daemon=True)
         self._process.start()
         theirs.close()
         self._receive(_OPEN_SECONDS)

@@ -267,38 +267,40 @@ def test_a_server_that_is_killed_comes_back(sandbox):
             responses = False
 
 
-def test_the_same_seed_plays_the_same_story_byte_for_byte(told, sandbox, tmp_path):
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A sandbox that has played its story by itself and ended."""
+    first = Sandbox(tmp_path_factory.mktemp("played"), "--seed", SEED, "--exit-after-story")
+    assert first.process.wait(120) == 0, first.said.read_text()
+    return first, first.said.read_text()
+
+
+def test_the_same_seed_plays_the_same_story_byte_for_byte(told, sandbox, played):
     story, _ = told
-    again = Sandbox(tmp_path, "--seed", SEED, "--exit-after-story")
-    began = time.monotonic()
-    assert again.process.wait(120) == 0, again.said.read_text()
-    assert time.monotonic() - began < 110
+    again, said = played
     first = (sandbox.state / "listened.jsonl").read_bytes()
     second = (again.state / "story.jsonl").read_bytes()
     assert first == second
-    said = again.said.read_text()
     assert all(figure.shown in said for figure in story.figures)
 
 
-def test_a_second_start_keeps_the_data_and_plays_no_story_twice(tmp_path):
-    first = Sandbox(tmp_path, "--exit-after-story")
-    assert first.process.wait(120) == 0, first.said.read_text()
-    home = first.home()
+def test_a_second_start_keeps_the_data_and_plays_no_story_twice(played):
+    first, _ = played
+    home, folder = first.home(), first.state.parent
     assert home.story == "played"
     assert len(home.pocket_ids) == 2
-    again = Sandbox(tmp_path, "--exit-after-story")
-    assert again.process.wait(120) == 0
-    assert "has been played in this bank" in again.said.read_text()
-    second = Sandbox(tmp_path).wait_up()
+    transcript = (first.state / "story.jsonl").read_bytes()
+    second = Sandbox(folder).wait_up()
     try:
         kept = second.home()
         for words in (("doctor",), ("openapi", "customer")):  # the port that it was started with, not the usual one
             with second.run(*words) as said:
                 assert f"{second.port}" in said.stdout.read()
-        assert {path for path in tmp_path.rglob("*") if is_readable_by_others(path)} == set()
+        assert {path for path in folder.rglob("*") if is_readable_by_others(path)} == set()
         same = ("password", "shared_secret", "kid", "story", "pocket_ids", "customer_id", "person", "colleague")
         assert all(getattr(kept, name) == getattr(home, name) for name in same)
         assert not any(word in second.said.read_text() for word in ("Portfolio", "[info"))
+        assert (second.state / "story.jsonl").read_bytes() == transcript
         with RecordingClient(partner_http(kept), seed=b"another") as client:
             clock = client.get("/api/v1/sandbox/clock/").body
             assert clock["now"] == "2025-06-24T13:00:00.000000Z"

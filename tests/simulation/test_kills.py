@@ -36,7 +36,7 @@ from billfold.verify.runner import verify_bank
 from billfold.wiring import open_bank
 from billfold.wiring.cli_context import Wiring
 
-KILLS = int(os.environ.get("BILLFOLD_KILLS", "20"))
+KILLS = int(os.environ.get("BILLFOLD_KILLS", "9"))
 SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))
 PATH = "/api/v1/transfers/on-us/"
 CUSTOMERS, LINES = 12, 8

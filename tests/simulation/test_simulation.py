@@ -1,4 +1,4 @@
-"""A seeded life of a bank: 50,000 steps in memory, the first 5,000 through Postgres as well."""
+"""A seeded life of a bank: 50,000 steps in memory, the first 2,500 through Postgres as well."""
 
 import gc
 import os
@@ -26,7 +26,7 @@ from billfold.verify.runner import verify_bank
 
 SIMULATION_SEED = int(os.environ.get("BILLFOLD_SIMULATION_SEED", "20250602"))
 STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "15000"))
-THROUGH_POSTGRES = 5_000
+THROUGH_POSTGRES = 2_500
 LOOK_EVERY = 2_500
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
 TERMS = BankPolicy(

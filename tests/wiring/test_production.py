@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
 from datetime import timedelta
@@ -79,6 +80,7 @@ def environment(billfold, database_dsn, tmp_path):
         "BILLFOLD_CUSTODIAN": "acme_custody:Custodian",
         "BILLFOLD_LINKING_PROVIDER": "none",
         "BILLFOLD_IDENTITY_CHECK": "none",
+        "BILLFOLD_LOG_LEVEL": "ERROR",
         **write_certificate(tmp_path / "tls", "*.bank.example"),
     }
     for name, text in (
@@ -102,20 +104,17 @@ def new_key():
 
 @pytest.fixture
 def billfold(capsys, monkeypatch, tmp_path):
-    """Run a command to its end, a service as a process; return (status, what was said)."""
+    """Run a command to its end; return (status, what was said). A service that starts after all is ended."""
     monkeypatch.syspath_prepend(tmp_path / "adapters")
 
     def call(environment, *words):
-        if words[0] in {"serve", "worker"}:
-            command = [sys.executable, "-m", "billfold", *words]
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, check=False, timeout=START_SECONDS
-            )
-            status, told = done.returncode, done.stdout + done.stderr
-        else:
+        end = threading.Timer(START_SECONDS, os.kill, (os.getpid(), signal.SIGTERM))
+        end.start()
+        try:
             status = run(Wiring(environment), arguments=words)
-            told = "".join(capsys.readouterr())
-        return status, " ".join(told.split())
+        finally:
+            end.cancel()
+        return status, " ".join("".join(capsys.readouterr()).split())
 
     return call
 
