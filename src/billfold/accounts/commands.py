@@ -49,26 +49,33 @@ class AcceptAgreements(Command, frozen=True, kw_only=True):
 
 
 class UpdateCustomer(Command, frozen=True, kw_only=True):
-    """Replace the profile (contact, trusted contact) with the merged one given here, sealed; None is an empty one."""
+    """Replace the profile (contact, trusted contact) with one that was merged with it, sealed; None is an empty one.
+
+    `replaces` is the stored one that it was merged with, `references` are the customer.
+    """
 
     rule = update_customer
+    reference_kinds = (Reference.CUSTOMER_PROFILE,)
     audit = AuditedAction("customer", "updated")
 
     profile: str | None
+    replaces: str | None = None
 
 
 class CloseCustomer(Command, frozen=True, kw_only=True):
     """Close the customer's account with all its pockets. References the customer, and with it payments in process.
 
-    `profile` is the profile with the description of the closing, sealed; None where there is none.
+    `profile` is the profile with the description of the closing, sealed; None where there is none. `replaces` is the
+    stored one that it was merged with.
     """
 
     rule = close_customer
-    reference_kinds = (Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES)
+    reference_kinds = (Reference.CUSTOMER_PROFILE, Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES)
     audit = AuditedAction("customer", "closed", fields=("reason",))
 
     reason: str
     profile: str | None = None
+    replaces: str | None = None
 
 
 class SetCustomerState(Command, frozen=True, kw_only=True):

@@ -44,6 +44,7 @@ class Reference(StrEnum):
     CARD = "card"
     CARD_AUTHORIZATION = "card_authorization"
     COUNTERPARTY = "counterparty"
+    CUSTOMER_PROFILE = "customer_profile"
     DOCUMENT = "document"
     OPEN_ACH_ENTRIES = "open_ach_entries"
     OPEN_WIRES = "open_wires"

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.customers import store as customer_store
 from billfold.accounts.portals.store import load_portals
 from billfold.accounts.transactions.store import find_bank_bookings
 from billfold.documents import store as document_store
@@ -27,6 +28,7 @@ def reference_readers() -> ReferenceReaders:
         Reference.CARD: card_store.load_references,
         Reference.CARD_AUTHORIZATION: card_authorizations.load_references,
         Reference.COUNTERPARTY: counterparty_store.find_payees,
+        Reference.CUSTOMER_PROFILE: customer_store.find_profiles,
         Reference.DOCUMENT: document_store.find_referenced,
         Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,
         Reference.OPEN_WIRES: load_open_wires,

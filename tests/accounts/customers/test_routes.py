@@ -1,5 +1,6 @@
 """Customers over HTTP: listed, read, changed and closed."""
 
+import asyncio
 from datetime import UTC, datetime
 from uuid import UUID
 
@@ -119,6 +120,11 @@ async def test_contact_details_are_replaced_one_by_one(partner_desk):
     assert third["trusted_contact"] is None
     assert third["phone_number"] == "+12125550123"
     assert await partner_desk.get(path) == third
+    at_once = ({"email": "b@example.org"}, {"phone_number": "+12125550199"}, {"trusted_contact": contact})
+    await asyncio.gather(*(partner_desk.patch(path, change) for change in at_once))
+    latest = await partner_desk.get(path)
+    assert (latest["email"], latest["phone_number"]) == ("b@example.org", "+12125550199")
+    assert latest["trusted_contact"]["first_name"] == "Ada"
 
 
 async def test_a_phone_number_without_a_plus_is_one_of_the_united_states(partner_desk):

@@ -31,9 +31,11 @@ from billfold.http.raw_request import texts_in
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.types import CustomerRow
-from billfold.platform.errors import FieldError, InvalidInput
+from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 CLOSURE_FEATURE = "customer_closure"
+_MERGES = 10
+"""How often changes are merged with a profile that others change at the same moment."""
 
 
 def _one_of(*known: str) -> Query:
@@ -82,30 +84,35 @@ async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> Cu
 
 @patch(
     "/api/v1/customers/{customer_id}/",
-    refuses=("customer-not-open", "customer-has-balance", "pocket-frozen", "feature-not-enabled"),
+    refuses=("customer-not-open", "customer-has-balance", "pocket-frozen", "feature-not-enabled", "customer-changed"),
 )
 async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer) -> Customer:
     """Update customer.
 
     Replace contact details, or close the account for good when every Pocket is empty and nothing is on its way.
     """
-    row = await caller.customer(bank, customer_id)
     changes = _changes(data)
-    if (reason := _parse_closure(data, changes)) is not None:
-        await _close(caller, bank, row, reason, description=data.closure_description)
-    elif changes:
-        sealed = await _sealed(bank, row, changes)
-        await bank.engine.submit(UpdateCustomer(**caller.command_fields(row.customer_id), profile=sealed))
-    else:
+    reason = _parse_closure(data, changes)
+    if reason is None and not changes:
         raise InvalidInput.at("body", msg="names nothing to change")
-    return render_customer(await open_profile(bank, await caller.customer(bank, row.customer_id)))
-
-
-async def _close(caller: Caller, bank: Bank, row: CustomerRow, reason: str, description: str | None) -> None:
-    await customer_store.require_feature(bank.pool, row.customer_id, CLOSURE_FEATURE)
-    sealed = await _sealed(bank, row, {"closure_description": description}) if description else None
-    fields = caller.command_fields(row.customer_id)
-    await bank.engine.submit(CloseCustomer(**fields, reason=reason, profile=sealed, references=(row.customer_id,)))
+    for step in range(_MERGES):
+        row = await caller.customer(bank, customer_id)
+        if reason is not None:
+            await customer_store.require_feature(bank.pool, row.customer_id, CLOSURE_FEATURE)
+            changes = {"closure_description": data.closure_description} if data.closure_description else {}
+        fields = caller.command_fields(row.customer_id, step=step) | {
+            "profile": await _sealed(bank, row, changes) if changes else None,
+            "replaces": row.profile,
+            "references": (row.customer_id,),
+        }
+        command = UpdateCustomer(**fields) if reason is None else CloseCustomer(**fields, reason=reason)
+        try:
+            await bank.engine.submit(command)
+            break
+        except Refused as refusal:
+            if refusal.code != "customer-changed" or step == _MERGES - 1:
+                raise
+    return render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
 
 
 async def _sealed(bank: Bank, row: CustomerRow, changes: dict[str, Any]) -> str | None:

@@ -11,7 +11,7 @@ from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.directory.rules import require_active
-from billfold.ledger.directory.types import CustomerRow, CustomerStatus
+from billfold.ledger.directory.types import CustomerRow, CustomerStatus, profile_reference
 from billfold.ledger.types import PocketStatus
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
@@ -51,13 +51,23 @@ def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
 
 
 def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
-    """Refuses: customer-not-open."""
+    """Refuses: customer-not-open, customer-changed."""
     del ctx
     book = book_of(books, cmd.customers[0])
     if book.account_status == CustomerStatus.CLOSED:
         raise Refused("customer-not-open", "The customer is CLOSED.")
-    book.change(CustomerRow, book.customer_id, profile=to_json(cmd.profile or {}))
+    book.change(CustomerRow, book.customer_id, profile=_replacement(book, cmd))
     return {"customer_id": str(book.customer_id)}
+
+
+def _replacement(book: Book, cmd: UpdateCustomer | CloseCustomer) -> str:
+    """Return the new profile as stored; it must have been merged with the latest, as nothing sealed is merged here."""
+    place = profile_reference(book.customer_id)
+    if cmd.replaces is not None and cmd.replaces != book.referenced.get(place):
+        raise Refused("customer-changed", "Another request changed the customer meanwhile. Send this one again.")
+    profile = to_json(cmd.profile or {})
+    book.put(book.referenced, place, profile)
+    return profile
 
 
 def set_customer_state(books: Books, cmd: SetCustomerState, ctx: Context) -> Outcome:
@@ -96,8 +106,8 @@ def _require_cleared(book: Book, cmd: SetCustomerState) -> None:
 def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     """Close every pocket and the account for good, and let what it leaves open be ended.
 
-    Refuses: forbidden for a partner's own account, customer-not-open, pocket-frozen, and customer-has-balance with all
-    that is in the way.
+    Refuses: forbidden for a partner's own account, customer-not-open, pocket-frozen, customer-has-balance with all
+    that is in the way, and customer-changed.
     """
     book = book_of(books, cmd.customers[0])
     if book.role != "customer":
@@ -113,7 +123,7 @@ def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
         if pocket.status != PocketStatus.CLOSED:
             mark_closed(book, pocket, ctx, reason=cmd.reason)
     book.set_account_status(CustomerStatus.CLOSED)
-    described = {} if cmd.profile is None else {"profile": to_json(cmd.profile)}
+    described = {} if cmd.profile is None else {"profile": _replacement(book, cmd)}
     book.change(CustomerRow, book.customer_id, closed_at=ctx.now, closure_reason=cmd.reason, **described)
     book.schedule(CLOSED_JOB, book.customer_id, ctx.now)
     return {"customer_id": str(book.customer_id)}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.directory.types import CustomerRow, profile_reference
 from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
 from billfold.platform.errors import Refused
 
@@ -47,6 +47,7 @@ SELECT customer_id, partner_id, role, type, name, account_status, profile, opene
     **BY_OPENING,
 )
 """A partner's customers of a status and a type, its own account among them, newest first."""
+_PROFILES = "SELECT customer_id, profile FROM customer WHERE customer_id = ANY($1) AND customer_id = ANY($2)"
 _FEATURES = "SELECT customer_features($1)"
 _OWN_FEATURES = "SELECT feature, enabled FROM customer_feature WHERE customer_id = $1"
 _SET_FEATURE = """
@@ -68,6 +69,14 @@ class ListedCustomer(NamedTuple):
     partner: str
     status: str
     opened_at: datetime
+
+
+async def find_profiles(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return the profiles of these customers as they are stored, for flows to see."""
+    rows = await conn.fetch(_PROFILES, customer_ids, ids)
+    return [(customer_id, profile_reference(customer_id), profile) for customer_id, profile in rows]
 
 
 async def list_for_operator(

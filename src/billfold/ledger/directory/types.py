@@ -7,6 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.platform.database.rows import Row
+from billfold.platform.ids import command_id
 
 
 class CustomerStatus(StrEnum):
@@ -53,3 +54,8 @@ class CustomerRow(Row, frozen=True):
     closed_at: datetime | None = None
     closure_reason: str | None = None
     agreement_version: str | None = None
+
+
+def profile_reference(customer_id: UUID) -> UUID:
+    """Return the id under which commands that replace a profile find the stored one among what they reference."""
+    return command_id("customer profile", customer_id)

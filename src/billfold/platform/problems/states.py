@@ -12,6 +12,14 @@ STATES = (
         "until the bank lifts it; a closed one must apply again.",
     ),
     Problem(
+        "customer-changed",
+        409,
+        "The customer was changed meanwhile",
+        meaning="Other requests changed the customer again and again while this one was being merged with it.",
+        remedy="Send the request again under a new key.",
+        retryable=True,
+    ),
+    Problem(
         "agreement-not-accepted",
         409,
         "The agreements have not been accepted",
