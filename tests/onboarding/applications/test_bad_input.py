@@ -13,6 +13,14 @@ OF_BUSINESS = (
     ({"entity_type": "GMBH"}, "entity_type"),
     ({"website": "not a site"}, "website"),
     (
+        {"identification_number": EIN | {"identification_number": "000000000"}},
+        "identification_number.identification_number",
+    ),
+    (
+        {"identification_number": EIN | {"type": "TIN", "identification_number": "07-1234567"}},
+        "identification_number.identification_number",
+    ),
+    (
         {"identification_number": EIN | {"identification_number": "12-345"}},
         "identification_number.identification_number",
     ),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
 import msgspec
+from stdnum.us import ein, itin, ssn
 
 from billfold.access.users.rules import check_email, check_phone_number
 from billfold.accounts.customers.schemas import Address, find_address_error, to_e164
@@ -40,12 +41,14 @@ _STRATEGY_FIELDS: Final = (
 _SSN: Final = r"(?!000|666|9)\d{3}-?(?!00)\d{2}-?(?!0000)\d{4}"
 _NUMBER_FORMS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
-        "EIN": (r"\d{2}-?\d{7}", "nine digits, like 12-3456789"),
+        "EIN": (r"\d{2}-?\d{7}", "nine digits that are given out, like 12-3456789"),
         "SSN": (_SSN, "nine digits that are given out, like 123-45-6789"),
-        "TIN": (r"\d{2}-?\d{7}|\d{3}-?\d{2}-?\d{4}", "nine digits, like 12-3456789"),
+        "TIN": (r"\d{2}-?\d{7}|\d{3}-?\d{2}-?\d{4}", "nine digits that are given out, like 12-3456789"),
         "PASSPORT": (r"[A-Za-z0-9]{5,20}", "5 to 20 letters and digits"),
     }
 )
+# The first digits of an EIN are those of an office of the IRS.
+_GIVEN_OUT: Final[Mapping[str, Sequence[ModuleType]]] = MappingProxyType({"EIN": (ein,), "TIN": (ein, ssn, itin)})
 _OTHER_NUMBER: Final = (
     r"[A-Za-z0-9][A-Za-z0-9 ./-]{1,49}",
     "2 to 50 letters, digits, spaces, dots, slashes or hyphens",
@@ -185,7 +188,9 @@ def _number_mistakes(
     kind: str, number: str, country: str | None, *, places: tuple[_Place, _Place]
 ) -> Iterator[FieldError]:
     pattern, described = _NUMBER_FORMS.get(kind, _OTHER_NUMBER)
-    if not re.fullmatch(pattern, number, re.ASCII):
+    given_out = _GIVEN_OUT.get(kind)
+    is_given_out = given_out is None or any(each.is_valid(number) for each in given_out)
+    if not (re.fullmatch(pattern, number, re.ASCII) and is_given_out):
         yield _error(places[0], f"of type {kind} must be {described}")
     if kind in _OF_THE_US and country not in {None, "US"}:
         yield _error(places[1], f"of a number of type {kind} is US")
