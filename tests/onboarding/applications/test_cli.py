@@ -22,7 +22,7 @@ async def waiting(partner_desk):
     return applicant, UUID(made)
 
 
-async def test_an_operator_looks_at_an_application_and_sends_it_back(waiting, capsys):
+async def test_an_operator_looks_at_an_application_and_sends_it_back(waiting, other_partner, capsys):
     applicant, made = waiting
     bank = applicant.desk.bank
     (row,) = await cli.list_applications(bank, status=ApplicationStatus.MANUAL_REVIEW)
@@ -36,6 +36,12 @@ async def test_an_operator_looks_at_an_application_and_sends_it_back(waiting, ca
         with pytest.raises(CliError):
             await cli.decide(bank, made, **wrong)
     await cli.decide(bank, made, status="DOCUMENTS_NEEDED", reason=["Bylaws, please"], document=["BYLAWS"])
+    await Applicant(other_partner).simple(id=str(made), name="Namesake of its id")
+    with pytest.raises(CliError) as ambiguous:
+        await cli.show(bank, made)
+    assert "--partner acme" in ambiguous.value.next_step
+    await cli.show(bank, made, partner="globex")
+    assert "Namesake of its id" in capsys.readouterr().out
     (wanted,) = await applicant.documents(made)
     assert (wanted["type"], wanted["status"]) == ("BYLAWS", "PENDING_UPLOAD")
     await applicant.upload_all(made)

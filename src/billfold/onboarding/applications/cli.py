@@ -9,6 +9,7 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
+from billfold.access.partners.store import list_partners
 from billfold.audit.types import Origin
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
@@ -27,6 +28,7 @@ MAX_ROWS = 200
 group = CommandGroup("applications", "See applications, and decide them.", example="list --status MANUAL_REVIEW")
 
 ApplicationId = Annotated[UUID, typer.Argument(help="Its id, from the list.")]
+OfPartner = Annotated[str | None, typer.Option(help="Of this partner, where several chose one id.")]
 Decision = Literal["APPROVED", "REJECTED", "DOCUMENTS_NEEDED", "MANUAL_REVIEW"]
 
 
@@ -45,9 +47,9 @@ async def list_applications(
 
 
 @group.view(f"show {EXAMPLE_ID}")
-async def show(bank: Bank, application_id: ApplicationId) -> None:
+async def show(bank: Bank, application_id: ApplicationId, *, partner: OfPartner = None) -> None:
     """Show who applies, who belongs to it, its documents and its moves. Numbers are not shown."""
-    row = await _find(bank, application_id)
+    row = await _find(bank, application_id, partner)
     application = await open_application(bank.pool, bank, row)
     lines = [f"{name_of(application)} ({row.kind}) is {row.status}", *row.exception_reasons]
     lines += [f"lacks {each}" for each in application.missing(bank.seed)]
@@ -69,6 +71,7 @@ async def decide(
     status: Annotated[Decision, typer.Option(case_sensitive=False, help="What it becomes.")],
     reason: Annotated[list[str] | None, typer.Option(help="Why; the applicant sees it. May be repeated.")] = None,
     document: Annotated[list[str] | None, typer.Option(help="A type of document to send (again).")] = None,
+    partner: OfPartner = None,
 ) -> str:
     """Decide an application: approve or reject it, or send it back for documents."""
     if status != "APPROVED" and not reason:
@@ -78,17 +81,22 @@ async def decide(
     if unknown := set(document or ()) - TYPES:
         raise CliError(f"Unknown type of document {', '.join(unknown)}.", f"Use {', '.join(sorted(TYPES))}.")
     result = CheckResult(status=CheckStatus(status), reasons=tuple(reason or ()), documents=tuple(document or ()))
-    row = await _find(bank, application_id)
+    row = await _find(bank, application_id, partner)
     await decide_application(bank, row, result, origin=Origin.operator(), now=await bank.now())
     if status == "APPROVED":
         return f"It is approved; the worker creates the customer {row.applicant_id}."
     return f"The application is {status}."
 
 
-async def _find(bank: Bank, application_id: UUID) -> ApplicationRow:
-    found = await store.list_by_id(bank.pool, application_id)
+async def _find(bank: Bank, application_id: UUID, partner: str | None) -> ApplicationRow:
+    slugs = {each.partner_id: each.slug for each in await list_partners(bank.pool)}
+    rows = await store.list_by_id(bank.pool, application_id)
+    found = [each for each in rows if partner in {None, slugs[each.partner_id]}]
     if not found:
         raise CliError(f"There is no application {application_id}.", "See `billfold applications list`.")
+    owners = sorted({slugs[each.partner_id] for each in found})
+    if len(owners) > 1:
+        raise CliError(f"Customers of {', '.join(owners)} chose this id.", f"Add --partner {owners[0]}, or another.")
     if len(found) > 1:
         raise CliError("Two customers chose this id.", "Decide it in `billfold review`, by the id of the applicant.")
     return found[0]
