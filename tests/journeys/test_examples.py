@@ -1,19 +1,23 @@
 """The examples, run as their readers run them, against a running sandbox."""
 
+import hmac
 import os
 import re
 import subprocess
 import sys
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 import jwt
 import msgspec
+import psutil
 import pyotp
 import pytest
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from tests.sandbox.test_cli import SOURCE, Sandbox
 from tests.support.browser import forms_of
+from tests.support.process_memory import memory_of, traces, written
 
 from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.sandbox import local_client
@@ -100,6 +104,30 @@ def test_a_partner_opens_a_pocket_and_money_becomes_bills(sandbox):
     assert "Worth $9,99" in told
 
 
+def test_no_process_of_the_bank_knows_a_card_number_or_can_decrypt_one(sandbox):
+    told = printed(sandbox, "cards.py")
+    assert "CARD BOOKED: $42.50" in told
+    assert "Physical card ONLINE, magnetic stripe ON" in told
+    (number,) = re.findall(r"Virtual card (\d{16}),", told)
+    store = sandbox.state / "card_processor"
+    key: Any = load_pem_private_key((store / "set_pin.pem").read_bytes(), None)
+    prime = key.private_numbers().p
+    secrets = {
+        "number": written(number.encode()),
+        "key of CVVs": written(hmac.digest((store / "card.key").read_bytes(), b"billfold.card.cvv", "sha256")),
+        "key of PINs": written(prime.to_bytes(128, "big")) | {prime.to_bytes(128, "little")},
+    }
+    processes = [sandbox.process, *psutil.Process(sandbox.process.pid).children(recursive=True)]
+    apart = {each.pid for each in processes[1:] if "billfold.sandbox.card_processor" in each.cmdline()}
+    found = set().union(*(traces(memory_of(pid), secrets) for pid in apart))
+    assert {"key of CVVs", "key of PINs"} <= found, "what is looked for can be found where it is"
+    bank = [each.pid for each in processes if each.pid not in apart]
+    assert len(bank) >= 4
+    assert [pid for pid in bank if traces(memory_of(pid), secrets)] == []
+    files = [path for path in sandbox.state.rglob("*") if path.is_file() and path.suffix not in {".key", ".pem"}]
+    assert [path for path in files if traces([path.read_bytes()], secrets)] == []
+
+
 def test_a_company_reads_its_pockets_with_a_token_bound_to_a_key(sandbox):
     told = printed(sandbox, "customer.py")
     assert "A DPoP token, bound to " in told
@@ -174,4 +202,4 @@ def test_what_the_readme_lets_its_readers_save_is_no_part_of_the_project():
 
 
 def test_every_example_is_run_here():
-    assert {path.name for path in EXAMPLES.glob("*.py")} == {"customer.py", "partner.py"}
+    assert {path.name for path in EXAMPLES.glob("*.py")} == {"cards.py", "customer.py", "partner.py"}

@@ -16,11 +16,13 @@ from billfold.client.both_apis import BankApi
 from billfold.client.request_signature import KEY_HEADER
 from billfold.client.responses import changes, gets, lists
 from billfold.payments.ach.schemas import AchOrigination
+from billfold.payments.cards.schemas import Card, CardDetail, CardOrder, CardStatusResponse, PinResponse, PublicKeys
 from billfold.payments.on_us.schemas import OnUsTransfer
 from billfold.payments.wires.schemas import Wire
 
 _COUNTERPARTIES = "/api/v2/customers/{}/counterparties/"
-_ORIGINATIONS = "/api/v1/service-accounts/{}/ach-originating/"
+_ACCOUNT = "/api/v1/service-accounts/{}"
+_ORIGINATIONS = f"{_ACCOUNT}/ach-originating/"
 
 
 class PartnerApi(BankApi):
@@ -37,10 +39,19 @@ class PartnerApi(BankApi):
     change_counterparty = changes("PATCH", f"{_COUNTERPARTIES}{{}}/", Counterparty)
     """Another `display_name`, or `status="UNLINKED"`."""
     transfer = changes("POST", "/api/v1/transfers/on-us/", OnUsTransfer)
-    send_wire = changes("POST", "/api/v1/service-accounts/{}/wires/", Wire)
+    send_wire = changes("POST", f"{_ACCOUNT}/wires/", Wire)
     originate_ach = changes("POST", _ORIGINATIONS, AchOrigination)
     ach_origination = gets(f"{_ORIGINATIONS}{{}}/", AchOrigination)
     ach_originations = lists("/api/v1/customers/{}/ach-originating/", AchOrigination)
+
+    cards = lists(f"{_ACCOUNT}/cards/", Card)
+    create_virtual_card = changes("POST", f"{_ACCOUNT}/virtual-cards/", CardDetail)
+    """With a `public_key` of its own, to which its number is encrypted."""
+    order_card = changes("POST", f"{_ACCOUNT}/card-orders/", CardOrder)
+    card_order = gets(f"{_ACCOUNT}/card-orders/{{}}/", CardOrder)
+    public_keys = gets("/api/v1/public-keys/", PublicKeys)
+    set_card_pin = changes("POST", f"{_ACCOUNT}/cards/{{}}/pin/", PinResponse)
+    set_card_status = changes("PATCH", f"{_ACCOUNT}/cards/{{}}/status/", CardStatusResponse)
 
     def pockets(self, customer_id: UUID | None = None) -> Iterator[Pocket]:
         """Go through the Pockets of a customer, or of all."""

@@ -95,7 +95,7 @@ async def test_a_physical_card_is_closed_for_a_reason_and_never_used_again(holde
         ({}, "closure_reason"),
         ({"closure_reason": "LOST"}, "lost_stolen_date"),
         ({"closure_reason": "DAMAGED", "lost_stolen_date": "2025-06-01"}, "lost_stolen_date"),
-        ({"closure_reason": "STOLEN", "lost_stolen_date": "2025-06-03"}, "lost_stolen_date"),
+        ({"closure_reason": "STOLEN", "lost_stolen_date": "2125-06-03"}, "lost_stolen_date"),
         ({"closure_reason": "BORED"}, "closure_reason"),
     ):
         await desk.invalid("POST", close, body, loc=f"body.{field}")
@@ -230,6 +230,9 @@ async def test_a_request_that_is_repeated_makes_one_card(holder, monkeypatch):
     monkeypatch.undo()
     made = await desk.post(path, body, key=key)
     assert await desk.post(path, body, key=key) == made
+    (process,) = processors()
+    process.kill()
+    await desk.post(f"{path}{made['card_id']}/", {"public_key": pem(unread_key())}, status=200)
     (listed,) = (await desk.get(f"{holder.account}/cards/"))["items"]
     assert listed["card_id"] == made["card_id"]
 

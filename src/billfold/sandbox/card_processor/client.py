@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import sys
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any, NoReturn
@@ -83,6 +84,14 @@ class SimulatedCardProcessor:
         return response["result"] if "result" in response else _fail(response)
 
     async def _exchange(self, request: bytes) -> bytes:
+        """Return the response to a request; a process that has ended is started anew, and gets it again, once."""
+        line = await self._send(request) or await self._send(request)
+        if not line:
+            raise EOFError
+        return line
+
+    async def _send(self, request: bytes) -> bytes:
+        """Send a request; return its response, nothing when the process ends before."""
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -97,11 +106,14 @@ class SimulatedCardProcessor:
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(request)
-        await process.stdin.drain()
-        line = await process.stdout.readline()
+        line = b""
+        with suppress(ConnectionError):
+            process.stdin.write(request)
+            await process.stdin.drain()
+            line = await process.stdout.readline()
         if not line.endswith(b"\n"):
-            raise EOFError
+            await self.close()
+            return b""
         return line
 
 
