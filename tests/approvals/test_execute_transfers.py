@@ -54,14 +54,6 @@ async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(customer
         await customer_desk.refused("POST", REQUESTS, wire(funded, 1_00, to), status=422, code=code)
 
 
-async def test_usdc_is_approved_and_waits_for_its_rail(customer_desk, manager, customer_world, funded):
-    wallet = await wire_counterparty(customer_desk, kind="crypto_wallet_address", verification="linking_provider")
-    body = wire(funded, 2_000_00, wallet)
-    body["transfer"]["type"] = "USDC"
-    done = await decide(manager, await customer_desk.post(REQUESTS, body))
-    assert (done["status"], done["transfer"]["execution_status"]) == ("APPROVED", "NOT_STARTED")
-
-
 async def test_nothing_is_carried_out_where_the_sandbox_is_set_so(customer_desk, manager, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     with not_executed(customer_desk.bank):

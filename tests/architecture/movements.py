@@ -4,7 +4,13 @@ from datetime import UTC, date, datetime
 from uuid import UUID
 
 from tests.architecture.movements_of_cards import play_card_holds, play_card_records, play_cards
-from tests.architecture.movements_of_rails import play_ach, play_incoming_ach, play_reviews, play_wires
+from tests.architecture.movements_of_rails import (
+    play_ach,
+    play_incoming_ach,
+    play_reviews,
+    play_wires,
+    play_withdrawals,
+)
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 
@@ -322,6 +328,7 @@ PLAYS = (
     play_accounts,
     play_payments,
     play_wires,
+    play_withdrawals,
     play_ach,
     play_reviews,
     play_incoming_ach,

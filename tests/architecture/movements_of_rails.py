@@ -19,6 +19,12 @@ from billfold.payments.ach.commands import (
     ReviewAch,
     SettleAch,
 )
+from billfold.payments.crypto.withdrawals.commands import (
+    CompleteWithdrawal,
+    RejectWithdrawal,
+    SendUsdc,
+    SubmitWithdrawal,
+)
 from billfold.payments.wires.commands import (
     CompleteWire,
     ReceiveWireReturn,
@@ -80,6 +86,29 @@ def play_wires(new_stage):
         arrived = stage.receive_money(pocket, 50_000_00, wire=ARRIVED)
     with stage.row("Incoming wire returned"):
         stage.about(ReturnWire, anna, {"original_id": UUID(arrived["wire_id"])}, code="DUPL")
+
+
+def play_withdrawals(new_stage):
+    stage = new_stage()
+    anna, pocket = stage.rich()
+    wallet = {"chain": "ETHEREUM", "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "asset": "USDC"}
+    linked = stage.add_counterparty(anna, "crypto_wallet_address", verification="linking_provider", details=wallet)
+    payee = {"counterparty_id": UUID(linked["counterparty_id"])}
+
+    def send():
+        withdrawal = {"withdrawal_id": stage.number()}
+        stage.about(SendUsdc, anna, payee, **withdrawal, pocket_id=pocket.id, amount=40_000_00)
+        return withdrawal
+
+    with stage.row("Withdrawal of USDC accepted"):
+        withdrawal = send()
+    with stage.row("Withdrawal of USDC submitted"):
+        stage.about(SubmitWithdrawal, anna, withdrawal)
+    with stage.row("Withdrawal of USDC completed"):
+        stage.about(CompleteWithdrawal, anna, withdrawal, transaction_hash="0x01")
+    withdrawal = send()
+    with stage.row("Withdrawal of USDC rejected"):
+        stage.about(RejectWithdrawal, anna, withdrawal, reason="INVALID_TRANSFER")
 
 
 def play_ach(new_stage):

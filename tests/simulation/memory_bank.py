@@ -33,6 +33,7 @@ from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts,
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.types import RailSettlement
+from billfold.payments.crypto.withdrawals.types import WithdrawalRow
 from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.wires.types import ReferencedWire, WireRow
@@ -133,6 +134,11 @@ class Seen:
         known = self._all[book.customer_id]
         known |= book.referenced
         self._learn_wires(known, book)
+        for withdrawal in book.draft.rows_of(WithdrawalRow):
+            known[withdrawal.withdrawal_id] = withdrawal
+        for table, key, columns in book.draft.rows_of(Update):
+            if table is WithdrawalRow:
+                known[key] = msgspec.structs.replace(known[key], **columns)
         kinds = {row.entry_no: row.kind for row in book.draft.rows_of(JournalEntry)}
         for row in book.draft.rows_of(TransactionEntry):
             if row.type in {"FEE", "CREDIT", "GENERIC"}:

@@ -96,13 +96,15 @@ async def open_bank(dsn, **changes):
         job_runners=job_runners(simulation, custodian_of(settings, simulation)),
         approvals=ApprovedRequests(pool),
         sanctions=CurrentList(),
-        linking=simulation.linking if simulation else None,
-        identity=simulation.identity if simulation else None,
-        cards=simulation.cards if simulation else None,
+        **_outside_of(simulation),
     )
     if not is_founded:
         await create_bank_customer(bank)
     return bank
+
+
+def _outside_of(simulation) -> dict[str, Any]:
+    return {name: getattr(simulation, name, None) for name in ("linking", "identity", "cards", "signer")}
 
 
 def engine_beside(bank, **changes):
@@ -131,8 +133,9 @@ async def _known_market(conn):
 async def close_bank(bank):
     await bank.engine.stop()
     await bank.pool.close()
-    if bank.cards is not None:
-        await bank.cards.close()
+    for outside in (bank.cards, bank.signer):
+        if outside is not None:
+            await outside.close()
     shutil.rmtree(bank.settings.state_dir, ignore_errors=True)
     shutil.rmtree(bank.settings.rails_dir, ignore_errors=True)
     shutil.rmtree(bank.settings.files_dir, ignore_errors=True)

@@ -55,7 +55,7 @@ _PORTAL_NAMES = (
         "the entry refers to no row of this customer",
         """SELECT kind, value FROM directory
             WHERE kind NOT IN ('customer', 'pocket', 'portal', 'account', 'network',
-                               'counterparty', 'transfer', 'wire', 'card', 'card_order')""",
+                               'counterparty', 'transfer', 'wire', 'card', 'card_order', 'crypto_withdrawal')""",
     ),
 )
 

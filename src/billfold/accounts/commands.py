@@ -70,7 +70,12 @@ class CloseCustomer(Command, frozen=True, kw_only=True):
     """
 
     rule = close_customer
-    reference_kinds = (Reference.CUSTOMER_PROFILE, Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES)
+    reference_kinds = (
+        Reference.CUSTOMER_PROFILE,
+        Reference.OPEN_ACH_ENTRIES,
+        Reference.OPEN_WIRES,
+        Reference.OPEN_WITHDRAWALS,
+    )
     audit = AuditedAction("customer", "closed", fields=("reason",))
 
     reason: str
@@ -117,7 +122,7 @@ class UpdatePocket(Command, frozen=True, kw_only=True):
     """
 
     rule = update_pocket
-    reference_kinds = (Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES)
+    reference_kinds = (Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES, Reference.OPEN_WITHDRAWALS)
     audit = AuditedAction(
         "pocket",
         lambda c: "closed" if c.close_for else "updated",

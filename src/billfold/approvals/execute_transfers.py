@@ -16,11 +16,20 @@ from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.approvals.store import payees
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
-from billfold.approvals.transfer_orders import InternalReallocation, OnUsOrder, PeerToPeer, RequestContent, WireOrder
+from billfold.approvals.transfer_orders import (
+    InternalReallocation,
+    OnUsOrder,
+    PeerToPeer,
+    RequestContent,
+    UsdcOrder,
+    WireOrder,
+)
 from billfold.approvals.types import TransferRequest
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.engine.dry_run import dry_run
 from billfold.ledger.jobs.types import ScheduledJob
+from billfold.payments.crypto.withdrawals.commands import SendUsdc
+from billfold.payments.crypto.withdrawals.destination import find_objection_to
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
@@ -93,10 +102,8 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
 
     Amounts that the sandbox rejects pass here: the rejection follows on execution.
     """
-    if content.type == "USDC":
-        return
     unverified_wires = await payees.allows_unverified_wires(conn, customer_id)
-    command = await _command_for(conn, customer_id, content, unverified_wires=unverified_wires)
+    command = await _command_for(bank, conn, customer_id, content=content, unverified_wires=unverified_wires)
     outcome = await dry_run(conn, bank, command)
     if outcome.get("reason") == INSUFFICIENT_FUNDS:
         raise Refused(
@@ -107,11 +114,16 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
 
 async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     found = await bank.approvals.find(customer_id, request_id)
-    if found is None or found.content.type == "USDC" or not bank.settings.execute_transfers:
+    if found is None or not bank.settings.execute_transfers:
         return
     try:
         command = await _command_for(
-            bank.pool, customer_id, found.content, unverified_wires=found.unverified_wires, approved=True
+            bank,
+            bank.pool,
+            customer_id,
+            content=found.content,
+            unverified_wires=found.unverified_wires,
+            approved=True,
         )
         code = (await bank.engine.submit(command)).outcome.get("code")
     except (Refused, NotFound) as refusal:
@@ -121,10 +133,11 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
 
 
 async def _command_for(
+    bank: Bank,
     conn: Connection | Pool,
     customer_id: UUID,
-    content: RequestContent,
     *,
+    content: RequestContent,
     unverified_wires: bool,
     approved: bool = False,
 ) -> Command:
@@ -135,7 +148,8 @@ async def _command_for(
     order = content.transfer
     if isinstance(order, WireOrder):
         return _wire(customer_id, content, order, unverified_wires=unverified_wires, approved=approved)
-    assert isinstance(order, OnUsOrder)
+    if isinstance(order, UsdcOrder):
+        return await _usdc(bank, conn, customer_id, content=content, approved=approved)
     customer = await find_customer(conn, customer_id)
     if customer is None or customer.partner_id is None:
         raise NotFound
@@ -189,6 +203,26 @@ def _wire(
         unverified_wires=unverified_wires,
         approved=approved,
         request=msgspec.json.encode(order).decode(),
+        references=(order.counterparty_id,),
+    )
+
+
+async def _usdc(
+    bank: Bank, conn: Connection | Pool, customer_id: UUID, *, content: RequestContent, approved: bool
+) -> SendUsdc:
+    order = content.transfer
+    assert isinstance(order, UsdcOrder)
+    details = (content.payee or {})["details"]
+    return SendUsdc(
+        caller=CALLER,
+        key=order.id,
+        customers=(customer_id,),
+        withdrawal_id=order.id,
+        pocket_id=order.origin_pocket_id,
+        amount=order.amount.amount_usdc,
+        counterparty_id=order.counterparty_id,
+        objection=await find_objection_to(bank, conn, customer_id, details),
+        approved=approved,
         references=(order.counterparty_id,),
     )
 

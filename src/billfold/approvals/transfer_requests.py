@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _NOUNS = {"ON_US": "transfer", "WIRE": "wire", "USDC": "transfer of USDC"}
 
-_ID_EXISTS = "SELECT 1 FROM directory WHERE kind IN ('transfer', 'wire') AND value = $1"
+_ID_EXISTS = "SELECT 1 FROM directory WHERE kind IN ('transfer', 'wire', 'crypto_withdrawal') AND value = $1"
 _NAME = "SELECT name FROM pocket WHERE customer_id = $1 AND pocket_id = $2"
 
 

@@ -25,6 +25,7 @@ from billfold.cli.folders import check_folders
 from billfold.cli.output import console, format_eastern, print_error
 from billfold.ledger.jobs.due_work import next_due
 from billfold.migrations import runner
+from billfold.payments.crypto.withdrawals.store.transactions import list_blocked
 from billfold.payments.files import retries
 from billfold.platform.clock import business_now, read_clock, wall_now
 from billfold.platform.database.failed_work import list_failed
@@ -123,6 +124,7 @@ async def _check_database(context: CliContext, settings: Settings, dsn: str, par
                 "audit log": _audit_log,
                 "rail files": _rail_files,
                 "workers": _failed_work,
+                "wallets": _wallets,
             }
             checks += [await _attempt(what, look(conn)) for what, look in looks.items()]
             checks.append(await _attempt("market data", _market_data(conn, settings)))
@@ -229,6 +231,18 @@ async def _failed_work(conn: Connection) -> HealthCheck:
     found = f"{first.kind} {first.item}, {first.tries} tries: {first.error}{more}"
     again = f"{first.again_at:%Y-%m-%d %H:%M} UTC"
     return HealthCheck("workers", found, f"Mend what the error names; it is tried again at {again}.")
+
+
+async def _wallets(conn: Connection) -> HealthCheck:
+    """Wallets that cannot pay what waits: the one that has been so for longest is named."""
+    blocked = await list_blocked(conn)
+    if not blocked:
+        return HealthCheck("wallets", "none is blocked")
+    first, more = blocked[0], f"; {len(blocked) - 1} more are blocked" if blocked[1:] else ""
+    found = (
+        f"{first.chain} since {first.problem_since:%Y-%m-%d %H:%M} UTC: {first.problem}, {first.problem_detail}{more}"
+    )
+    return HealthCheck("wallets", found, "See docs/operate/crypto_withdrawals.md; it goes on by itself.")
 
 
 def _check_server(context: CliContext, settings: Settings, partners: Sequence[str]) -> Iterator[HealthCheck]:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from billfold.onboarding.screening.screening import CurrentList
     from billfold.payments.cards.ports import CardProcessor
     from billfold.payments.crypto.chains.types import Chains
+    from billfold.payments.crypto.withdrawals.ports import Signer
     from billfold.payments.files.ports import RailExchanges
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
@@ -59,6 +60,7 @@ class Bank:
     identity: IdentityCheck | None = None
     cards: CardProcessor | None = None
     chains: Chains = field(default_factory=dict)
+    signer: Signer | None = None
 
     def __post_init__(self) -> None:
         self.directory = Directory(self.pool)
@@ -76,5 +78,6 @@ class Bank:
     async def close(self) -> None:
         """Wait for what goes on after answers, and end what the bank keeps open outside of it."""
         await self.background.close()
-        if self.cards is not None:
-            await self.cards.close()
+        for outside in (self.cards, self.signer):
+            if outside is not None:
+                await outside.close()

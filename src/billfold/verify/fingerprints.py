@@ -25,6 +25,8 @@ from billfold.payments.cards import commands as card_commands
 from billfold.payments.cards.authorizations import commands as card_authorization_commands
 from billfold.payments.cards.authorizations.types import AuthorizationRow, CardLimitsRow, CardPaymentRow
 from billfold.payments.cards.types import CardOrderRow, CardRow
+from billfold.payments.crypto.withdrawals import commands as withdrawal_commands
+from billfold.payments.crypto.withdrawals.types import WithdrawalRow
 from billfold.payments.deposits import commands as deposit_commands
 from billfold.payments.suspense import commands as suspense_commands
 from billfold.payments.suspense.types import SuspenseItem
@@ -48,6 +50,7 @@ LEAVING = (
     deposit_commands,
     suspense_commands,
     wire_commands,
+    withdrawal_commands,
 )
 """Loaded, so that `commands` knows all that leave a fingerprint."""
 _BATCH_SIZE = 2_000
@@ -127,6 +130,7 @@ FINGERPRINTED_TABLES = (
     # Returns of the bank itself were held in suspense, or move nothing.
     _proved(PendingReturn, "return_entry_id", needs_one="t.customer_id <> (SELECT bank_customer_id FROM bank)"),
     _proved(WireRow, "wire_id"),
+    _proved(WithdrawalRow, "withdrawal_id"),
     # Recalls and their answers move no customer's money; nor do the bank's own returns.
     _proved(
         QueuedMessage,

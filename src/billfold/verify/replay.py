@@ -43,6 +43,7 @@ _ACTIVITY_OF = {
     "rail:ach": {"ACH"},
     "rail:wire": {"WIRE"},
     "rail:card": {"CARD"},
+    "rail:crypto": {"GENERIC"},
     "on_us": {"ON_US", "GENERIC"},
     "fees": {"FEE", "GENERIC"},
     "promotions": {"CREDIT", "GENERIC"},

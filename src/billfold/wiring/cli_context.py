@@ -26,6 +26,7 @@ from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import https_server
 from billfold.onboarding.applications.rescreening import screen_backlog
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
+from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.clock import wall_now
 from billfold.platform.network.certificates import CertificateReport, inspect_certificate
@@ -249,7 +250,10 @@ class Wiring:
             EmailSender(email_transport_of(bank.settings)),
             AuditSealer(archive_of(bank.settings)),
         )
-        worker = Worker(bank, execute_all_pending, screen_backlog, WaitingCash().invest, *file_receivers(), *tasks)
+        senders = withdrawal_senders(bank.chains)
+        worker = Worker(
+            bank, execute_all_pending, screen_backlog, WaitingCash().invest, *file_receivers(), *senders, *tasks
+        )
         client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
         dispatcher = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
         await asyncio.gather(worker.run(stop), dispatcher.run(stop))
@@ -282,5 +286,5 @@ class Wiring:
             shutil.rmtree(folder)
         for name in (SANDBOX, "story.jsonl", "encryption.key", SEALS):
             (state_dir / name).unlink(missing_ok=True)
-        for name in ("rails", "files", "mail", "card_processor", LOCAL_CHAINS.parent.name):
+        for name in ("rails", "files", "mail", "card_processor", "crypto_signer", LOCAL_CHAINS.parent.name):
             shutil.rmtree(state_dir / name, ignore_errors=True)

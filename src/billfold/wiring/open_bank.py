@@ -57,6 +57,7 @@ from billfold.wiring.providers import (
     linking_provider_of,
     master_keys_of,
     rail_exchanges_of,
+    signer_of,
     simulation_of,
 )
 from billfold.wiring.references import identifier_loaders, reference_readers
@@ -110,6 +111,7 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             identity=identity_check_of(settings, simulation),
             cards=card_processor_of(settings, simulation),
             chains=chains_of(settings),
+            signer=signer_of(settings, simulation),
         )
         await engine.start()
         try:

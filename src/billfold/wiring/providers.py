@@ -28,6 +28,7 @@ from billfold.onboarding.applications.ports import IdentityCheck
 from billfold.payments.cards.ports import CardProcessor
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS, ChainMistakes, read_chains
 from billfold.payments.crypto.chains.types import Chains
+from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
@@ -211,6 +212,12 @@ def chains_of(settings: Settings) -> Chains:
         raise CliError(str(error), f"Correct the file of {variable_name('chains')}: docs/operate/crypto.md.") from None
 
 
+def signer_of(settings: Settings, simulation: Simulation | None) -> Signer | None:
+    """Return the configured signer of the bank's wallet, or the simulated one of a sandbox. Raises CliError."""
+    found: Signer | None = _adapter("crypto_signer", settings.crypto_signer, Signer)
+    return simulation.signer if simulation and settings.crypto_signer is None else found
+
+
 def check_adapters(settings: Settings) -> str:
     """Make every adapter of a real bank, and say which they are. Raises CliError."""
     if not settings.is_production:
@@ -219,13 +226,15 @@ def check_adapters(settings: Settings) -> str:
     linking_provider_of(settings, None)
     identity_check_of(settings, None)
     card_processor_of(settings, None)
+    signer_of(settings, None)
     named = (
         settings.custodian,
         settings.linking_provider,
         settings.identity_check,
         settings.card_processor or NO_ADAPTER,
+        settings.crypto_signer or NO_ADAPTER,
     )
-    return "custodian {}, linking provider {}, identity check {}, card processor {}".format(*named)
+    return "custodian {}, linking provider {}, identity check {}, card processor {}, signer {}".format(*named)
 
 
 def _adapter(field: str, name: str | None, port: type[object]) -> Any:  # noqa: ANN401 - what a package offers

@@ -14,6 +14,8 @@ from billfold.onboarding.screening import hits as sanctions_hits
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.cards import store as card_store
 from billfold.payments.cards.authorizations import store as card_authorizations
+from billfold.payments.crypto.withdrawals.store.withdrawals import load_open_withdrawals
+from billfold.payments.crypto.withdrawals.store.withdrawals import load_references as load_withdrawals
 from billfold.payments.custody import store as custody_store
 from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store
@@ -29,9 +31,11 @@ def reference_readers() -> ReferenceReaders:
         Reference.CARD_AUTHORIZATION: card_authorizations.load_references,
         Reference.COUNTERPARTY: counterparty_store.find_payees,
         Reference.CUSTOMER_PROFILE: customer_store.find_profiles,
+        Reference.CRYPTO_WITHDRAWAL: load_withdrawals,
         Reference.DOCUMENT: document_store.find_referenced,
         Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,
         Reference.OPEN_WIRES: load_open_wires,
+        Reference.OPEN_WITHDRAWALS: load_open_withdrawals,
         Reference.SANCTIONS_HIT: sanctions_hits.find_standing_of_customers,
         Reference.SECURITY_TRANSFER: custody_store.load_references,
         Reference.SUSPENSE_ITEM: suspense_store.load_references,

@@ -27,6 +27,7 @@ from billfold.approvals.transfer_orders import (
     OnUsOrder,
     OrderedTransfer,
     RequestContent,
+    UsdcOrder,
     WireOrder,
 )
 from billfold.approvals.transfer_request_schemas import (
@@ -50,6 +51,7 @@ from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.rules import require_active
+from billfold.payments.crypto.withdrawals.destination import find_objection_to
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
@@ -70,6 +72,8 @@ _EXECUTION_ERRORS = (
     "insufficient-funds",
     "market-data-stale",
     "amount-not-allowed",
+    "rail-not-available",
+    "wallet-not-payable",
 )
 _OVERTAKEN = ("transfer-request-not-pending", "approval-impossible", "duplicate-id")
 """What has happened to a request since, or to its requester."""
@@ -301,6 +305,10 @@ async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestConten
     require_version(customer.agreement_version, bank.terms.agreements, et_date(member.now))
     async with bank.pool.acquire() as conn:
         payee = await payees.get_payee(conn, member.customer_id, content)
+    if isinstance(order, UsdcOrder):
+        objection = await find_objection_to(bank, bank.pool, member.customer_id, payee["details"])
+        if objection is not None:
+            raise Refused(objection.code, objection.detail)
     return msgspec.structs.replace(content, payee=payee)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _Name = tuple[UUID, UUID]
 """A customer and one of its requests."""
 
-# A wire or a transfer is there with the commit that carries it out.
+# A wire, a withdrawal or a transfer is there with the commit that carries it out.
 # One look into an index per request and table, however long the tables have grown.
 _READY = """
 SELECT q.customer_id, q.request_id, q.content,
@@ -25,6 +25,8 @@ SELECT q.customer_id, q.request_id, q.content,
        CASE q.type
        WHEN 'WIRE' THEN (SELECT true FROM wire w
                           WHERE w.customer_id = q.customer_id AND w.wire_id = q.request_id)
+       WHEN 'USDC' THEN (SELECT true FROM crypto_withdrawal c
+                          WHERE c.customer_id = q.customer_id AND c.withdrawal_id = q.request_id)
        ELSE (SELECT true FROM transfer t
               WHERE t.customer_id = q.customer_id AND t.transfer_id = q.request_id)
         END

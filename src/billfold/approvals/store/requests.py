@@ -168,14 +168,15 @@ TRANSFER_REQUESTS = RequestKind(
 SELECT q.*, {_STATUS},
        CASE WHEN q.status <> 'APPROVED' THEN 'NOT_STARTED'
             WHEN q.reason IS NOT NULL THEN 'REJECTED'
-            WHEN 'PENDING' IN (t.status, w.status) THEN 'PROCESSING'
-            ELSE coalesce(t.status, w.status, 'NOT_STARTED') END AS execution,
-       CASE WHEN q.status = 'APPROVED' THEN coalesce(q.reason, t.reason, w.reason) END AS reason_now,
+            WHEN 'PENDING' IN (t.status, w.status, c.status) THEN 'PROCESSING'
+            ELSE coalesce(t.status, w.status, c.status, 'NOT_STARTED') END AS execution,
+       CASE WHEN q.status = 'APPROVED' THEN coalesce(q.reason, t.reason, w.reason, c.reason) END AS reason_now,
        coalesce(w.fee, 0) AS fee,
        CASE WHEN coalesce(t.status, w.status) <> 'REJECTED' THEN nullif(coalesce(t.amount, w.amount), 0) END AS paid
   FROM transfer_request q
   LEFT JOIN transfer t ON t.customer_id = q.customer_id AND t.transfer_id = q.request_id
   LEFT JOIN wire w ON w.customer_id = q.customer_id AND w.wire_id = q.request_id
+  LEFT JOIN crypto_withdrawal c ON c.customer_id = q.customer_id AND c.withdrawal_id = q.request_id
  WHERE q.customer_id = $1
 """,
     filters="""
@@ -208,7 +209,8 @@ SELECT w.request_id, a.transaction_id
   JOIN chain_entry b ON b.customer_id = $1 AND b.version = c.version - 1
   JOIN transaction a ON a.customer_id = $1 AND a.pocket_id = w.pocket_id
    AND a.entry_no > b.entry_no AND a.entry_no <= l.entry_no
-   AND coalesce(a.details ->> 'on_us_transfer_id', a.details ->> 'wire_id') = w.request_id::text
+   AND w.request_id::text IN (a.details ->> 'on_us_transfer_id', a.details ->> 'wire_id',
+                              a.details ->> 'crypto_transfer_id')
  ORDER BY a.entry_no, a.posting_no
 """
 

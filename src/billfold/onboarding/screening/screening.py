@@ -23,7 +23,7 @@ from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.pool import Connection, Pool
 
 NEW_HITS_MAX: Final = 20
 """How many new hits of one name are kept at once, the highest scores first."""
@@ -38,20 +38,20 @@ class CurrentList:
         self._wallets: frozenset[str] = frozenset()
         self._building = asyncio.Lock()
 
-    async def index(self, pool: Pool) -> NameIndex | None:
+    async def index(self, conn: Connection | Pool) -> NameIndex | None:
         """Return the index of the list in force, None before the first import."""
         async with self._building:
-            row = await store.find_current(pool)
+            row = await store.find_current(conn)
             if row is not None and row.list_id != self._list_id:
-                entries = await store.load_entries(pool, row.list_id)
+                entries = await store.load_entries(conn, row.list_id)
                 self._index = await asyncio.to_thread(NameIndex, entries)
                 self._wallets = listed_wallets(entries)
                 self._list_id = row.list_id
             return self._index
 
-    async def has_wallet(self, pool: Pool, address: str) -> bool:
+    async def has_wallet(self, conn: Connection | Pool, address: str) -> bool:
         """Tell whether the address of a wallet, of whatever chain, is on the list in force."""
-        await self.index(pool)
+        await self.index(conn)
         return wallet_key(address) in self._wallets
 
 

@@ -16,8 +16,15 @@ TRANSFERS = (
         "rail-not-available",
         422,
         "The rail is not available",
-        meaning="The bank does not offer this kind of counterparty or portal.",
+        meaning="The bank does not offer this kind of counterparty, portal or transfer, or not on this chain.",
         remedy="Use one of the kinds named in `detail`, or ask the operator when the rail opens.",
+    ),
+    Problem(
+        "wallet-not-payable",
+        422,
+        "The wallet is not paid",
+        meaning="The address is one of this bank, or the contract of a token, where what is sent is lost.",
+        remedy="Pay a Pocket of this bank by an on-us transfer; add a counterparty with the payee's own address.",
     ),
     Problem(
         "linking-provider-not-configured",

@@ -166,6 +166,11 @@ class Settings:
         "The merchant categories (ISO 18245) at which no card pays: as a rule gambling.",
         ("7800", "7801", "7802", "7995"),
     )
+    crypto_signer: str | None = setting(
+        kinds.ADAPTER,
+        "The adapter that signs for the bank's wallet. If unset, a sandbox simulates one, production sends no USDC.",
+        None,
+    )
     sandbox_kyb_delay: int = setting(
         kinds.integer(0, 30 * 86_400, "seconds"), "How long the simulated identity check takes, on the bank's clock.", 0
     )

@@ -1,8 +1,10 @@
-"""The process of the local chain: `python -m billfold.sandbox.chain FOLDER PORT`, on loopback only."""
+"""The process of the local chain: `python -m billfold.sandbox.chain FOLDER PORT WALLET`, on loopback only."""
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -12,24 +14,21 @@ from typing_extensions import override
 
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.sandbox.chain.accounts import CHAIN_ID, faucet_address
-from billfold.sandbox.chain.faucet import signed_deployment
+from billfold.sandbox.chain.faucet import signed_deployment, signed_funding
 from billfold.sandbox.chain.json_rpc import Nodes
 from billfold.sandbox.chain.local_chain import GENESIS_SECONDS, LocalChain
 
 _BODY_BYTES_MAX = 4 * 1024 * 1024
 _IDLE_SECONDS = 30
+_BLOCK_SECONDS = 1.0
 
 
-def make_server(folder: Path | None, port: int = 0) -> ThreadingHTTPServer:
-    """Return a server of the chain in a folder; without one it is forgotten in the end."""
-    journal = None
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        journal = folder / "blocks.jsonl"
-    chain = LocalChain(CHAIN_ID, faucet_address(), journal)
-    if chain.height == 0:
-        chain.send(bytes.fromhex(signed_deployment(CHAIN_ID)[2:]), GENESIS_SECONDS)
-    nodes = Nodes(chain)
+def make_server(folder: Path | None, port: int = 0, wallet: str | None = None) -> ThreadingHTTPServer:
+    """Return a server of the chain in a folder; without one it is forgotten in the end.
+
+    A new chain has the test token, and gives the wallet what it pays with. Finality comes by itself.
+    """
+    nodes = Nodes(_open_chain(folder, wallet))
 
     class Requests(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -59,10 +58,31 @@ def make_server(folder: Path | None, port: int = 0) -> ThreadingHTTPServer:
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Requests)
     server.daemon_threads = True
+    if wallet:
+        threading.Thread(target=_finalize, args=(nodes,), daemon=True).start()
     return server
+
+
+def _open_chain(folder: Path | None, wallet: str | None) -> LocalChain:
+    journal = None
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        journal = folder / "blocks.jsonl"
+    chain = LocalChain(CHAIN_ID, faucet_address(), journal)
+    if chain.height == 0:
+        for raw in (signed_deployment(CHAIN_ID), *(signed_funding(CHAIN_ID, wallet) if wallet else ())):
+            chain.send(bytes.fromhex(raw[2:]), GENESIS_SECONDS)
+    return chain
+
+
+def _finalize(nodes: Nodes) -> None:
+    """Mine while a transaction is not final yet: nobody else makes blocks on this chain."""
+    while True:
+        time.sleep(_BLOCK_SECONDS)
+        nodes.finalize()
 
 
 if __name__ == "__main__":
     exit_with_parent()
-    with make_server(Path(sys.argv[1]), int(sys.argv[2])) as chain_server:
+    with make_server(Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]) as chain_server:
         chain_server.serve_forever()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from billfold.payments.crypto.chains.evm import topic_of
 from billfold.payments.crypto.chains.json_rpc import JsonRpcClient
-from billfold.sandbox.chain.accounts import FAUCET_KEY
+from billfold.sandbox.chain.accounts import FAUCET_KEY, TEST_DOLLAR
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -18,6 +18,8 @@ TRANSFER = "0xa9059cbb"  # transfer(address,uint256)
 LOG_TRANSFER = "0xf51ac936"  # logTransfer(address,address,uint256)
 PAUSE = "0x02329a29"  # pause(bool)
 GAS = 1_500_000
+WALLET_UNITS = 10**6 * 10**6
+WALLET_WEI = 10 * 10**18
 
 
 class Faucet:
@@ -74,6 +76,13 @@ def signed_deployment(chain_id: int) -> str:
     """Return the faucet's first transaction, which makes the test token: its address is always the same."""
     code = resources.files(__package__).joinpath("TestToken.bin").read_text().strip()
     return _sign(FAUCET_KEY, {"chainId": chain_id, "nonce": 0, "to": b"", "value": 0, "data": code})
+
+
+def signed_funding(chain_id: int, wallet: str) -> tuple[str, str]:
+    """Return what gives a wallet a million test dollars and ten ether, right after the token was deployed."""
+    token = {"to": TEST_DOLLAR, "data": call_data(MINT, wallet, WALLET_UNITS), "value": 0, "nonce": 1}
+    ether = {"to": wallet, "data": "0x", "value": WALLET_WEI, "nonce": 2}
+    return _sign(FAUCET_KEY, {"chainId": chain_id, **token}), _sign(FAUCET_KEY, {"chainId": chain_id, **ether})
 
 
 def _sign(key: bytes, fields: dict[str, Any]) -> str:

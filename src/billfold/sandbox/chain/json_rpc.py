@@ -48,7 +48,6 @@ class Nodes:
             "eth_sendRawTransaction": lambda raw: chain.send(bytes.fromhex(raw[2:]), _seconds()),
             "eth_getTransactionByHash": lambda hash_: chain.transactions.get(hash_.lower()),
             "eth_getTransactionReceipt": lambda hash_: chain.receipts.get(hash_.lower()),
-            "eth_getTransactionCount": self._nonce,
             "eth_getBalance": lambda address, _tag="latest": hex(chain.backend.get_balance(_address(address))),
             "eth_getCode": lambda address, _tag="latest": hex_of(chain.backend.get_code(_address(address))),
             "eth_estimateGas": self._estimate_gas,
@@ -65,6 +64,7 @@ class Nodes:
             "eth_blockNumber": hex,
             "eth_getBlockByNumber": self._block,
             "eth_getBlockByHash": self._block_by_hash,
+            "eth_getTransactionCount": self._nonce,
             "eth_getLogs": self._logs,
             "eth_call": self._call,
             "eth_feeHistory": self._fee_history,
@@ -94,6 +94,14 @@ class Nodes:
             raise ChainRefusal(f"the method {method} does not exist")
         return self._methods[method](*params)
 
+    def finalize(self) -> None:
+        """Mine a block while one of the newest has transactions."""
+        with self._lock:
+            if self._chain.is_automining and any(
+                each["transactions"] for each in self._chain.blocks[-FINALITY_BLOCKS:]
+            ):
+                self._chain.mine(_seconds())
+
     def _number(self, height: int, tag: Any) -> int:  # noqa: ANN401 - a tag, a number, or an object with one
         if isinstance(tag, dict):
             tag = tag.get("blockNumber", "latest")
@@ -103,9 +111,16 @@ class Nodes:
             return max(height - FINALITY_BLOCKS, 0)
         return 0 if tag == _EARLIEST else int(tag, 16)
 
-    def _block(self, height: int, tag: str, _full: object = None) -> dict[str, Any] | None:
+    def _block(self, height: int, tag: str, full: object = None) -> dict[str, Any] | None:
         number = self._number(height, tag)
-        return self._chain.blocks[number] if number <= height else None
+        if number > height:
+            return None
+        block = self._chain.blocks[number]
+        return (
+            block | {"transactions": [self._chain.transactions[each] for each in block["transactions"]]}
+            if full
+            else block
+        )
 
     def _block_by_hash(self, height: int, hash_: str, _full: object = None) -> dict[str, Any] | None:
         return next((each for each in self._chain.blocks[: height + 1] if each["hash"] == hash_.lower()), None)
@@ -125,8 +140,9 @@ class Nodes:
     def _call(self, height: int, call: Mapping[str, Any], tag: Any = "latest") -> str:  # noqa: ANN401 - as above
         return hex_of(self._chain.call(_evm_call(call), self._number(height, tag)))
 
-    def _nonce(self, address: str, tag: str = "latest") -> str:
-        return hex(self._chain.nonce(_address(address), pending=tag == "pending"))
+    def _nonce(self, height: int, address: str, tag: str = "latest") -> str:
+        block = None if tag == "pending" else self._number(height, tag)
+        return hex(self._chain.nonce(_address(address), block))
 
     def _estimate_gas(self, call: Mapping[str, Any], _tag: str = "latest") -> str:
         self._chain.call(_evm_call(call), self._chain.height)

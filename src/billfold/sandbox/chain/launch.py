@@ -9,10 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
+from billfold.payments.crypto.chains.rules import units_of
 from billfold.sandbox.chain.accounts import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
+from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner
+from billfold.sandbox.crypto_signer.policy import ChainPolicy, write_policy
 
 if TYPE_CHECKING:
     from billfold.cli.process_supervisor import Supervisor
+
+_DECIMALS = 6
+_TRANSACTION_CENTS, _DAY_CENTS, _GWEI_MAX = 250_000_00, 1_000_000_00, 2_000
+"""What the signer of a sandbox signs at most."""
 
 
 def local_node_urls(port: int) -> tuple[str, str]:
@@ -48,11 +55,32 @@ async def start_local_chain(supervisor: Supervisor, state_dir: Path) -> str:
         file.unlink(missing_ok=True)
         return "none: install billfold[sandbox]"
     port = _free_port()
-    words = (sys.executable, "-m", __package__ or "", str(file.parent), str(port))
+    wallet = await provision_signer(state_dir)
+    words = (sys.executable, "-m", __package__ or "", str(file.parent), str(port), wallet)
     await supervisor.start("local chain", words, state_dir / "logs" / "chain.log")
     url, _ = local_node_urls(port)
     file.write_text(local_chain_file(port))
     return f"{url} ({CHAIN_NAME}, chain id {CHAIN_ID}, USDC at {TEST_DOLLAR})"
+
+
+async def provision_signer(state_dir: Path) -> str:
+    """Give the signer of a sandbox its policy for the local chain; return the address of its wallet."""
+    folder = state_dir / SIGNER_FOLDER
+    write_policy(
+        folder,
+        ChainPolicy(
+            chain_id=CHAIN_ID,
+            tokens=(TEST_DOLLAR,),
+            units_per_transaction=units_of(_TRANSACTION_CENTS, _DECIMALS),
+            units_per_day=units_of(_DAY_CENTS, _DECIMALS),
+            max_fee=_GWEI_MAX * 10**9,
+        ),
+    )
+    signer = SimulatedSigner(folder)
+    try:
+        return await signer.address()
+    finally:
+        await signer.close()
 
 
 def _free_port() -> int:

@@ -186,10 +186,12 @@ class LocalChain:
         self.backend.revert_to_snapshot(bytes.fromhex(self.blocks[-1]["hash"][2:]))
         self._record(_Step(revert_to=number))
 
-    def nonce(self, address: bytes, *, pending: bool) -> int:
-        """Return the next nonce of an account, counting what waits in the pool when `pending`."""
+    def nonce(self, address: bytes, block: int | None) -> int:
+        """Return the next nonce of an account after a block; None counts what waits in the pool, too."""
+        if block is not None:
+            return int(self.backend.get_nonce(address, block))
         nonce = int(self.backend.get_nonce(address))
-        while pending and (address, nonce) in self._pool:
+        while (address, nonce) in self._pool:
             nonce += 1
         return nonce
 

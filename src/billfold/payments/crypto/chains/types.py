@@ -40,6 +40,10 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     derivation_path: str = "0"
     family: ChainFamily = ChainFamily.EVM
     confirmations: Annotated[int, msgspec.Meta(ge=1, le=CONFIRMATIONS_MAX)] | None = None
+    fee_cap_gwei: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 500
+    """The most that a withdrawal pays per unit of gas; the wallet waits while the chain wants more."""
+    replace_after_seconds: Annotated[int, msgspec.Meta(ge=10, le=86_400)] = 180
+    """How long a transaction waits for its block before one that pays more takes its place."""
 
     @property
     def token(self) -> Token:

@@ -1,0 +1,43 @@
+"""What became of transactions is booked: by commands, each of them once whatever crashes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from billfold.payments.crypto.withdrawals.commands import CompleteWithdrawal, RejectWithdrawal, SubmitWithdrawal
+from billfold.payments.crypto.withdrawals.store import transactions as store
+from billfold.payments.crypto.withdrawals.types import TransactionState
+from billfold.platform.errors import BillfoldError
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.payments.crypto.withdrawals.commands import WithdrawalCommand
+    from billfold.payments.crypto.withdrawals.types import ChainTransaction
+
+_BATCH_SIZE: Final = 100
+_SENT = frozenset({TransactionState.SUBMITTED, TransactionState.MINED})
+
+
+async def report_transactions(bank: Bank, chain: str) -> int:
+    """Complete, reject or submit the withdrawals that do not say yet what became of them; return how many."""
+    found = await store.list_unreported(bank.pool, chain, _BATCH_SIZE)
+    for answer in await bank.engine.submit_all([_command(each) for each in found]):
+        if isinstance(answer, BillfoldError):
+            raise answer
+    return len(found)
+
+
+def _command(transaction: ChainTransaction) -> WithdrawalCommand:
+    named: dict[str, Any] = {
+        "key": transaction.withdrawal_id,
+        "customers": (transaction.customer_id,),
+        "references": (transaction.withdrawal_id,),
+        "withdrawal_id": transaction.withdrawal_id,
+    }
+    if transaction.state in _SENT:
+        return SubmitWithdrawal(caller="crypto:sent", **named)
+    if transaction.state == TransactionState.CONFIRMED:
+        return CompleteWithdrawal(caller="crypto:final", transaction_hash=str(transaction.transaction_hash), **named)
+    return RejectWithdrawal(
+        caller="crypto:final", reason=str(transaction.reason), transaction_hash=transaction.transaction_hash, **named
+    )

@@ -1,0 +1,134 @@
+"""Withdrawals get their nonces, once the wallet can pay them; what must not be paid is refused without one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
+from billfold.data_keys.types import PartyField
+from billfold.payments.crypto.chains.rules import units_of
+from billfold.payments.crypto.withdrawals.destination import find_objection
+from billfold.payments.crypto.withdrawals.outbound.round import Blocked
+from billfold.payments.crypto.withdrawals.rules import transactions as rules
+from billfold.payments.crypto.withdrawals.store import transactions as store
+from billfold.payments.crypto.withdrawals.store import withdrawals as withdrawal_store
+from billfold.payments.crypto.withdrawals.types import TransactionState, WalletProblem
+from billfold.platform.money import format_usd
+
+if TYPE_CHECKING:
+    from billfold.payments.crypto.chains.types import Token
+    from billfold.payments.crypto.withdrawals.outbound.round import Round
+    from billfold.payments.crypto.withdrawals.rules.transactions import Fees
+    from billfold.payments.crypto.withdrawals.store.withdrawals import WaitingWithdrawal
+    from billfold.payments.crypto.withdrawals.types import OutgoingTransaction
+    from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
+
+IN_FLIGHT_MAX: Final = 16
+"""How many transactions of a wallet wait for their block at once: nodes keep few of one sender."""
+_CUSTOMER_FROZEN, _NOT_PAYABLE = "ACCOUNT_UNAVAILABLE", "INVALID_TRANSFER"
+_REASON_OF = {"sanction-screen-failed": SANCTION_SCREEN_FAILED}
+"""Code of an objection -> the reason shown to the customer; others: INVALID_TRANSFER."""
+
+
+async def reserve_nonces(this: Round) -> int:
+    """Reserve nonces for waiting withdrawals, the oldest first; return how many were reserved or refused.
+
+    Raises Blocked where the wallet cannot pay the next one: later and smaller ones wait behind it.
+    """
+    outgoing = await store.list_outgoing(this.bank.pool, this.chain.name)
+    waiting = await withdrawal_store.list_waiting(this.bank.pool, this.chain.name, IN_FLIGHT_MAX)
+    if not waiting:
+        return 0
+    ring = await this.bank.data_keys.load(this.bank.pool, {each.row.customer_id for each in waiting})
+    done = 0
+    for each in waiting:
+        address = PartyField.ACCOUNT.open(ring.get(each.row.customer_id), each.row.wallet_address)
+        reason = await _find_refusal(this, each, address)
+        if reason is not None:
+            done += await store.refuse(this.bank.pool, each.row, reason, now=this.wall)
+            continue
+        if len(outgoing) + done >= IN_FLIGHT_MAX:
+            break
+        assert address is not None
+        done += await _reserve(this, each, address)
+    return done
+
+
+async def _find_refusal(this: Round, waiting: WaitingWithdrawal, address: str | None) -> str | None:
+    """Return why a withdrawal is not paid any more, in the words of the APIs; None when it is."""
+    if waiting.is_stopped:
+        return _CUSTOMER_FROZEN if waiting.is_frozen else SANCTION_SCREEN_FAILED
+    if address is None:
+        return _NOT_PAYABLE
+    objection = await find_objection(this.bank, this.bank.pool, waiting.row.chain, address)
+    return None if objection is None else _REASON_OF.get(objection.code, _NOT_PAYABLE)
+
+
+async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> bool:
+    row, token = waiting.row, this.chain.token
+    fees = await current_fees(this)
+    units = units_of(row.amount, token.decimals)
+    # Another process may have reserved some since.
+    outgoing = await store.list_outgoing(this.bank.pool, this.chain.name)
+    await _check_nonce(this, outgoing)
+    await _check_tokens(this, outgoing, token=token, units=units)
+    transaction = rules.payment(
+        this.chain.chain_id, 0, token=token.address, recipient=address, units=units, gas_limit=0, fees=fees
+    )
+    estimates = await this.ask_all(lambda node: node.estimate_gas(this.wallet.address, transaction))
+    usable = [each for each in estimates if each is not None]
+    if not usable:
+        return await store.refuse(this.bank.pool, row, _NOT_PAYABLE, now=this.wall)
+    if len(usable) < len(estimates):
+        raise Blocked(WalletProblem.NODES_DISAGREE, "One node says that the token would refuse a payment, another not.")
+    gas_limit = rules.gas_limit_of(max(usable))
+    await _check_gas(this, outgoing, fees=fees, gas_limit=gas_limit)
+    async with this.bank.pool.acquire() as conn, conn.transaction():
+        nonce = await store.reserve(conn, this.wallet, row, token=token.address, gas_limit=gas_limit, now=this.wall)
+    return nonce is not None
+
+
+async def current_fees(this: Round) -> Fees:
+    """Return the fees of now: the highest that a node asks for."""
+    base_fees = await this.ask_available(lambda node: node.base_fee())
+    priority_fees = await this.ask_available(lambda node: node.priority_fee())
+    if not base_fees or not priority_fees:
+        raise Blocked(WalletProblem.NODE_UNAVAILABLE, "No node says what a transaction costs.")
+    return rules.current_fees(max(base_fees), max(priority_fees))
+
+
+async def _check_nonce(this: Round, outgoing: list[OutgoingTransaction]) -> None:
+    wallet = await store.find_wallet(this.bank.pool, this.chain.name, this.wallet.address)
+    assert wallet is not None
+    used = min(await this.ask_all(lambda node: node.transaction_count(wallet.address)))
+    if used > wallet.next_nonce and not outgoing:
+        raise Blocked(
+            WalletProblem.USED_ELSEWHERE,
+            f"The wallet has sent {used} transactions, and the bank knows of {wallet.next_nonce}.",
+        )
+
+
+async def _check_tokens(this: Round, outgoing: list[OutgoingTransaction], *, token: Token, units: int) -> None:
+    async def balance(node: WalletNode) -> int:
+        head = await node.head()
+        return await node.balance(token.address, this.wallet.address, head.number)
+
+    promised = sum(
+        units_of(each.cents, token.decimals) for each in outgoing if each.transaction.state != TransactionState.MINED
+    )
+    free = min(await this.ask_all(balance)) - promised
+    if free < units:
+        short = format_usd(-(-(units - free) // units_of(1, token.decimals)))
+        raise Blocked(WalletProblem.TOKENS_SHORT, f"The wallet is short of {short} in {token.asset}.")
+
+
+async def _check_gas(this: Round, outgoing: list[OutgoingTransaction], *, fees: Fees, gas_limit: int) -> None:
+    promised = sum(
+        each.reservation.gas_limit * each.latest.max_fee
+        for each in outgoing
+        if each.latest is not None and each.transaction.state != TransactionState.MINED
+    )
+    needed = gas_limit * fees.max_fee + promised
+    held = min(await this.ask_all(lambda node: node.native_balance(this.wallet.address)))
+    if held < needed:
+        raise Blocked(WalletProblem.GAS_SHORT, f"The wallet is short of {needed - held} wei for gas.")

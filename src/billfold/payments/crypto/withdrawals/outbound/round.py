@@ -1,0 +1,82 @@
+"""One round of work on one chain, and what keeps it from going on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeVar
+
+from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
+from billfold.payments.crypto.withdrawals.ports import Signer, SignerRefused, UnsignedTransaction
+from billfold.payments.crypto.withdrawals.signing import Signed, sign_checked
+from billfold.payments.crypto.withdrawals.types import Wallet, WalletProblem
+from billfold.platform.errors import Unavailable
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.payments.crypto.chains.types import Chain
+    from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
+
+Answer = TypeVar("Answer")
+
+
+class Blocked(Exception):
+    """A step cannot go on now; it is tried again in the next round."""
+
+    def __init__(self, problem: WalletProblem, detail: str) -> None:
+        super().__init__(detail)
+        self.problem = problem
+        self.detail = detail
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """A round: the chain, its nodes, its wallet. `now` is the bank's time, `wall` wall time.
+
+    `problems` are what it met; the first of them is shown to operators.
+    """
+
+    bank: Bank
+    chain: Chain
+    nodes: Sequence[WalletNode]
+    signer: Signer
+    wallet: Wallet
+    now: datetime
+    wall: datetime
+    problems: list[Blocked] = field(default_factory=list)
+
+    async def ask_all(self, question: Callable[[WalletNode], Awaitable[Answer]]) -> list[Answer]:
+        """Return the answers of all nodes. Raises Blocked when one gives none."""
+        return await ask_all(self.nodes, question)
+
+    async def ask_available(self, question: Callable[[WalletNode], Awaitable[Answer]]) -> list[Answer]:
+        """Return the answers of the nodes that give one, and note those that give none."""
+        answers = await asyncio.gather(*map(question, self.nodes), return_exceptions=True)
+        given: list[Answer] = []
+        for answer in answers:
+            if isinstance(answer, NodeUnavailable):
+                self.problems.append(Blocked(WalletProblem.NODE_UNAVAILABLE, str(answer)))
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                given.append(answer)
+        return given
+
+    async def sign(self, transaction: UnsignedTransaction) -> Signed:
+        """Return a transaction signed by the wallet's key. Raises Blocked."""
+        try:
+            return await sign_checked(self.signer, self.wallet.address, transaction)
+        except SignerRefused as refusal:
+            raise Blocked(WalletProblem.SIGNER_REFUSES, str(refusal)) from None
+        except Unavailable as error:
+            raise Blocked(WalletProblem.SIGNER_UNAVAILABLE, str(error)) from None
+
+
+async def ask_all(nodes: Sequence[WalletNode], question: Callable[[WalletNode], Awaitable[Answer]]) -> list[Answer]:
+    """Return the answers of all nodes. Raises Blocked when one gives none."""
+    try:
+        return await asyncio.gather(*map(question, nodes))
+    except NodeUnavailable as error:
+        raise Blocked(WalletProblem.NODE_UNAVAILABLE, str(error)) from None

@@ -1,0 +1,1 @@
+"""Withdrawals, pure: booking and return, transactions and fees, what nodes report."""

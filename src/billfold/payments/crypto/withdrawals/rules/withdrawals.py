@@ -1,0 +1,221 @@
+"""Withdrawals are booked in full when they are accepted; what is rejected comes back. Pure.
+
+The rail account holds the money from then on. What the chain says arrives as commands: submitted, completed when a
+transaction that pays is final, rejected when none can be any more.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.accounts.agreements.rules import require_accepted
+from billfold.accounts.counterparties.rules.verification_kinds import check_payable
+from billfold.accounts.pockets.rules import pocket_of, require_open
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.payments.crypto.withdrawals.types import WithdrawalRow, WithdrawalStatus
+from billfold.platform.errors import NotFound, Refused
+from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
+from billfold.treasury.sweeps.rules import sweep_and_invest
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from billfold.accounts.counterparties.types import Payee
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.holdings import PocketBook
+    from billfold.payments.crypto.withdrawals.commands import (
+        CompleteWithdrawal,
+        RejectWithdrawal,
+        SendUsdc,
+        SubmitWithdrawal,
+    )
+
+_RAIL = "USDC"
+CAUSE = "crypto_withdrawal"
+"""What caused the transactions of a withdrawal: only its own commands take them back."""
+
+
+def send_usdc(books: Books, cmd: SendUsdc, ctx: Context) -> Outcome:
+    """Book a withdrawal.
+
+    Refuses: customer-not-open, agreement-not-accepted, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
+    counterparty-not-verified, sanction-screen-failed, insufficient-funds, and what stands against the address. NotFound
+    for a pocket or counterparty that is not the customer's. If it was approved before, a refusal raises the event of a
+    rejected withdrawal and becomes the outcome.
+    """
+    book = book_of(books, cmd.customers[0])
+    try:
+        return _send(book, cmd, ctx)
+    except Refused as refusal:
+        if not cmd.approved:
+            raise
+        book.undo()
+        _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal_id=cmd.withdrawal_id, pocket_id=cmd.pocket_id)
+        return {"status": WithdrawalStatus.REJECTED, "code": refusal.code}
+
+
+def _send(book: Book, cmd: SendUsdc, ctx: Context) -> Outcome:
+    pocket = pocket_of(book, cmd.pocket_id)
+    require_accepted(book, ctx)
+    require_open(book, pocket)
+    payee: Payee | None = book.referenced.get(cmd.counterparty_id)
+    if payee is None:
+        raise NotFound("There is no such counterparty.")
+    check_payable(payee, _RAIL, unverified_wires=False)
+    if cmd.objection is not None:
+        raise Refused(cmd.objection.code, cmd.objection.detail)
+    withdrawal = _book(book, pocket, cmd, ctx=ctx, payee=payee)
+    book.draft.add(withdrawal)
+    book.keep_fingerprint(WithdrawalRow, withdrawal.withdrawal_id, withdrawal.proof)
+    book.enter(WithdrawalRow.table, str(withdrawal.withdrawal_id), withdrawal.withdrawal_id)
+    _raise_event(book, ctx, kinds.CRYPTO_OUT_PROCESSING, withdrawal_id=cmd.withdrawal_id, pocket_id=cmd.pocket_id)
+    return _outcome(withdrawal, withdrawal.status)
+
+
+def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee: Payee) -> WithdrawalRow:
+    """Post the payment; return the withdrawal."""
+    group = ctx.ids.next_group()
+    roll_business_day(book, pocket, ctx)
+    book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
+    try:
+        amount, posting_no = withdraw(
+            book,
+            pocket,
+            ctx,
+            amount=cmd.amount,
+            price_of=ctx.t0_bid,
+            settles_on=ctx.business_date,
+            to=book.internal_account(AccountKind.RAIL_CRYPTO),
+        )
+    except InsufficientFunds:
+        raise Refused("insufficient-funds", "The pocket cannot raise the amount today.") from None
+    withdrawal = WithdrawalRow(
+        customer_id=book.customer_id,
+        withdrawal_id=cmd.withdrawal_id,
+        partner_id=pocket.partner_id,
+        pocket_id=pocket.pocket_id,
+        counterparty_id=payee.counterparty_id,
+        counterparty_name=payee.name,
+        chain=payee.details["chain"],
+        asset=payee.details["asset"],
+        wallet_address=payee.details["wallet_address"],
+        amount=amount,
+        status=WithdrawalStatus.PENDING,
+        transaction_id=group,
+        entry_no=book.entry_no,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )
+    _record(book, pocket, ctx, withdrawal=withdrawal, posting_no=posting_no, group=group, direction=Direction.DEBIT)
+    book.close()
+    return withdrawal
+
+
+def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outcome:
+    """PENDING becomes PROCESSING. A later status stays."""
+    book = book_of(books, cmd.customers[0])
+    withdrawal = _referenced(book, cmd.withdrawal_id)
+    if withdrawal.status != WithdrawalStatus.PENDING:
+        return _outcome(withdrawal, withdrawal.status)
+    book.change(WithdrawalRow, cmd.withdrawal_id, status=WithdrawalStatus.PROCESSING, updated_at=ctx.now)
+    return _outcome(withdrawal, WithdrawalStatus.PROCESSING)
+
+
+def complete_withdrawal(books: Books, cmd: CompleteWithdrawal, ctx: Context) -> Outcome:
+    """PENDING or PROCESSING becomes COMPLETED. A final status stays."""
+    book = book_of(books, cmd.customers[0])
+    withdrawal = _referenced(book, cmd.withdrawal_id)
+    if not withdrawal.is_open:
+        return _outcome(withdrawal, withdrawal.status)
+    _raise_event(book, ctx, kinds.CRYPTO_OUT_SUCCESS, withdrawal_id=cmd.withdrawal_id, pocket_id=withdrawal.pocket_id)
+    book.change(
+        WithdrawalRow,
+        cmd.withdrawal_id,
+        status=WithdrawalStatus.COMPLETED,
+        transaction_hash=cmd.transaction_hash,
+        settled_at=ctx.now,
+        updated_at=ctx.now,
+    )
+    return _outcome(withdrawal, WithdrawalStatus.COMPLETED) | {"transaction_hash": cmd.transaction_hash}
+
+
+def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outcome:
+    """Reverse the withdrawal, and invest the money. A final status stays: it comes back once."""
+    book = book_of(books, cmd.customers[0])
+    withdrawal = _referenced(book, cmd.withdrawal_id)
+    if not withdrawal.is_open:
+        return _outcome(withdrawal, withdrawal.status)
+    pocket = book.pockets[withdrawal.pocket_id]
+    roll_business_day(book, pocket, ctx)
+    entry_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=withdrawal.entry_no)
+    group = ctx.ids.next_group()
+    posting_no = book.post(book.internal_account(AccountKind.RAIL_CRYPTO), pocket.bank, withdrawal.amount)
+    _record(book, pocket, ctx, withdrawal=withdrawal, posting_no=posting_no, group=group, direction=Direction.CREDIT)
+    sweep_and_invest(book, pocket, ctx, amount=withdrawal.amount)
+    book.close()
+    _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal_id=cmd.withdrawal_id, pocket_id=withdrawal.pocket_id)
+    book.change(
+        WithdrawalRow,
+        cmd.withdrawal_id,
+        status=WithdrawalStatus.REJECTED,
+        reason=cmd.reason,
+        transaction_hash=cmd.transaction_hash,
+        return_entry_no=entry_no,
+        updated_at=ctx.now,
+    )
+    outcome = _outcome(withdrawal, WithdrawalStatus.REJECTED)
+    return outcome | {"reason": cmd.reason, "transaction_hash": cmd.transaction_hash}
+
+
+def _referenced(book: Book, withdrawal_id: UUID) -> WithdrawalRow:
+    withdrawal: WithdrawalRow | None = book.referenced.get(withdrawal_id)
+    if withdrawal is None:
+        raise NotFound("There is no such withdrawal.")
+    return withdrawal
+
+
+def _record(
+    book: Book,
+    pocket: PocketBook,
+    ctx: Context,
+    *,
+    withdrawal: WithdrawalRow,
+    posting_no: int,
+    group: UUID,
+    direction: Direction,
+) -> None:
+    is_sent = direction == Direction.DEBIT
+    to = f"{withdrawal.asset} to {withdrawal.counterparty_name}"
+    record.transaction(
+        book,
+        pocket,
+        posting_no=posting_no,
+        group=group,
+        type=TransactionType.GENERIC,
+        direction=direction,
+        amount=withdrawal.amount,
+        title=f"{withdrawal.asset} sent" if is_sent else f"{withdrawal.asset} returned",
+        description=to if is_sent else f"{to} was rejected",
+        settles_at=ctx.now,
+        details={"cause": CAUSE, "crypto_transfer_id": str(withdrawal.withdrawal_id)},
+    )
+
+
+def _raise_event(
+    book: Book,
+    ctx: Context,
+    kind: kinds.EventKind[payloads.CryptoPayload],
+    *,
+    withdrawal_id: UUID,
+    pocket_id: UUID,
+) -> None:
+    payload = payloads.CryptoPayload(crypto_transfer_id=withdrawal_id, service_account_id=pocket_id)
+    record.event(book, ctx, kind, payload=payload)
+
+
+def _outcome(withdrawal: WithdrawalRow, status: WithdrawalStatus) -> Outcome:
+    return {"withdrawal_id": str(withdrawal.withdrawal_id), "status": status, "reason": withdrawal.reason}

@@ -1,0 +1,68 @@
+"""Transactions are signed through the port, and what comes back is read before it is kept.
+
+A signer that signed something else than it was given, or for another wallet, must not make the bank send it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import rlp
+from eth_hash.auto import keccak
+from eth_keys.datatypes import Signature
+
+from billfold.payments.crypto.chains.rules import checksum_address
+from billfold.payments.crypto.withdrawals.ports import Signer, SignerRefused, UnsignedTransaction
+
+_DYNAMIC_FEE = b"\x02"
+
+
+class Signed(NamedTuple):
+    """A signed transaction as it is sent, and its hash."""
+
+    raw: str
+    transaction_hash: str
+
+
+async def sign_checked(signer: Signer, wallet: str, transaction: UnsignedTransaction) -> Signed:
+    """Return a transaction signed by the wallet's key. Raises SignerRefused, Unavailable."""
+    raw = await signer.sign(transaction)
+    try:
+        signed, by = read_signed(raw)
+    except Exception as error:  # whatever the parsers of libraries raise for foreign bytes
+        raise SignerRefused("The signer answers with no transaction of EIP-1559.") from error
+    if signed != transaction or by != wallet:
+        raise SignerRefused("The signer has signed something else, or with another key.")
+    return Signed(raw, "0x" + keccak(bytes.fromhex(raw[2:])).hex())
+
+
+def read_signed(raw: str) -> tuple[UnsignedTransaction, str]:
+    """Return what a signed transaction of EIP-1559 says, and who signed it.
+
+    Raises ValueError, and what the parsers of libraries raise.
+    """
+    content = bytes.fromhex(raw.removeprefix("0x"))
+    if content[:1] != _DYNAMIC_FEE:
+        raise ValueError("another kind of transaction")
+    fields = rlp.decode(content[1:])
+    *said, parity, r, s = fields
+    chain_id, nonce, priority_fee, max_fee, gas_limit, to, value, data, access_list = said
+    if access_list:
+        raise ValueError("an access list")
+    signature = Signature(vrs=(_number(parity), _number(r), _number(s)))
+    by = signature.recover_public_key_from_msg_hash(keccak(_DYNAMIC_FEE + rlp.encode(said)))
+    transaction = UnsignedTransaction(
+        chain_id=_number(chain_id),
+        nonce=_number(nonce),
+        to=checksum_address(to),
+        value=_number(value),
+        data="0x" + data.hex(),
+        gas_limit=_number(gas_limit),
+        max_fee=_number(max_fee),
+        priority_fee=_number(priority_fee),
+    )
+    return transaction, by.to_checksum_address()
+
+
+def _number(value: bytes) -> int:
+    return int.from_bytes(value)

@@ -1,0 +1,1 @@
+"""Queries of withdrawals, and of the transactions that pay them."""

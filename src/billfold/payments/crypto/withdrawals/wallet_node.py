@@ -1,0 +1,138 @@
+"""What the wallet needs of a node of an EVM chain, beside what the watcher reads."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from billfold.payments.crypto.chains.evm import TRANSFER_TOPIC, EvmNode, topic_of
+from billfold.payments.crypto.chains.json_rpc import NodeRefused, NodeUnavailable
+from billfold.payments.crypto.withdrawals.ports import UnsignedTransaction
+
+_BARE, _WITH_TRANSACTIONS = False, True
+_DEFAULT_PRIORITY_FEE = 1_500_000_000
+"""1.5 gwei, where a node makes no suggestion."""
+
+
+class Receipt(NamedTuple):
+    """What became of a transaction in a block. `fee` is what the network took, in wei; `logs` as the node has them."""
+
+    block_number: int
+    block_hash: str
+    is_success: bool
+    fee: int
+    logs: tuple[dict[str, object], ...]
+
+    def has_transfer(self, token: str, sender: str, recipient: str, *, units: int) -> bool:
+        """Tell whether the token's contract says that it moved exactly these units."""
+        topics = [TRANSFER_TOPIC, topic_of(sender), topic_of(recipient)]
+        return any(
+            str(log.get("address")).lower() == token.lower()
+            and [str(each).lower() for each in _list(log.get("topics"))] == topics
+            and str(log.get("data")).lower() == f"0x{units:064x}"
+            for log in self.logs
+        )
+
+
+class SentTransaction(NamedTuple):
+    """A transaction of an address as a block has it."""
+
+    transaction_hash: str
+    to: str
+    data: str
+
+
+class WalletNode(EvmNode):
+    """Reads one node, and gives it signed transactions. Raises NodeUnavailable without a usable answer."""
+
+    async def transaction_count(self, address: str, block: int | None = None) -> int:
+        """Return how many transactions of an address are in blocks up to this one, or up to the newest."""
+        return self._quantity(await self._read("eth_getTransactionCount", address, _tag(block)))
+
+    async def native_balance(self, address: str) -> int:
+        """Return the balance of an address in wei."""
+        return self._quantity(await self._read("eth_getBalance", address, "latest"))
+
+    async def base_fee(self) -> int:
+        """Return the base fee of the newest block, in wei per unit of gas."""
+        block = await self._read("eth_getBlockByNumber", "latest", _BARE)
+        return self._quantity(block.get("baseFeePerGas") if isinstance(block, dict) else None)
+
+    async def priority_fee(self) -> int:
+        """Return what a transaction should pay to be included soon, in wei per unit of gas."""
+        try:
+            return self._quantity(await self.rpc.call("eth_maxPriorityFeePerGas"))
+        except NodeRefused:
+            return _DEFAULT_PRIORITY_FEE
+
+    async def estimate_gas(self, sender: str, transaction: UnsignedTransaction) -> int | None:
+        """Return the gas that a transaction takes; None when it would be reverted."""
+        call = {"from": sender, "to": transaction.to, "data": transaction.data}
+        try:
+            return self._quantity(await self.rpc.call("eth_estimateGas", call))
+        except NodeRefused:
+            return None
+
+    async def send(self, raw: str) -> str | None:
+        """Give the node a signed transaction; return its reason if it refuses it."""
+        try:
+            await self.rpc.call("eth_sendRawTransaction", raw)
+        except NodeRefused as refusal:
+            return refusal.message
+        return None
+
+    async def knows(self, transaction_hash: str) -> bool:
+        """Tell whether the node has a transaction, in a block or waiting for one."""
+        return await self._read("eth_getTransactionByHash", transaction_hash) is not None
+
+    async def find_receipt(self, transaction_hash: str) -> Receipt | None:
+        """Return what became of a transaction, None unless it is in a block of the node's chain."""
+        found = await self._read("eth_getTransactionReceipt", transaction_hash)
+        if found is None:
+            return None
+        if not isinstance(found, dict) or self._hash(found.get("transactionHash")) != transaction_hash:
+            raise NodeUnavailable(self.host, "answers with another receipt")
+        number, block_hash = self._quantity(found.get("blockNumber")), self._hash(found.get("blockHash"))
+        block = await self.find_block(number)
+        if block is None or block.hash != block_hash:
+            return None
+        gas = self._quantity(found.get("gasUsed")) * self._quantity(found.get("effectiveGasPrice"))
+        # Rollups charge for their data beside the gas.
+        data_fee = 0 if found.get("l1Fee") is None else self._quantity(found["l1Fee"])
+        return Receipt(
+            block_number=number,
+            block_hash=block_hash,
+            is_success=self._quantity(found.get("status")) == 1,
+            fee=gas + data_fee,
+            logs=tuple(each for each in _list(found.get("logs")) if isinstance(each, dict)),
+        )
+
+    async def find_sent(self, address: str, nonce: int, *, last: int) -> SentTransaction | None:
+        """Return the transaction of an address with a nonce, in blocks up to `last`."""
+        if await self.transaction_count(address, last) <= nonce:
+            return None
+        low, high, step = last, last, 1
+        # Nodes keep what was true in earlier blocks for the newest of them only.
+        while low > 0 and await self.transaction_count(address, low) > nonce:
+            low, high, step = max(low - step, 0), low, 2 * step
+        while low < high:
+            middle = (low + high) // 2
+            if await self.transaction_count(address, middle) > nonce:
+                high = middle
+            else:
+                low = middle + 1
+        block = await self._read("eth_getBlockByNumber", hex(low), _WITH_TRANSACTIONS)
+        for each in _list(block.get("transactions") if isinstance(block, dict) else None):
+            if not isinstance(each, dict) or str(each.get("from")).lower() != address.lower():
+                continue
+            if self._quantity(each.get("nonce")) == nonce:
+                data = str(each.get("input") or each.get("data") or "0x").lower()
+                return SentTransaction(self._hash(each.get("hash")), str(each.get("to")), data)
+        return None
+
+
+def _tag(block: int | None) -> str:
+    return "latest" if block is None else hex(block)
+
+
+def _list(found: object) -> list[object]:
+    return found if isinstance(found, list) else []

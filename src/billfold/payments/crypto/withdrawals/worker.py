@@ -1,0 +1,120 @@
+"""The worker of withdrawals: one task per chain, so that a chain whose nodes are away delays no other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from billfold.payments.crypto.withdrawals.outbound.report import report_transactions
+from billfold.payments.crypto.withdrawals.outbound.reserve import reserve_nonces
+from billfold.payments.crypto.withdrawals.outbound.round import Blocked, Round, ask_all
+from billfold.payments.crypto.withdrawals.outbound.send import send_transactions
+from billfold.payments.crypto.withdrawals.outbound.watch import watch_transactions
+from billfold.payments.crypto.withdrawals.store import transactions as store
+from billfold.payments.crypto.withdrawals.types import WalletProblem
+from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
+from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.claims import claimed
+from billfold.platform.errors import Unavailable
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.payments.crypto.chains.types import Chain, Chains
+    from billfold.payments.crypto.withdrawals.types import Wallet
+
+log = structlog.get_logger(__name__)
+
+ROUND_SECONDS: Final = 2.0
+"""How often the nodes of a chain are asked while something waits for them."""
+
+
+class ChainSender:
+    """Sends the withdrawals of one chain. One process at a time does so; doing it twice sends nothing twice."""
+
+    def __init__(self, chain: Chain, *, pause_seconds: float = ROUND_SECONDS) -> None:
+        self._chain = chain
+        self._nodes = [WalletNode(chain, url) for url in chain.rpc_urls]
+        self._pause_seconds = pause_seconds
+        self._next_at = 0.0
+
+    async def __call__(self, bank: Bank) -> int:
+        """A task of the worker: do one round if it is time and there is something to do."""
+        if monotonic() < self._next_at:
+            return 0
+        self._next_at = monotonic() + self._pause_seconds
+        return await self.work(bank)
+
+    async def work(self, bank: Bank) -> int:
+        """Do one round; return how many things were done."""
+        name = self._chain.name
+        if bank.signer is None or not await store.has_work(bank.pool, name):
+            return 0
+        async with claimed(bank.pool, f"crypto withdrawals {name}") as is_ours:
+            return await self._work(bank) if is_ours else 0
+
+    async def aclose(self) -> None:
+        """Close the connections to the nodes."""
+        for node in self._nodes:
+            await node.aclose()
+
+    async def _work(self, bank: Bank) -> int:
+        wallet = await self._wallet(bank)
+        if wallet is None:
+            return 0
+        assert bank.signer is not None
+        this = Round(
+            bank=bank,
+            chain=self._chain,
+            nodes=self._nodes,
+            signer=bank.signer,
+            wallet=wallet,
+            now=await bank.now(),
+            wall=wall_now(),
+        )
+        done = await report_transactions(bank, self._chain.name)
+        for step in (watch_transactions, send_transactions, reserve_nonces, send_transactions):
+            try:
+                done += await step(this)
+            except Blocked as blocked:
+                this.problems.append(blocked)
+        done += await report_transactions(bank, self._chain.name)
+        await _keep_problem(this)
+        return done
+
+    async def _wallet(self, bank: Bank) -> Wallet | None:
+        """Return the wallet of the signer, which is recorded when it is used first; None while nobody answers."""
+        assert bank.signer is not None
+        try:
+            address = await bank.signer.address()
+            found = await store.find_wallet(bank.pool, self._chain.name, address)
+            if found is None:
+                used = await self._count_agreed(address)
+                await store.add_wallet(bank.pool, self._chain.name, address, first_nonce=used)
+                found = await store.find_wallet(bank.pool, self._chain.name, address)
+        except (Blocked, Unavailable) as problem:
+            log.warning("crypto_wallet_unavailable", chain=self._chain.name, error=str(problem))
+            return None
+        return found
+
+    async def _count_agreed(self, address: str) -> int:
+        """Return how many transactions the wallet has sent. Raises Blocked unless all nodes agree."""
+        first, *others = await ask_all(self._nodes, lambda node: node.transaction_count(address))
+        if any(each != first for each in others):
+            raise Blocked(WalletProblem.NODES_DISAGREE, "Nodes count different transactions of the wallet.")
+        return first
+
+
+async def _keep_problem(this: Round) -> None:
+    first = this.problems[0] if this.problems else None
+    problem, detail = (None, None) if first is None else (first.problem, first.detail)
+    if await store.set_problem(this.bank.pool, this.wallet, problem, detail, now=this.wall):
+        if first is None:
+            log.info("crypto_wallet_pays_again", chain=this.chain.name)
+        else:
+            log.warning("crypto_wallet_blocked", chain=this.chain.name, problem=problem, detail=detail)
+
+
+def withdrawal_senders(chains: Chains) -> tuple[ChainSender, ...]:
+    """Return the task of each chain."""
+    return tuple(map(ChainSender, chains.values()))

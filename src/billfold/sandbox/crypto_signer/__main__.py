@@ -1,0 +1,46 @@
+"""The process of the signer: a request per line of its input, a response per line of its output.
+
+It ends with its input, and so with the process that started it. It leaves no core dump.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+from pathlib import Path
+
+import msgspec
+
+from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
+from billfold.platform.clock import wall_now
+from billfold.sandbox.crypto_signer.vault import SigningVault
+
+
+class Request(msgspec.Struct, forbid_unknown_fields=True):
+    """One call: to sign a transaction, or for the address of the wallet."""
+
+    transaction: UnsignedTransaction | None = None
+
+
+def answer(vault: SigningVault, request: Request) -> dict[str, str]:
+    """Return the response to a call: `result`, or `refusal` with the reason."""
+    if request.transaction is None:
+        return {"result": vault.address}
+    try:
+        return {"result": vault.sign(request.transaction, today=wall_now().date())}
+    except SignerRefused as refusal:
+        return {"refusal": str(refusal)}
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    vault = SigningVault(Path(sys.argv[1]))
+    read = msgspec.json.Decoder(Request)
+    for line in sys.stdin.buffer:
+        sys.stdout.buffer.write(msgspec.json.encode(answer(vault, read.decode(line))) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    main()
