@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from benchmarks.cards import bench_cards
 from benchmarks.day_end import bench_day_end
 from benchmarks.dpop_reads import bench_bound_reads
 from benchmarks.engine import bench_engine
@@ -37,6 +38,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "webhooks": bench_webhooks,
     "payments": bench_payments,
     "onboarding": bench_onboarding,
+    "cards": bench_cards,
 }
 ALL = "all"
 
@@ -56,7 +58,7 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="engine, transfers, reads, day_end, webhooks, payments, onboarding or all.", show_default=ALL
+            help="engine, transfers, reads, day_end, webhooks, payments, onboarding, cards or all.", show_default=ALL
         ),
     ] = None,
     out_json: Annotated[Path | None, typer.Option("--json", help="Write every figure into this file.")] = None,

@@ -9,19 +9,21 @@ import asyncpg
 from benchmarks.dataset import Location
 from billfold.verify.runner import verify_bank
 
-# Every account against the fold of its legs, and every bank account at zero.
+# Every account against the fold of its legs and of what they reserve, and every bank account at zero.
 _UNBALANCED = """
 WITH side AS (
-  SELECT customer_id, debit AS account_no, amount AS debits, 0::bigint AS credits FROM posting
+  SELECT customer_id, debit AS account_no, CASE phase WHEN 0 THEN amount ELSE 0 END AS debits, 0::bigint AS credits,
+         CASE phase WHEN 0 THEN 0 WHEN 1 THEN amount ELSE -amount END AS reserved FROM posting
    UNION ALL
-  SELECT customer_id, credit, 0, amount FROM posting
+  SELECT customer_id, credit, 0, amount, 0 FROM posting WHERE phase = 0
 ), folded AS (
-  SELECT customer_id, account_no, sum(debits) AS debits, sum(credits) AS credits
+  SELECT customer_id, account_no, sum(debits) AS debits, sum(credits) AS credits, sum(reserved) AS reserved
     FROM side GROUP BY customer_id, account_no
 )
 SELECT count(*) FROM account a FULL JOIN folded f USING (customer_id, account_no)
  WHERE coalesce(a.debits, -1) <> coalesce(f.debits, 0)
     OR coalesce(a.credits, -1) <> coalesce(f.credits, 0)
+    OR coalesce(a.reserved, -1) <> coalesce(f.reserved, 0)
     OR (a.kind = 'bank' AND a.debits <> a.credits)
 """
 # Between customers nothing is made and nothing is lost, whatever is moved.

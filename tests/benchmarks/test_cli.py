@@ -46,6 +46,7 @@ def measured(name, state_dir, tmp_path, auth=Auth.hmac, title=None):
         ),
         ("reads", Auth.dpop, {"a pocket, by DPoP": "empty answer", "a check of a proof": None}),
         ("onboarding", Auth.hmac, {"created to approved": "bare transfers", "uploads": "a bare file"}),
+        ("cards", Auth.hmac, {"authorisations": "whole transfers", "p99 at half load": "p99 of a decision alone"}),
         ("transfers", Auth.hmac, {"transfers, 1 worker": "bare transfers", "p99 at half load, 2 workers": None}),
         (
             "webhooks",
