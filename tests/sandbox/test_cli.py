@@ -1,5 +1,6 @@
 """The whole sandbox: it starts, refuses plain http, plays its story, repeats it, stops cleanly."""
 
+import asyncio
 import io
 import json
 import os
@@ -15,12 +16,15 @@ import time
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from uuid import uuid4
 
 import httpx
 import msgspec
 import psutil
 import pytest
 from rich.console import Console
+from tests.support.card_network import connected
+from tests.support.cards import client_key, decrypted, pem
 
 import billfold
 from billfold.client.webhooks import verify_webhook
@@ -186,6 +190,49 @@ def test_the_file_for_programs_is_the_owners_alone_and_works(sandbox):
     answer = httpx.post(f"{home.base_url}/api/v1/login/", json=body, verify=context)
     assert answer.status_code == 200
     assert answer.json()["token"]
+
+
+def test_a_card_network_pays_at_the_bank_in_iso_8583(sandbox):
+    home = sandbox.home()
+    with partner_http(home) as http:
+
+        def call(method, path, body=None):
+            key = {} if method == "GET" else {"x-service-idempotency": str(uuid4())}
+            return http.request(method, path, json=body, headers=key).raise_for_status().json()
+
+        opened = {"pocket_name": "Cards", "deposit_strategy_id": "UST-4W"}
+        pocket = call("POST", f"/api/v2/customers/{home.customer_id}/pockets/", opened)["id"]
+        portal = call("GET", f"/api/v2/pockets/{pocket}/portals/")["items"][0]["id"]
+        wire = {"portal_id": portal, "amount_usdc": 100_00, "sender_name": "Ada Marsh"}
+        http.post("/api/v1/sandbox/wire/", json=wire, headers={"x-service-idempotency": str(uuid4())})
+        body = {"public_key": pem(client_key().public_key())}
+        pan, _, _ = decrypted(call("POST", f"/api/v1/service-accounts/{pocket}/virtual-cards/", body))
+        codes = asyncio.run(pay_and_reverse(home.card_network.port, pan))
+        (held,) = call("GET", f"/api/v2/pockets/{pocket}/transactions/?type[]=CARD")["items"]
+    assert codes == ["00", "00", "51", "00"]
+    assert (held["amount"]["value"], held["status"]) == (20_00, "BOOKED")
+    assert held["issue_id"].startswith("123456-")  # the acquirer's number and that of the purchase
+    assert stat.S_IMODE((sandbox.state / "card_processor" / "host.json").stat().st_mode) == 0o600
+    process = next(each for each in psutil.process_iter(["cmdline"]) if is_card_host(each, sandbox))
+    assert not [name for name in process.environ() if name.startswith("BILLFOLD_")]  # nothing of the bank's
+
+
+async def pay_and_reverse(port, pan):
+    """Return the codes of an echo, of a purchase, of one that the Pocket cannot pay, and of a partial reversal."""
+    async with connected(port, pan) as switch:
+        bought = switch.purchase(30_00)
+        less = switch.purchase(30_00, de37=bought[37], de95=f"{20_00:012}".ljust(42, "0"))
+        return [
+            await switch.code("0800", {7: "0602130501", 11: "000001", 70: "301"}),
+            await switch.code("0100", bought),
+            await switch.code("0100", switch.purchase(90_00)),
+            await switch.code("0420", less),
+        ]
+
+
+def is_card_host(process, sandbox):
+    words = process.info["cmdline"] or []
+    return "billfold.sandbox.card_processor.host" in words and process.cwd() == str(sandbox.state.parent)
 
 
 def test_plain_http_is_refused(sandbox):

@@ -25,10 +25,11 @@ StepReporter = Callable[[str], None]
 class ChildProcess:
     """One process under supervision, and the log it writes to."""
 
-    def __init__(self, name: str, words: Sequence[str], log: Path | None) -> None:
+    def __init__(self, name: str, words: Sequence[str], log: Path | None, environment: Mapping[str, str]) -> None:
         self.name = name
         self.words = words
         self.log = log
+        self.environment = environment
         self.process: asyncio.subprocess.Process | None = None
         self.starts = 0
 
@@ -43,11 +44,16 @@ class Supervisor:
         self._children: list[ChildProcess] = []
         self._tasks: list[asyncio.Task[None]] = []
 
-    async def start(self, name: str, words: Sequence[str], log: Path | None = None) -> ChildProcess:
-        """Start a process and restart it from now on; without a log it writes to our output."""
+    async def start(
+        self, name: str, words: Sequence[str], log: Path | None = None, *, environment: Mapping[str, str] | None = None
+    ) -> ChildProcess:
+        """Start a process and restart it from now on.
+
+        Without a log it writes to our output, without an `environment` it has that of all.
+        """
         if not self._tasks:
             self._tasks.append(asyncio.create_task(self._run_watch()))
-        child = ChildProcess(name, words, log)
+        child = ChildProcess(name, words, log, self._environment if environment is None else environment)
         await self._spawn(child)
         self._children.append(child)
         self._tasks.append(asyncio.create_task(self._restart_on_exit(child)))
@@ -89,7 +95,7 @@ class Supervisor:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=dict(self._environment),
+                env=dict(child.environment),
                 start_new_session=True,
             )
         child.starts += 1

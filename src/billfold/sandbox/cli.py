@@ -30,6 +30,7 @@ from billfold.cli.serve import check_ports, child_command_line, start_servers, s
 from billfold.migrations import runner
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
+from billfold.sandbox.card_processor.launch import card_host_command, card_host_environment
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, write_sandbox_file
 from billfold.sandbox.provisioning import prepare_sandbox
@@ -117,6 +118,12 @@ async def _run(
         step("Starting the server")
         await start_servers(supervisor, logs)
         await supervisor.start("worker", child_command_line("worker", "--with-parent"), logs / "worker.log")
+        await supervisor.start(
+            "card processor",
+            card_host_command(settings),
+            logs / "card_processor.log",
+            environment=card_host_environment(),
+        )
         await _wait_until_up(saved_sandbox, logs, stop)
         step.end()
         if not stop.is_set():
@@ -210,11 +217,13 @@ async def _wait_until_up(saved_sandbox: SandboxFile, logs: Path, stop: asyncio.E
 
 
 def _print_credentials(settings: Settings, saved_sandbox: SandboxFile, chain: str) -> None:
+    network = saved_sandbox.card_network
     lines = [
         f"API          {saved_sandbox.partner_url}",
         f"Reference    {saved_sandbox.docs_url}",
         f"             {saved_sandbox.customer_url}/docs/ (Customer API)",
         f"Plain http   {saved_sandbox.http_url} (rejected)",
+        *([f"ISO 8583     {network.host}:{network.port}"] if network else []),
         f"Username     {saved_sandbox.username}",
         f"Password     {saved_sandbox.password}",
         f"Secret       {saved_sandbox.shared_secret}",

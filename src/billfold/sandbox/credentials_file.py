@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.cli.context import CliError
+from billfold.sandbox.card_processor.launch import CardNetwork
 from billfold.sandbox.oauth_clients import SandboxOAuthClient
 from billfold.sandbox.users import SandboxPerson
 
@@ -45,6 +46,8 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     customer_url: str
     clients: tuple[SandboxOAuthClient, ...]
     """Clients of the authorization server: one of each profile, and a service user."""
+    card_network: CardNetwork | None = None
+    """Where a card network talks ISO 8583 with the card processor; None in a file of an earlier release."""
     story: StoryStage = "none"
     pocket_ids: tuple[UUID, ...] = ()
     """The Pockets of the story, the 4-week one first."""

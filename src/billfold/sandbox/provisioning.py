@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from billfold.access.partners import credentials
@@ -9,8 +10,10 @@ from billfold.access.partners import store as partner_store
 from billfold.access.partners.cli import make_partner, new_password
 from billfold.access.partners.customers import partner_ids
 from billfold.cli.context import CliContext, CliError, StepReporter
+from billfold.payments.cards.authorizations.processor_api import processor_key
 from billfold.platform.clock import wall_now
 from billfold.platform.network.addresses import own_url_host
+from billfold.sandbox.card_processor.launch import prepare_card_host
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, write_sandbox_file
 from billfold.sandbox.oauth_clients import new_key, sandbox_clients
 from billfold.sandbox.users import ADA, BO, sandbox_person
@@ -36,12 +39,12 @@ async def prepare_sandbox(ground: CliContext, settings: Settings, dsn: str, repo
             raise CliError("A sandbox serves https itself.", "Unset BILLFOLD_BEHIND_PROXY.")
         report("Making a partner")
         previous = read_sandbox_file(settings.state_dir)
-        saved_sandbox = await _new_sandbox_file(bank, previous, str(tls.authority.resolve()))
+        saved_sandbox = await _new_sandbox_file(bank, previous, tls.authority.resolve())
     write_sandbox_file(settings.state_dir, saved_sandbox)
     return saved_sandbox
 
 
-async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, ca_file: str) -> SandboxFile:
+async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, authority: Path) -> SandboxFile:
     settings, known_ids = bank.settings, partner_ids(bank.seed, PARTNER)
     customer_id = known_ids.sandbox_customer_id
     person, colleague = (previous.person, previous.colleague) if previous else (None, None)
@@ -53,7 +56,7 @@ async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, ca_file: s
         http_url=f"http://{own_url_host(settings.host)}:{settings.http_port}",
         docs_url=f"https://{host}/docs/",
         clock_url=f"https://{host}/api/v1/sandbox/clock/",
-        ca_file=ca_file,
+        ca_file=str(authority),
         partner=PARTNER,
         **await _credentials(bank, previous),
         person=await sandbox_person(bank, customer_id, ADA, previous=person),
@@ -64,6 +67,7 @@ async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, ca_file: s
         auth_url=settings.auth_origin,
         customer_url=settings.customer_origin,
         clients=await sandbox_clients(bank, customer_id, previous.clients if previous else ()),
+        card_network=prepare_card_host(settings, processor_key(settings, bank.seed), authority),
         story=previous.story if previous else "none",
         pocket_ids=previous.pocket_ids if previous else (),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.card_processor.client import SimulatedCardProcessor
+from billfold.sandbox.card_processor.launch import CARD_PROCESSOR
 from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner
 from billfold.sandbox.simulated_custodian import SimulatedCustodian
 from billfold.sandbox.simulated_identity_check import SimulatedIdentityCheck
@@ -29,7 +30,7 @@ class Simulation:
         self.linking = SimulatedLinking(seed)
         self.identity = SimulatedIdentityCheck(identity_delay)
         self.screening = SimulatedScreening()
-        self.cards = SimulatedCardProcessor(state_dir / "card_processor")
+        self.cards = SimulatedCardProcessor(state_dir / CARD_PROCESSOR)
         self.signer = SimulatedSigner(state_dir / SIGNER_FOLDER)
 
     def job_runners(self) -> JobRunners:

@@ -19,7 +19,7 @@ FEATURES = frozenset({"ccd", "customer_closure", "unverified_wires", "wires"})
 ALGORITHMS = ("ES256", "EdDSA", "PS256", "RS256")
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _SLUG = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
-_RESERVED_SLUGS = frozenset({"auth", "api", "www", "docs", "console", "localhost"})
+_RESERVED_SLUGS = frozenset({"auth", "api", "cards", "www", "docs", "console", "localhost"})
 
 
 def check_slug(slug: str) -> str:

@@ -47,7 +47,7 @@ class _KeyPair:
 def ensure_certificates(
     state_dir: Path, now: datetime, *, domain: str = "localhost", partners: Iterable[str] = ()
 ) -> TlsFiles:
-    """Return certificates under `state_dir`/tls for the domain, `auth.`, `api.` and partners.
+    """Return certificates under `state_dir`/tls for the domain, `auth.`, `api.`, `cards.` and partners.
 
     `now` is wall time. What is there is kept; the server's certificate is issued anew when a name
     is missing, when it expires within 30 days, or when its authority is another one.
@@ -55,7 +55,7 @@ def ensure_certificates(
     folder = state_dir / "tls"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     files = TlsFiles(folder / "ca.pem", folder / "server.pem", folder / "server.key")
-    subdomains = ("auth", "api", *partners)
+    subdomains = ("auth", "api", "cards", *partners)
     names = sorted({"localhost", domain, *(f"{each}.{domain}" for each in subdomains)})
     with _locked(folder):
         authority = _load_pair(folder / "ca.key", files.authority)

@@ -61,19 +61,21 @@ class StoredCard(NamedTuple):
 
 
 class CardVault:
-    """Card numbers in a folder: a database, and beside it the keys. Processes may share it."""
+    """Card numbers in a folder: a database, and beside it the keys. Processes may share it, threads may take turns."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        key = _kept(folder / "card.key", lambda: secrets.token_bytes(_KEY_BYTES))
+        key = kept_file(folder / "card.key", lambda: secrets.token_bytes(_KEY_BYTES))
         self._cipher = AESGCM(_derived(key, b"seal"))
         self._digest_key, self._cvv_key = _derived(key, b"digest"), _derived(key, b"cvv")
-        pin_key = load_pem_private_key(_kept(folder / "set_pin.pem", _new_pin_key), None)
+        pin_key = load_pem_private_key(kept_file(folder / "set_pin.pem", _new_pin_key), None)
         assert isinstance(pin_key, rsa.RSAPrivateKey)
         self._pin_key = pin_key
-        self._database = sqlite3.connect(folder / "cards.sqlite", isolation_level=None, timeout=10)
-        self._database.execute("PRAGMA journal_mode=WAL")
-        self._database.execute(_TABLE)
+        self.database = sqlite3.connect(
+            folder / "cards.sqlite", isolation_level=None, timeout=10, check_same_thread=False
+        )
+        self.database.execute("PRAGMA journal_mode=WAL")
+        self.database.execute(_TABLE)
 
     def issue(self, card_id: str, on: date) -> StoredCard:
         """Return the card of this id, made now if there is none."""
@@ -82,15 +84,15 @@ class CardVault:
             last = date(on.year + _YEARS_VALID, on.month, monthrange(on.year + _YEARS_VALID, on.month)[1])
             nonce = secrets.token_bytes(_NONCE_BYTES)
             sealed = nonce + self._cipher.encrypt(nonce, pan.encode(), card_id.encode())
-            row = (card_id, self._digest(pan), sealed, last.isoformat())
+            row = (card_id, self.digest(pan), sealed, last.isoformat())
             # A number that another card has is drawn again.
-            self._database.execute("INSERT OR IGNORE INTO card VALUES (?, ?, ?, ?, NULL, NULL)", row)
+            self.database.execute("INSERT OR IGNORE INTO card VALUES (?, ?, ?, ?, NULL, NULL)", row)
         return found
 
     def find(self, card_id: str) -> StoredCard | None:
         """Return a card."""
         query = "SELECT pan_sealed, expires_on FROM card WHERE card_id = ?"
-        row = self._database.execute(query, (card_id,)).fetchone()
+        row = self.database.execute(query, (card_id,)).fetchone()
         if row is None:
             return None
         pan = self._cipher.decrypt(row[0][:_NONCE_BYTES], row[0][_NONCE_BYTES:], card_id.encode())
@@ -101,7 +103,7 @@ class CardVault:
         key, card = load_detail_key(public_key), self.find(card_id)
         if card is None:
             raise LookupError(card_id)
-        values = {"pan": card.pan, "cvv": self._cvv(card), "expiration": card.expiration}
+        values = {"pan": card.pan, "cvv": self.cvv(card), "expiration": card.expiration}
         return {
             name: base64.b64encode(key.encrypt(value.encode(), padding.PKCS1v15())).decode()
             for name, value in values.items()
@@ -122,24 +124,39 @@ class CardVault:
         card = self.find(card_id)
         if card is None:
             raise LookupError(card_id)
-        digest = self._digest(f"{card.pan}:{pin}")
-        self._database.execute("UPDATE card SET pin_digest = ? WHERE card_id = ?", (digest, card_id))
+        digest = self.digest(f"{card.pan}:{pin}")
+        self.database.execute("UPDATE card SET pin_digest = ? WHERE card_id = ?", (digest, card_id))
 
     def set_status(self, card_id: str, status: str) -> None:
         """Keep the status of a card."""
-        self._database.execute("UPDATE card SET status = ? WHERE card_id = ?", (status, card_id))
+        self.database.execute("UPDATE card SET status = ? WHERE card_id = ?", (status, card_id))
 
     def is_stopped(self, card_id: str) -> bool:
         """Tell whether the bank said that a card may not pay."""
         query = "SELECT 1 FROM card WHERE card_id = ? AND status <> 'ONLINE'"
-        return self._database.execute(query, (card_id,)).fetchone() is not None
+        return self.database.execute(query, (card_id,)).fetchone() is not None
 
-    def _cvv(self, card: StoredCard) -> str:
+    def find_id(self, pan: str) -> str | None:
+        """Return the card of a number."""
+        query = "SELECT card_id FROM card WHERE pan_digest = ?"
+        row = self.database.execute(query, (self.digest(pan),)).fetchone()
+        return None if row is None else str(row[0])
+
+    def is_pin(self, card_id: str, pin: str) -> bool:
+        """Tell whether a PIN is that of a card."""
+        card = self.find(card_id)
+        row = self.database.execute("SELECT pin_digest FROM card WHERE card_id = ?", (card_id,)).fetchone()
+        if card is None or row is None or row[0] is None:
+            return False
+        return hmac.compare_digest(row[0], self.digest(f"{card.pan}:{pin}"))
+
+    def cvv(self, card: StoredCard) -> str:
         """Return the three digits on the back: computed each time, kept nowhere (PCI DSS 3.3.1)."""
         digest = hmac.digest(self._cvv_key, f"{card.pan}{card.expiration}".encode(), "sha256")
         return f"{int.from_bytes(digest[:8]) % 1000:03}"
 
-    def _digest(self, text: str) -> bytes:
+    def digest(self, text: str) -> bytes:
+        """Return what a text can be recognised by, and nothing else."""
         return hmac.digest(self._digest_key, text.encode(), "sha256")
 
 
@@ -157,7 +174,7 @@ def _derived(key: bytes, use: bytes) -> bytes:
     return hmac.digest(key, b"billfold.card." + use, "sha256")
 
 
-def _kept(path: Path, make: Callable[[], bytes]) -> bytes:
+def kept_file(path: Path, make: Callable[[], bytes]) -> bytes:
     """Return what the file holds, made whole by the first process."""
     if not path.exists():
         draft = path.with_name(f"{path.name}.{os.getpid()}")

@@ -1,0 +1,74 @@
+"""The process of the authorisation host: `python -m billfold.sandbox.card_processor.host FOLDER`.
+
+The folder is the processor's; it holds the settings of the host. It leaves no core dump, ends with the process that
+started it, and whatever kills it, what it owes the bank is sent when it runs again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+import sys
+from functools import partial
+from pathlib import Path
+
+import uvloop
+
+from billfold.cli.process_supervisor import exit_with_parent
+from billfold.platform.logs import configure_logging, logger
+from billfold.sandbox.card_processor.host.authorize import AuthorizationHost
+from billfold.sandbox.card_processor.host.bank_client import BankClient
+from billfold.sandbox.card_processor.host.conversation import Conversation
+from billfold.sandbox.card_processor.host.forwarding import Forwarder
+from billfold.sandbox.card_processor.host.journal import Journal
+from billfold.sandbox.card_processor.host.mac import MacKey
+from billfold.sandbox.card_processor.host.secret_checks import SecretChecks
+from billfold.sandbox.card_processor.host.server import NetworkServer
+from billfold.sandbox.card_processor.host.settings import HostSettings, read_settings
+from billfold.sandbox.card_processor.vault import CardVault
+
+
+async def run(folder: Path, settings: HostSettings, stop: asyncio.Event) -> None:
+    """Serve the network until told to stop."""
+    options = settings.options
+    store, bank = Journal(CardVault(folder)), BankClient(settings)
+    checks = SecretChecks(bytes.fromhex(options.pin_key or ""))
+    host = AuthorizationHost(store, bank, checks, stand_in_cents=options.stand_in_cents)
+    forwarder = Forwarder(store, bank)
+    host.on_owed = forwarder.wake
+    mac = MacKey(options.mac_algorithm, bytes.fromhex(options.mac_key or ""))
+    converse = partial(Conversation, host, mac, mac_required=options.mac_required)
+    server = await asyncio.start_server(
+        NetworkServer(converse, options.length_prefix).serve, settings.host, settings.port
+    )
+    forwarding = asyncio.create_task(forwarder.run())
+    logger(__name__).info("card_network_served", host=settings.host, port=settings.port)
+    try:
+        async with server:
+            stopping = asyncio.create_task(stop.wait())
+            await asyncio.wait({forwarding, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        forwarding.cancel()
+        await asyncio.gather(forwarding, return_exceptions=True)
+        await bank.close()
+        store.close()
+
+
+async def _main(folder: Path) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await run(folder, read_settings(folder), stop)
+
+
+def main() -> None:
+    """Run until a signal stops it."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    configure_logging()
+    exit_with_parent()
+    uvloop.run(_main(Path(sys.argv[1])))
+
+
+if __name__ == "__main__":
+    main()

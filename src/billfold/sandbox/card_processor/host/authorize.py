@@ -1,0 +1,202 @@
+"""Decides each message about a card: by the bank while it answers, else by the rule for its absence.
+
+Messages of one purchase are decided one after the other, in the order of their arrival.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from types import MappingProxyType
+from typing import Final
+from uuid import UUID, uuid5
+
+from billfold.payments.cards.authorizations.types import Decision, DeclineReason
+from billfold.platform.clock import monotonic
+from billfold.platform.dates import iso_z
+from billfold.platform.logs import logger
+from billfold.sandbox.card_processor.host import journal
+from billfold.sandbox.card_processor.host.bank_client import Answer, BankAway, BankClient, BankMessage, MessageRefused
+from billfold.sandbox.card_processor.host.journal import Found, Journal, Kept, Reply
+from billfold.sandbox.card_processor.host.requests import CASH_MACHINE, Kind, Request
+from billfold.sandbox.card_processor.host.response_codes import Outcome
+from billfold.sandbox.card_processor.host.secret_checks import SecretChecks
+
+log = logger(__name__)
+
+REPLY_SECONDS: Final = 2.0
+"""How long the network waits."""
+_OWN_SECONDS: Final = 0.1
+"""What of it the host keeps for itself, to keep the reply and to write it. The bank answers earlier than that."""
+_REASONS: Final[Mapping[str, Outcome]] = MappingProxyType(
+    {
+        DeclineReason.CARD_CLOSED: Outcome.RESTRICTED_CARD,
+        DeclineReason.CARD_EXPIRED: Outcome.EXPIRED_CARD,
+        DeclineReason.CARD_FROZEN: Outcome.RESTRICTED_CARD,
+        DeclineReason.CARD_LIMIT: Outcome.EXCEEDS_AMOUNT_LIMIT,
+        DeclineReason.CARD_NOT_ACTIVATED: Outcome.RESTRICTED_CARD,
+        DeclineReason.CARD_NOT_FOUND: Outcome.INVALID_CARD_NUMBER,
+        DeclineReason.CARD_OFFLINE: Outcome.RESTRICTED_CARD,
+        DeclineReason.CATEGORY_BLOCKED: Outcome.NOT_PERMITTED_TO_CARDHOLDER,
+        DeclineReason.CATEGORY_LIMIT: Outcome.EXCEEDS_AMOUNT_LIMIT,
+        DeclineReason.DUPLICATE: Outcome.DUPLICATE_TRANSMISSION,
+        DeclineReason.INSUFFICIENT_FUNDS: Outcome.INSUFFICIENT_FUNDS,
+        DeclineReason.MAGSTRIPE_OFF: Outcome.NOT_PERMITTED_TO_CARDHOLDER,
+        DeclineReason.NO_AUTHORIZATION: Outcome.ORIGINAL_NOT_FOUND,
+        DeclineReason.SUSPECTED_FRAUD: Outcome.SUSPECTED_FRAUD,
+    }
+)
+_NOT_DECIDED: Final = frozenset({DeclineReason.TIMED_OUT, DeclineReason.UNAVAILABLE})
+"""The bank says so itself that it decided nothing; what it approved too late it has reversed."""
+_PURCHASES: Final = frozenset({Kind.AUTHORIZATION, Kind.INCREMENT})
+_APPROVAL_CODES: Final = 1_000_000
+
+
+class AuthorizationHost:
+    """The decisions of one host."""
+
+    def __init__(self, store: Journal, bank: BankClient, checks: SecretChecks, *, stand_in_cents: int) -> None:
+        self._journal, self._bank, self._checks = store, bank, checks
+        self._stand_in_cents = stand_in_cents
+        self._under_way: dict[tuple[UUID, str, int], asyncio.Task[Reply]] = {}
+        self._purchases: dict[str, tuple[asyncio.Lock, int]] = {}
+        self.on_owed: Callable[[], None] = lambda: None
+
+    async def respond(self, request: Request) -> Reply:
+        """Return the reply to a message; one that is sent again gets the same."""
+        key = (request.message_id, request.pan, request.amount)
+        task = self._under_way.get(key)
+        if task is None:
+            task = self._under_way[key] = asyncio.create_task(self._respond(request))
+            task.add_done_callback(lambda _: self._under_way.pop(key))
+        # Whoever waits may be disconnected; the decision is made and kept all the same.
+        return await asyncio.shield(task)
+
+    async def _respond(self, request: Request) -> Reply:
+        until = monotonic() + REPLY_SECONDS - _OWN_SECONDS
+        async with self._one_at_a_time(request.network_reference):
+            found = await self._journal.call(lambda vault: journal.look_up(vault, request, self._checks.find_wrong))
+            if found.is_known:
+                assert found.reply is not None
+                return found.reply
+            kept = await self._decide(request, found, until)
+        if kept.owed:
+            self.on_owed()
+        return kept.reply
+
+    async def _decide(self, request: Request, found: Found, until: float) -> Kept:
+        """Decide about a message that is new, and keep the decision."""
+        kept = _undecided(request, found)
+        if found.reply is not None:
+            return await self._keep(request, kept._replace(reply=found.reply))
+        is_completion = request.is_financial and found.earlier and kept.kind in {Kind.INCREMENT, Kind.ADVICE}
+        if is_completion or request.is_declined:
+            code = found.earlier.approval_code if found.earlier else None
+            return await self._keep(request, kept._replace(reply=Reply(Outcome.APPROVED, 0, code)))
+        message = _bank_message(request, found, kept)
+        try:
+            answer = await self._ask_bank(message, until, is_owed=found.is_owed)
+        except BankAway as away:
+            log.warning("bank_away", reason=str(away), kind=kept.kind, card_id=kept.card_id)
+            return await self._decide_alone(request, kept, message, may_have=away.may_have)
+        except MessageRefused as error:
+            log.warning("bank_refused_message", reason=str(error), kind=kept.kind, card_id=kept.card_id)
+            return await self._keep(request, kept._replace(reply=Reply(Outcome.SYSTEM_MALFUNCTION)))
+        return await self._keep(request, kept._replace(reply=_reply_of(request, kept, answer), by_bank=True))
+
+    async def _ask_bank(self, message: BankMessage, until: float, *, is_owed: bool) -> Answer:
+        if is_owed:
+            raise BankAway("earlier messages of the purchase are to come first", may_have=False)
+        answer = await self._bank.send(message, until - monotonic())
+        if answer.reason in _NOT_DECIDED:
+            raise BankAway(str(answer.reason), may_have=False)
+        return answer
+
+    async def _decide_alone(self, request: Request, kept: Kept, message: BankMessage, *, may_have: bool) -> Kept:
+        """Decide without the bank: it gets what was decided later, and loses what it may have decided too late."""
+        if kept.kind == Kind.REVERSAL:
+            return await self._keep(request, kept._replace(reply=Reply(Outcome.REVERSAL_ACCEPTED), owed=(message,)))
+        code = _approval_code(request.message_id)
+        approved = kept._replace(reply=Reply(Outcome.APPROVED, request.amount, code))
+        if request.is_advice:
+            return await self._keep(request, approved._replace(owed=(message,)))
+        declined = kept._replace(reply=Reply(Outcome.ISSUER_INOPERATIVE))
+        if may_have and kept.kind in _PURCHASES:
+            released = request.amount if kept.kind == Kind.INCREMENT else None
+            declined = declined._replace(owed=(_follow_up(message, Kind.REVERSAL, amount=released),))
+        if kept.kind != Kind.AUTHORIZATION or request.entry_mode == CASH_MACHINE:
+            return await self._keep(request, declined)
+        # The bank holds what an advice says at least: no more, if it had approved the purchase after all.
+        advice = _follow_up(message, Kind.ADVICE, amount=request.amount)
+        approved = approved._replace(owed=(advice,), stood_in=True)
+        stand_in = partial(journal.stand_in, request=request, approved=approved, declined=declined)
+        return await self._journal.call(lambda vault: stand_in(vault, most=self._stand_in_cents))
+
+    async def _keep(self, request: Request, kept: Kept) -> Kept:
+        return await self._journal.call(lambda vault: journal.keep(vault, request, kept))
+
+    @asynccontextmanager
+    async def _one_at_a_time(self, reference: str) -> AsyncIterator[None]:
+        lock, waiting = self._purchases.get(reference, (asyncio.Lock(), 0))
+        self._purchases[reference] = (lock, waiting + 1)
+        try:
+            async with lock:
+                yield
+        finally:
+            lock, waiting = self._purchases[reference]
+            if waiting == 1:
+                del self._purchases[reference]
+            else:
+                self._purchases[reference] = (lock, waiting - 1)
+
+
+def _undecided(request: Request, found: Found) -> Kept:
+    """Return what a message is, seen from the earlier ones of its purchase."""
+    earlier, kind = found.earlier, request.kind
+    if earlier and kind == Kind.AUTHORIZATION:
+        kind = Kind.INCREMENT
+    # A reversal may have a retrieval reference number of its own.
+    reference = earlier.network_reference if earlier and kind == Kind.REVERSAL else request.network_reference
+    return Kept(card_id=found.card_id, kind=kind, network_reference=reference, reply=Reply(Outcome.DO_NOT_HONOR))
+
+
+def _bank_message(request: Request, found: Found, kept: Kept) -> BankMessage:
+    amount: int | None = request.amount
+    if kept.kind == Kind.REVERSAL:
+        is_increment = found.earlier is not None and found.earlier.kind == Kind.INCREMENT
+        amount = found.earlier.amount if found.earlier and is_increment and not request.released else request.released
+    return {
+        "message_id": str(request.message_id),
+        "type": kept.kind,
+        "card_id": kept.card_id,
+        "network_reference": kept.network_reference,
+        "amount": amount,
+        "currency": "USD",
+        "is_partial_allowed": request.is_partial_allowed,
+        "is_preauthorization": request.is_preauthorization,
+        "entry_mode": request.entry_mode,
+        "merchant": request.merchant,
+        "transmitted_at": iso_z(request.transmitted_at),
+    }
+
+
+def _follow_up(message: BankMessage, kind: Kind, *, amount: int | None) -> BankMessage:
+    """Return a message about one that the bank did not answer."""
+    message_id = uuid5(UUID(message["message_id"]), kind)
+    return {**message, "message_id": str(message_id), "type": kind, "amount": amount}
+
+
+def _reply_of(request: Request, kept: Kept, answer: Answer) -> Reply:
+    if answer.decision not in {Decision.APPROVED, Decision.PARTIALLY_APPROVED}:
+        return Reply(_REASONS.get(answer.reason or "", Outcome.DO_NOT_HONOR))
+    if kept.kind == Kind.REVERSAL:
+        return Reply(Outcome.REVERSAL_ACCEPTED)
+    in_part = answer.decision == Decision.PARTIALLY_APPROVED
+    code = _approval_code(UUID(answer.authorization_id) if answer.authorization_id else request.message_id)
+    return Reply(Outcome.APPROVED_IN_PART if in_part else Outcome.APPROVED, answer.approved_amount, code)
+
+
+def _approval_code(identifier: UUID) -> str:
+    return f"{identifier.int % _APPROVAL_CODES:06}"

@@ -1,0 +1,318 @@
+"""What the host keeps in the processor's store: replies it gave, messages it owes the bank, and wrong PINs and CVVs.
+
+One thread owns the connection. What was requested while it committed is committed together, so that a disk that takes
+its time costs many messages no more than one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+
+from billfold.platform.clock import wall_now
+from billfold.sandbox.card_processor.host.bank_client import BankMessage
+from billfold.sandbox.card_processor.host.requests import Kind, Request
+from billfold.sandbox.card_processor.host.response_codes import Outcome
+from billfold.sandbox.card_processor.vault import CardVault
+
+T = TypeVar("T")
+_Call = tuple[Callable[[CardVault], Any], "asyncio.Future[Any]"]
+_HARMLESS: Final = frozenset({"APPROVED", "APPROVED_IN_PART", "REVERSAL_ACCEPTED", "INSUFFICIENT_FUNDS"})
+_KEPT: Final = timedelta(days=60)
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS exchange (
+  message_id        TEXT PRIMARY KEY,
+  content           BLOB NOT NULL,
+  network_reference TEXT NOT NULL,
+  acquirer          TEXT NOT NULL,
+  stan              TEXT NOT NULL,
+  traced            TEXT NOT NULL,
+  kind              TEXT NOT NULL,
+  card_id           TEXT,
+  outcome           TEXT NOT NULL,
+  amount            INTEGER NOT NULL,
+  approval_code     TEXT,
+  stood_in          INTEGER NOT NULL,
+  by_bank           INTEGER NOT NULL,
+  received_at       TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS exchange_reference ON exchange (network_reference, card_id);
+CREATE INDEX IF NOT EXISTS exchange_trace ON exchange (stan, traced);
+CREATE INDEX IF NOT EXISTS exchange_card ON exchange (card_id, received_at);
+CREATE INDEX IF NOT EXISTS exchange_age ON exchange (received_at);
+CREATE TABLE IF NOT EXISTS owed_message (
+  n                 INTEGER PRIMARY KEY AUTOINCREMENT,
+  network_reference TEXT NOT NULL,
+  body              BLOB NOT NULL,
+  attempts          INTEGER NOT NULL DEFAULT 0,
+  due_at            REAL NOT NULL DEFAULT 0,
+  refusal           TEXT
+);
+CREATE INDEX IF NOT EXISTS owed_reference ON owed_message (network_reference);
+CREATE TABLE IF NOT EXISTS wrong_secret (
+  card_id TEXT NOT NULL,
+  kind    TEXT NOT NULL,
+  day     TEXT NOT NULL,
+  count   INTEGER NOT NULL,
+  PRIMARY KEY (card_id, kind, day)
+);
+"""
+
+
+class Reply(NamedTuple):
+    """What a message was answered: `amount` in cents is what was approved, or the balance."""
+
+    outcome: Outcome
+    amount: int = 0
+    approval_code: str | None = None
+
+
+class Earlier(NamedTuple):
+    """A message of the same purchase that was answered."""
+
+    kind: Kind
+    network_reference: str
+    amount: int
+    approval_code: str | None
+
+
+class Kept(NamedTuple):
+    """A decision, and the messages that the bank must get because of it, in their order."""
+
+    card_id: str
+    kind: Kind
+    network_reference: str
+    reply: Reply
+    owed: tuple[BankMessage, ...] = ()
+    stood_in: bool = False
+    by_bank: bool = False
+
+
+class Owed(NamedTuple):
+    """A message that the bank must get."""
+
+    n: int
+    body: bytes
+    attempts: int
+
+
+class Found(NamedTuple):
+    """What is known of a message before the bank is asked."""
+
+    reply: Reply | None = None
+    """The reply it had before, or that it has without the bank."""
+    is_known: bool = False
+    """Whether that reply was given before."""
+    card_id: str = ""
+    earlier: Earlier | None = None
+    is_owed: bool = False
+    """Whether the bank must get earlier messages of this purchase first."""
+
+
+class Journal:
+    """The store, from the event loop: each verb is one transaction on the thread of the store."""
+
+    def __init__(self, vault: CardVault) -> None:
+        vault.database.executescript(_TABLES)
+        vault.database.execute("DELETE FROM exchange WHERE received_at < ?", ((wall_now() - _KEPT).isoformat(),))
+        self._vault = vault
+        self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
+        self._thread.start()
+
+    async def call(self, work: Callable[[CardVault], T]) -> T:
+        """Do work on the store, and return once it is on disk."""
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._queue.put((work, done))
+        return await done
+
+    def close(self) -> None:
+        """End the thread once all is done, and close the store."""
+        self._queue.put(None)
+        self._thread.join()
+        self._vault.database.close()
+
+    def _run(self) -> None:
+        is_open = True
+        while is_open:
+            batch = [self._queue.get()]
+            while not self._queue.empty():
+                batch.append(self._queue.get())
+            is_open = None not in batch
+            _commit(self._vault, [each for each in batch if each is not None])
+
+
+def _commit(vault: CardVault, calls: list[_Call]) -> None:
+    """Do the work of all calls in one transaction, and report once it is on disk."""
+    try:
+        vault.database.execute("BEGIN IMMEDIATE")
+        ends = [_run_call(vault, work) for work, _ in calls]
+        vault.database.execute("COMMIT")
+    except Exception as failure:  # noqa: BLE001 - the disk is full, or another process holds the store
+        if vault.database.in_transaction:
+            vault.database.execute("ROLLBACK")
+        ends = [(None, failure) for _ in calls]
+    for (_, done), (result, error) in zip(calls, ends, strict=True):
+        done.get_loop().call_soon_threadsafe(_settle, done, result, error)
+
+
+def _run_call(vault: CardVault, work: Callable[[CardVault], Any]) -> tuple[Any, Exception | None]:
+    try:
+        return work(vault), None
+    except Exception as error:  # noqa: BLE001 - it is the caller's
+        return None, error
+
+
+def _settle(done: asyncio.Future[Any], result: Any, error: Exception | None) -> None:  # noqa: ANN401
+    if done.done():  # whoever waited is gone
+        return
+    if error is None:
+        done.set_result(result)
+    else:
+        done.set_exception(error)
+
+
+def look_up(
+    vault: CardVault, request: Request, find_wrong: Callable[[CardVault, Request, str], Outcome | None]
+) -> Found:
+    """Find out whose card it is and what is known of the message. `find_wrong` checks its secrets."""
+    known = vault.database.execute(
+        "SELECT content, outcome, amount, approval_code FROM exchange WHERE message_id = ?", (str(request.message_id),)
+    ).fetchone()
+    if known is not None:
+        if known[0] != _content(vault, request):
+            return Found(Reply(Outcome.DUPLICATE_TRANSMISSION), is_known=True)
+        return Found(Reply(Outcome[known[1]], known[2], known[3]), is_known=True)
+    card_id = vault.find_id(request.pan)
+    if card_id is None:
+        return Found(Reply(Outcome.INVALID_CARD_NUMBER))
+    wrong = find_wrong(vault, request, card_id)
+    if wrong is not None:
+        return Found(Reply(wrong), card_id=card_id)
+    earlier = _earlier(vault, request, card_id)
+    reference = earlier.network_reference if earlier else request.network_reference
+    owed = vault.database.execute(
+        "SELECT 1 FROM owed_message WHERE network_reference = ? AND refusal IS NULL", (reference,)
+    ).fetchone()
+    return Found(card_id=card_id, earlier=earlier, is_owed=owed is not None)
+
+
+def _earlier(vault: CardVault, request: Request, card_id: str) -> Earlier | None:
+    """Return the approved message that this one reverses or adds to."""
+    columns = "kind, network_reference, amount, approval_code"
+    approved = "card_id = ? AND amount > 0 AND outcome IN ('APPROVED', 'APPROVED_IN_PART')"
+    row = None
+    if request.original is not None:
+        row = vault.database.execute(
+            f"SELECT {columns} FROM exchange WHERE stan = ? AND traced = ? AND acquirer = ? AND {approved}"
+            " ORDER BY received_at DESC LIMIT 1",
+            (*request.original, card_id),
+        ).fetchone()
+    if row is None:
+        row = vault.database.execute(
+            f"SELECT {columns} FROM exchange WHERE network_reference = ? AND {approved}"
+            " AND kind IN ('AUTHORIZATION', 'ADVICE') ORDER BY received_at DESC LIMIT 1",
+            (request.network_reference, card_id),
+        ).fetchone()
+    return Earlier(Kind(row[0]), *row[1:]) if row else None
+
+
+def keep(vault: CardVault, request: Request, kept: Kept) -> Kept:
+    """Keep the reply to a message, and what the bank must get because of it."""
+    vault.database.execute(
+        "INSERT OR IGNORE INTO exchange VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            str(request.message_id),
+            _content(vault, request),
+            kept.network_reference,
+            request.acquirer.lstrip("0"),
+            request.stan,
+            request.traced,
+            kept.kind,
+            kept.card_id or None,
+            kept.reply.outcome.name,
+            kept.reply.amount,
+            kept.reply.approval_code,
+            kept.stood_in,
+            kept.by_bank,
+            wall_now().isoformat(),
+        ),
+    )
+    vault.database.executemany(
+        "INSERT INTO owed_message (network_reference, body) VALUES (?, ?)",
+        [(kept.network_reference, msgspec.json.encode(each)) for each in kept.owed],
+    )
+    return kept
+
+
+def stand_in(vault: CardVault, request: Request, approved: Kept, declined: Kept, most: int) -> Kept:
+    """Approve up to `most` cents a day (UTC) for a card in the bank's place, and keep that.
+
+    Not for a card that the bank has stopped, nor where it declined the card's last message: whatever it had against
+    the card may still hold.
+    """
+    last = vault.database.execute(
+        "SELECT outcome FROM exchange WHERE card_id = ? AND by_bank ORDER BY received_at DESC LIMIT 1",
+        (approved.card_id,),
+    ).fetchone()
+    (spent,) = vault.database.execute(
+        "SELECT coalesce(sum(amount), 0) FROM exchange WHERE card_id = ? AND stood_in AND received_at >= ?",
+        (approved.card_id, _today()),
+    ).fetchone()
+    is_stopped = vault.is_stopped(approved.card_id) or (last is not None and last[0] not in _HARMLESS)
+    may = not is_stopped and spent + request.amount <= most
+    return keep(vault, request, approved if may else declined)
+
+
+def due_messages(vault: CardVault, now: float, limit: int) -> list[Owed]:
+    """Return messages that the bank must get now: of each purchase the oldest."""
+    rows = vault.database.execute(
+        "SELECT n, body, attempts FROM owed_message AS o WHERE refusal IS NULL AND due_at <= ? AND NOT EXISTS"
+        " (SELECT 1 FROM owed_message AS e WHERE e.network_reference = o.network_reference AND e.n < o.n"
+        " AND e.refusal IS NULL) ORDER BY n LIMIT ?",
+        (now, limit),
+    )
+    return [Owed(*row) for row in rows]
+
+
+def settle_owed(vault: CardVault, n: int, *, refusal: str | None = None) -> None:
+    """Strike out a message that the bank has; one that it refuses is kept with the reason for whoever looks into it."""
+    if refusal is None:
+        vault.database.execute("DELETE FROM owed_message WHERE n = ?", (n,))
+    else:
+        vault.database.execute("UPDATE owed_message SET refusal = ? WHERE n = ?", (refusal, n))
+
+
+def postpone_owed(vault: CardVault, n: int, due_at: float) -> None:
+    """Send a message again later."""
+    vault.database.execute("UPDATE owed_message SET attempts = attempts + 1, due_at = ? WHERE n = ?", (due_at, n))
+
+
+def is_exhausted(vault: CardVault, card_id: str, kind: str, most: int) -> bool:
+    """Tell whether a card had too many wrong PINs or CVVs today."""
+    query = "SELECT count FROM wrong_secret WHERE card_id = ? AND kind = ? AND day = ?"
+    row = vault.database.execute(query, (card_id, kind, _today())).fetchone()
+    return row is not None and row[0] >= most
+
+
+def count_wrong(vault: CardVault, card_id: str, kind: str) -> None:
+    """Count a wrong PIN or CVV."""
+    vault.database.execute(
+        "INSERT INTO wrong_secret VALUES (?, ?, ?, 1) ON CONFLICT (card_id, kind, day) DO UPDATE SET count = count + 1",
+        (card_id, kind, _today()),
+    )
+
+
+def _today() -> str:
+    return wall_now().date().isoformat()
+
+
+def _content(vault: CardVault, request: Request) -> bytes:
+    """Return what two transmissions of a message have in common, as a digest: it holds a card number."""
+    return vault.digest(f"{request.pan} {request.kind} {request.amount} {request.released}")

@@ -1,0 +1,287 @@
+"""What a message of the network requests, read from either standard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, NamedTuple
+from uuid import NAMESPACE_OID, UUID, uuid5
+
+from billfold.sandbox.card_processor.host.layouts import FormatError, Message
+from billfold.sandbox.card_processor.host.response_codes import Outcome
+
+USD: Final = "840"
+_PROMISED: Final = frozenset({"00", "10", "000", "001", "002", "003"})
+_HALF_YEAR: Final = timedelta(days=182)
+_CHIP, _CONTACTLESS, _MAGSTRIPE, _KEYED = "CHIP", "CONTACTLESS", "MAGSTRIPE", "KEYED"
+_ECOMMERCE, _RECURRING, CASH_MACHINE = "ECOMMERCE", "RECURRING", "ATM"
+_ENTRY_1987: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "02": _MAGSTRIPE,
+        "05": _CHIP,
+        "07": _CONTACTLESS,
+        "10": _RECURRING,
+        "80": _MAGSTRIPE,
+        "81": _ECOMMERCE,
+        "90": _MAGSTRIPE,
+        "91": _CONTACTLESS,
+        "95": _CHIP,
+    }
+)
+_ENTRY_1993: Final[Mapping[str, str]] = MappingProxyType(
+    {"2": _MAGSTRIPE, "5": _CHIP, "7": _CONTACTLESS, "A": _CONTACTLESS, "B": _MAGSTRIPE, "M": _CONTACTLESS}
+    | dict.fromkeys("STUV", _ECOMMERCE)
+)
+_REFERENCE: Final = re.compile("[!-~]+")
+_ESTIMATED: Final = frozenset({"101", "103", "105", "107"})
+_SUPPLEMENTARY: Final = frozenset({"106", "107"})
+
+
+class Kind(StrEnum):
+    """What the bank is requested to do."""
+
+    AUTHORIZATION = "AUTHORIZATION"
+    INCREMENT = "INCREMENT"
+    REVERSAL = "REVERSAL"
+    ADVICE = "ADVICE"
+    REFUND = "REFUND"
+    BALANCE_INQUIRY = "BALANCE_INQUIRY"
+
+
+class NotSupported(Exception):
+    """A message that follows its layout and that the host does not serve."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.name)
+        self.outcome = outcome
+
+
+class Original(NamedTuple):
+    """The message that a reversal is about: its trace number, its time, and its acquirer."""
+
+    stan: str
+    traced: str
+    acquirer: str
+
+
+class Request(NamedTuple):
+    """A message about a card. Amounts are cents; times are as the network writes them."""
+
+    kind: Kind
+    pan: str
+    expires: str | None
+    pin_block: str | None
+    cvv: str | None
+    amount: int
+    released: int | None
+    """What a reversal releases; None for all."""
+    is_partial_allowed: bool
+    is_preauthorization: bool
+    is_financial: bool
+    is_advice: bool
+    """Whether it says what happened, which nobody can decline."""
+    is_declined: bool
+    """An advice that the network declined by itself: there is nothing to post."""
+    entry_mode: str
+    merchant: Mapping[str, str | None]
+    acquirer: str
+    stan: str
+    rrn: str
+    traced: str
+    """The time by which a reversal names this message."""
+    transmitted_at: datetime
+    original: Original | None
+
+    @property
+    def network_reference(self) -> str:
+        """What all messages of one purchase have in common: acquirer and retrieval reference number."""
+        return f"{self.acquirer}-{self.rrn}"
+
+    @property
+    def message_id(self) -> UUID:
+        """The same for a message that is sent again, whether marked as a repeat or not."""
+        return uuid5(NAMESPACE_OID, f"{self.acquirer} {self.stan} {self.rrn} {self.transmitted_at} {self.kind}")
+
+
+def read_request(message: Message, now: datetime) -> Request:
+    """Read a message of the classes 1, 2 and 4. Raises FormatError, NotSupported."""
+    fields = message.fields
+    track_pan, track_expires = _track(message)
+    pan = fields.get("2") or track_pan
+    if not pan or (track_pan and pan != track_pan):
+        raise FormatError("2", message)
+    private = _private_elements(message)
+    kind = _kind(message)
+    amount, is_foreign = _amount(message, kind)
+    return Request(
+        kind=kind,
+        pan=pan,
+        expires=fields.get("14") or track_expires,
+        pin_block=fields.get("52"),
+        cvv=private.get("92"),
+        amount=amount,
+        released=_released(message, amount) if kind == Kind.REVERSAL else None,
+        is_partial_allowed=private.get("61", "").startswith("1") and not is_foreign,
+        is_preauthorization=fields.get("24") in _ESTIMATED if message.is_1993 else fields.get("25") == "06",
+        is_financial=message.mti[1] == "2",
+        is_advice=message.mti[2] == "2",
+        is_declined=message.mti[1:3] in {"12", "22"} and fields.get("39", "00") not in _PROMISED,
+        entry_mode=_entry_mode(message),
+        merchant=_merchant(message),
+        acquirer=_required(message, "32"),
+        stan=_required(message, "11"),
+        rrn=_reference(message),
+        traced=_required(message, "12" if message.is_1993 else "7"),
+        transmitted_at=_transmitted_at(message, now),
+        original=_original(message),
+    )
+
+
+def _required(message: Message, field: str) -> str:
+    value = message.fields.get(field, "")
+    if not value.strip():
+        raise FormatError(field, message)
+    return value
+
+
+def _reference(message: Message) -> str:
+    value = _required(message, "37").strip()
+    if not _REFERENCE.fullmatch(value):
+        raise FormatError("37", message)
+    return value
+
+
+def _kind(message: Message) -> Kind:
+    function, processing = message.mti[2], _required(message, "3")[:2]
+    if message.mti[1] == "4":
+        return Kind.REVERSAL
+    if processing == "20":
+        return Kind.REFUND
+    if processing not in {"00", "01", "09", "31"}:
+        raise NotSupported(Outcome.INVALID_TRANSACTION)
+    if processing == "31":
+        return Kind.BALANCE_INQUIRY
+    if function == "2":
+        return Kind.ADVICE
+    is_supplementary = message.is_1993 and message.fields.get("24") in _SUPPLEMENTARY
+    return Kind.INCREMENT if is_supplementary else Kind.AUTHORIZATION
+
+
+def _amount(message: Message, kind: Kind) -> tuple[int, bool]:
+    """Return the amount in cents, and whether it was converted from another currency."""
+    fields = message.fields
+    if kind == Kind.BALANCE_INQUIRY:
+        return 0, False
+    amount, currency = _required(message, "4"), fields.get("49", USD)
+    is_foreign = currency != USD
+    if is_foreign:
+        amount, currency = fields.get("6", ""), fields.get("51", "")
+    if currency != USD or not amount:
+        raise NotSupported(Outcome.INVALID_TRANSACTION)
+    # What is left after a reversal may be nothing, and a purchase of nothing is a question whether the card is good.
+    if int(amount) == 0 and kind not in {Kind.REVERSAL, Kind.AUTHORIZATION}:
+        raise NotSupported(Outcome.INVALID_AMOUNT)
+    return int(amount), is_foreign
+
+
+def _released(message: Message, amount: int) -> int | None:
+    """Return what a partial reversal releases, None for all: what was authorised less what is left."""
+    fields = message.fields
+    if message.is_1993:
+        if fields.get("24") != "401":
+            return None
+        whole, left = int(_required(message, "30")[:12]), amount
+    elif "95" in fields:
+        if not (fields["95"][:12].isascii() and fields["95"][:12].isdecimal()):
+            raise FormatError("95", message)
+        whole, left = amount, int(fields["95"][:12])
+    else:
+        return None
+    if left >= whole:
+        raise NotSupported(Outcome.INVALID_AMOUNT)
+    return whole - left if left else None
+
+
+def _original(message: Message) -> Original | None:
+    """Return what element 90 (1987) or 56 (1993) says of the message that is reversed."""
+    if message.is_1993:
+        elements = message.fields.get("56", "")
+        return Original(elements[4:10], elements[10:22], elements[24:].lstrip("0")) if elements else None
+    elements = message.fields.get("90", "")
+    return Original(elements[4:10], elements[10:20], elements[20:31].lstrip("0")) if elements else None
+
+
+def _track(message: Message) -> tuple[str, str | None]:
+    """Return card number and expiry of track 2."""
+    track = message.fields.get("35", "").upper().replace("=", "D")
+    if not track:
+        return "", None
+    pan, _, rest = track.partition("D")
+    if not (pan.isascii() and pan.isdecimal() and rest[:4].isascii() and rest[:4].isdecimal()):
+        raise FormatError("35", message)
+    return pan, rest[:4]
+
+
+def _private_elements(message: Message) -> dict[str, str]:
+    """Return the subelements of element 48: each two digits of number, two of length, and its value."""
+    found: dict[str, str] = {}
+    rest = message.fields.get("48", "")
+    while rest:
+        number, length, rest = rest[:2], rest[2:4], rest[4:]
+        if not (length.isascii() and length.isdecimal() and len(length) == 2 and len(rest) >= int(length)):  # noqa: PLR2004
+            raise FormatError("48", message)
+        found[number], rest = rest[: int(length)], rest[int(length) :]
+    return found
+
+
+def _entry_mode(message: Message) -> str:
+    fields = message.fields
+    if fields.get("3", "")[:2] == "01":
+        return CASH_MACHINE
+    code = fields.get("22", "")
+    if not message.is_1993:
+        return _ECOMMERCE if fields.get("25") == "59" else _ENTRY_1987.get(code[:2], _KEYED)
+    presence, entry = code[4:5], code[6:7]
+    if presence in {"4", "5"}:
+        return _RECURRING if presence == "4" else _ECOMMERCE
+    return _ENTRY_1993.get(entry, _KEYED)
+
+
+def _merchant(message: Message) -> Mapping[str, str | None]:
+    fields = message.fields
+    place = fields.get("43", "")
+    if message.is_1993:
+        # name\street\city\ and then 10 characters of postal code, 3 of state and 3 of country
+        name, street, city, rest = (*place.split("\\", 3), "", "", "")[:4]
+        state, country = rest[10:13], rest[13:16]
+    else:
+        name, street, city, state, country = place[:23], "", place[23:36], place[36:38], place[38:40]
+    texts = {
+        "name": name.strip() or fields.get("42", "").strip() or "Unknown merchant",
+        "street_address": street,
+        "city": city,
+        "state": state,
+        "country": country,
+        "terminal_id": fields.get("41", ""),
+        "acquirer_id": fields.get("32", ""),
+    }
+    category = fields.get("26" if message.is_1993 else "18")
+    if category is None and message.mti[1] != "4" and fields.get("3", "")[:2] != "31":
+        raise FormatError("26" if message.is_1993 else "18", message)
+    return {each: value.strip() or None for each, value in texts.items()} | {"category_code": category or "0000"}
+
+
+def _transmitted_at(message: Message, now: datetime) -> datetime:
+    """Return when a message was sent (MMDDhhmmss, UTC): in the year that brings it nearest to now."""
+    sent = _required(message, "7")
+    for year in (now.year, now.year - 1, now.year + 1):
+        try:
+            read = datetime.strptime(f"{year}{sent}", "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+        except ValueError:  # February 29 of another year
+            continue
+        if abs(read - now) <= _HALF_YEAR + timedelta(days=1):
+            return read
+    raise FormatError("7", message)

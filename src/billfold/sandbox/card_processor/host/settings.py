@@ -1,0 +1,91 @@
+"""What the host can be set to, by variables of its own: CARD_PROCESSOR_*. None of the bank's is its."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from billfold.sandbox.card_processor.host.framing import LengthPrefix
+from billfold.sandbox.card_processor.host.mac import MacAlgorithm
+from billfold.sandbox.card_processor.vault import kept_file
+
+PREFIX: Final = "CARD_PROCESSOR_"
+DEFAULT_PORT: Final = 8583
+_FILE: Final = "host.json"
+_PIN_KEY_BYTES, _MAC_KEY_BYTES = 16, 32
+
+Key16 = Annotated[str, Meta(pattern="^[0-9A-Fa-f]{32}$")]
+Key32 = Annotated[str, Meta(pattern="^[0-9A-Fa-f]{64}$")]
+
+
+class HostOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an operator may set."""
+
+    port: Annotated[int, Meta(ge=1, le=65_535)] | None = None
+    """Where it listens; if unset, 8583 or, where that is taken, a free one."""
+    length_prefix: LengthPrefix = LengthPrefix.TWO_BYTES
+    mac_algorithm: MacAlgorithm = MacAlgorithm.HMAC
+    mac_required: bool = False
+    """Whether messages without a MAC are refused. One that is there is checked always."""
+    mac_key: Key32 | None = None
+    """Hexadecimal digits; if unset, one is drawn and kept. So for the next."""
+    pin_key: Key16 | None = None
+    stand_in_cents: Annotated[int, Meta(ge=0, le=100_000_00)] = 0
+    """What is approved for a card in a day while the bank does not answer. Zero: nothing."""
+
+
+class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a host runs with."""
+
+    host: str
+    port: int
+    bank_url: str
+    bank_address: str
+    """Where the bank listens, under whatever name."""
+    bank_key: str
+    """What messages to the bank are signed with: hexadecimal digits."""
+    trusted_ca: str | None
+    options: HostOptions
+
+
+class OptionError(Exception):
+    """An option has a value that it cannot have; the text says which."""
+
+
+def read_options(environ: Mapping[str, str], folder: Path) -> HostOptions:
+    """Return the options of an environment, with the keys that are kept in the folder. Raises OptionError."""
+    given = {
+        name.removeprefix(PREFIX).lower(): value.strip()
+        for name, value in environ.items()
+        if name.startswith(PREFIX) and value.strip()
+    }
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    drawn = {
+        "mac_key": lambda: secrets.token_hex(_MAC_KEY_BYTES).encode(),
+        "pin_key": lambda: secrets.token_hex(_PIN_KEY_BYTES).encode(),
+    }
+    kept = {name: kept_file(folder / f"network_{name}", draw).decode() for name, draw in drawn.items()}
+    try:
+        return msgspec.convert(kept | given, HostOptions, strict=False)
+    except msgspec.ValidationError as error:
+        raise OptionError(f"{PREFIX}*: {error}") from None
+
+
+def write_settings(folder: Path, settings: HostSettings) -> None:
+    """Put the settings where the process of the host reads them; nobody else may."""
+    draft = folder / f"{_FILE}.new"
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        out.write(msgspec.json.encode(settings))
+    draft.replace(folder / _FILE)
+
+
+def read_settings(folder: Path) -> HostSettings:
+    """Return what `write_settings` wrote."""
+    return msgspec.json.decode((folder / _FILE).read_bytes(), type=HostSettings)

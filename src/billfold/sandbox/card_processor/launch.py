@@ -1,0 +1,101 @@
+"""Makes the card processor's authorisation host ready: its address, its keys, and the way to the bank."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from billfold.cli.context import CliError
+from billfold.platform.network.addresses import own_url_host
+from billfold.sandbox.card_processor.host.framing import LengthPrefix
+from billfold.sandbox.card_processor.host.mac import MacAlgorithm
+from billfold.sandbox.card_processor.host.settings import (
+    DEFAULT_PORT,
+    PREFIX,
+    HostSettings,
+    OptionError,
+    read_options,
+    write_settings,
+)
+
+if TYPE_CHECKING:
+    from billfold.platform.settings.settings import Settings
+
+CARD_PROCESSOR = "card_processor"
+"""The folder of the processor in that of the bank's state."""
+
+
+class CardNetwork(msgspec.Struct, frozen=True, kw_only=True):
+    """What a card network needs to talk to the processor in ISO 8583."""
+
+    host: str
+    port: int
+    length_prefix: LengthPrefix
+    mac_algorithm: MacAlgorithm
+    mac_required: bool
+    mac_key: str
+    pin_key: str
+
+
+def prepare_card_host(settings: Settings, bank_key: bytes | None, trusted_ca: Path) -> CardNetwork:
+    """Write what the process of the host runs with, and return what a network must know. Raises CliError."""
+    assert bank_key is not None  # a sandbox always has one
+    folder = settings.state_dir / CARD_PROCESSOR
+    try:
+        options = read_options(os.environ, folder)
+    except OptionError as error:
+        raise CliError(
+            str(error), f"Correct the {PREFIX}* variables; docs/guides/card_network.md lists them."
+        ) from error
+    host = HostSettings(
+        host=settings.host,
+        port=_port(settings.host, options.port),
+        bank_url=settings.cards_origin,
+        bank_address=own_url_host(settings.host),
+        bank_key=bank_key.hex(),
+        trusted_ca=str(trusted_ca),
+        options=options,
+    )
+    write_settings(folder, host)
+    assert options.mac_key is not None
+    assert options.pin_key is not None
+    return CardNetwork(
+        host=own_url_host(settings.host),
+        port=host.port,
+        length_prefix=options.length_prefix,
+        mac_algorithm=options.mac_algorithm,
+        mac_required=options.mac_required,
+        mac_key=options.mac_key,
+        pin_key=options.pin_key,
+    )
+
+
+def card_host_command(settings: Settings) -> Sequence[str]:
+    """Return the command line of the process of the host."""
+    return (sys.executable, "-m", "billfold.sandbox.card_processor.host", str(settings.state_dir / CARD_PROCESSOR))
+
+
+def card_host_environment() -> Mapping[str, str]:
+    """Return the environment of that process: without what is the bank's."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("BILLFOLD_")}
+
+
+def _port(host: str, wanted: int | None) -> int:
+    """Return the port to listen on: the wanted one; if any will do, the usual one or a free one."""
+    for port in (wanted,) if wanted else (DEFAULT_PORT, 0):
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(address)
+            except OSError:
+                continue
+            found: int = probe.getsockname()[1]
+            return found
+    raise CliError(f"Port {wanted} of {host} cannot be listened on.", f"Set {PREFIX}PORT to another, or unset it.")

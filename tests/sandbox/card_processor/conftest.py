@@ -1,0 +1,18 @@
+"""A bank that answers as it is told to, and a card processor beside it."""
+
+import pytest
+from tests.support.card_host import Place
+from tests.support.card_network import StubBank
+
+
+@pytest.fixture
+async def bank():
+    stub = StubBank()
+    await stub.open()
+    yield stub
+    await stub.close()
+
+
+@pytest.fixture
+async def place(tmp_path, bank):
+    return Place(tmp_path / "processor", bank)
