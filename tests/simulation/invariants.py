@@ -7,6 +7,7 @@ from billfold.bills.rules.earnings import PocketState, compute_earnings
 from billfold.ledger.book.holdings import selling_order
 from billfold.ledger.book.rows import TransactionEntry
 from billfold.payments.cards.authorizations.types import AuthorizationRow
+from billfold.payments.clearing.types import RailSettlement
 from billfold.treasury.overdraft.rules import overdraft_of
 
 
@@ -29,7 +30,7 @@ def check_book(book):
         assert len(keys) == len(set(keys))
         if pocket.status == "CLOSED":
             assert not pocket.lots
-            assert pocket.cash.balance == pocket.cash.reserved
+            assert pocket.cash.balance == 0
     assert not book.draft.banks
 
 
@@ -48,7 +49,8 @@ def check_cards(bank):
         for row in bank.tables[TransactionEntry]
         if row.type == "CARD" and row.swept
     ]
-    assert bank.totals["rail:card", "USD"] == sum(moved)
+    settled = [row.outflow - row.inflow for row in bank.tables[RailSettlement] if row.rail == "CARD"]
+    assert bank.totals["rail:card", "USD"] == sum(moved) - sum(settled)
 
 
 def check_bank(bank):

@@ -10,9 +10,10 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from tests.simulation import banking
+from tests.simulation import banking, paying_by_card
 from tests.simulation.banking import BANKING
 from tests.simulation.operating import CALLER, OPERATING, learn, of_a_pocket
+from tests.simulation.paying_by_card import PAYING_BY_CARD
 from tests.support.commands import Commands, opened
 from typing_extensions import override
 
@@ -55,15 +56,10 @@ class Life(Commands):
         self.people = []
         self.pockets = []
         self.portals = {}
-        self.waiting = []
-        self.linked = []
-        self.sent = []
-        self.held = []
-        self.given = []
-        self.doomed = []
-        self.leaving = []
-        self.wires = []
-        self.entries = []
+        self.waiting, self.linked, self.sent = [], [], []
+        self.held, self.given, self.doomed, self.leaving = [], [], [], []
+        self.wires, self.entries = [], []
+        self.cards, self.cleared = [], []
         self.files = files
         self.count = 0
         self.outcomes = {}
@@ -133,6 +129,7 @@ class Life(Commands):
         else:
             learn(self, step, outcome)
             banking.learn(self, step, outcome)
+            paying_by_card.learn(self, step, outcome)
 
     # -- commands -------------------------------------------------------------------------
 
@@ -359,7 +356,7 @@ class Life(Commands):
         return max(1, self._worth(place) * self.random.randint(50, 105) // 100)
 
 
-ASIDE = OPERATING | BANKING
+ASIDE = OPERATING | BANKING | PAYING_BY_CARD
 LATEST = et_instant(date(2026, 5, 1), 0)
 _KINDS = (
     ("deposit", 22),
@@ -392,6 +389,9 @@ _KINDS = (
     ("originate", 1.5),
     ("entry_goes_on", 3),
     ("entry_arrives", 1),
+    ("card", 0.5),
+    ("card_message", 6),
+    ("card_record", 3),
     ("repeat", 4),
     ("reuse_key", 1.5),
     ("minutes", 3),

@@ -32,7 +32,7 @@ from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts, tuples_of
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.clearing.types import RailSettlement
+from billfold.payments.clearing.types import RAILS, RailSettlement
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow
 from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
@@ -42,7 +42,6 @@ from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id
 from billfold.treasury.rules.catch_up import catch_up
 
-RAILS = frozenset({"ACH", "WIRE"})
 BlockKey = tuple[date, str, int, str]
 """settles_on, cusip, price_micros, side."""
 CUSTOMERS_OWN = frozenset({"cash", "lot"})
@@ -78,7 +77,7 @@ class Rails:
     def learn(self, book):
         """Note the payments of a draft; what the house has settled of them is forgotten."""
         for row in book.draft.rows_of(TransactionEntry):
-            if row.type in RAILS:
+            if row.type in RAILS and row.swept:
                 incoming = row.direction == "CREDIT"
                 self.payments.append((row.type, row.settles_at, incoming, row.amount))
         for row in book.draft.rows_of(RailSettlement):

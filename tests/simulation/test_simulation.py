@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import asyncpg
 import msgspec
 import pytest
-from tests.simulation.invariants import check_bank, check_book, check_earnings
+from tests.simulation.invariants import check_bank, check_book, check_cards, check_earnings
 from tests.simulation.life import Life, WalkTo
 from tests.simulation.memory_bank import MemoryBank
 from tests.support.whole_bank import SEED, close_bank, engine_beside, open_bank
@@ -58,6 +58,7 @@ def look(bank):
         for pocket in book.pockets.values():
             check_earnings(pocket, bank.market, bank.now)
     check_bank(bank)
+    check_cards(bank)
 
 
 def test_everything_stays_whole_when_a_bank_lives_through_thousands_of_steps(life):
@@ -77,6 +78,7 @@ def test_everything_stays_whole_when_a_bank_lives_through_thousands_of_steps(lif
         "custody",
         "deposit",
         "ach",
+        "card",
         "fee",
         "invest",
         "maturity",
@@ -148,9 +150,9 @@ async def must_be_the_same(conn: asyncpg.Connection, bank):
         )
         for customer_id, book in bank.books.items()
     }
-    accounts = await conn.fetch("SELECT customer_id, account_no, debits, credits FROM account")
+    accounts = await conn.fetch("SELECT customer_id, account_no, debits, credits, reserved FROM account")
     assert {tuple(row) for row in accounts} == {
-        (*key, balance.debits, balance.credits) for key, balance in bank.balances.items()
+        (*key, balance.debits, balance.credits, balance.reserved) for key, balance in bank.balances.items()
     }
     links = await conn.fetch("SELECT * FROM chain_entry")
     assert {tuple(row) for row in links} == set(bank.links.values())

@@ -33,7 +33,7 @@ def test_the_certificate_names_the_domain_and_what_is_below_it(tmp_path):
     certificate = _certificate(files.certificate)
     alternatives = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
 
-    names = [f"{each}.localhost" for each in ("acme", "api", "auth", "globex")]
+    names = [f"{each}.localhost" for each in ("acme", "api", "auth", "cards", "globex")]
     assert _names(files.certificate) == [*names, "localhost"]
     assert set(alternatives.value.get_values_for_type(x509.IPAddress)) == {ip_address("127.0.0.1"), ip_address("::1")}
     key = certificate.public_key()

@@ -241,6 +241,8 @@ async def get_transaction_row(
     if row is None:
         raise NotFound("There is no such transaction.")
     (found,) = await _with_ach_settlement(conn, [TransactionRow(*row)])
+    if sweep and found.is_hold:
+        raise NotFound("There is no such transaction.")
     return swept(found) if sweep else found
 
 

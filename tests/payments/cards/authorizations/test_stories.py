@@ -1,68 +1,14 @@
 """The money of cards through the Partner API: what is held, cleared and given back, and what the customer sees."""
 
 from datetime import timedelta
-from uuid import UUID
 
-import pytest
-from tests.support.cards import Holder
+import asyncpg
+from tests.support.cardholder import FUNDED
+
+from billfold.verify.runner import verify_bank
 
 FUEL = {"name": "Larkmoor Fuel", "category_code": "5542"}
 HOTEL = {"name": "Hotel Vantorp", "category_code": "7011"}
-FUNDED = 5_000_00
-
-
-class Cardholder(Holder):
-    """A customer with a funded Pocket and a virtual card."""
-
-    async def funded(self, cents=FUNDED):
-        await self.desk.wire(self.pocket, cents)
-        self.card = (await self.virtual_card())["card_id"]
-        return self
-
-    async def simulate(self, operation, **fields):
-        body = {"card_id": self.card, **fields}
-        return await self.desk.post(f"/api/v1/sandbox/card-{operation}/", body, status=202)
-
-    async def authorize(self, cents, **fields):
-        return await self.simulate("authorization", amount_usdc=cents, **fields)
-
-    async def held(self, cents, **fields):
-        """Return the reference of a purchase that is approved in full."""
-        decided = await self.authorize(cents, **fields)
-        assert (decided["decision"], decided["approved_amount"]) == ("APPROVED", cents)
-        return decided["network_reference"]
-
-    async def declined(self, reason, cents=10_00, **fields):
-        decided = await self.authorize(cents, **fields)
-        assert (decided["decision"], decided["approved_amount"], decided["reason"]) == ("DECLINED", 0, reason)
-
-    async def listed(self, **filters):
-        """Return (direction, status, cents) of the card's transactions, oldest first."""
-        path = f"/api/v2/pockets/{self.pocket.id}/transactions/"
-        items = await self.desk.pages(path, {"card[]": self.card, "type[]": "CARD", "order": "asc", **filters}, limit=3)
-        return [(each["direction"], each["status"], each["amount"]["value"]) for each in items]
-
-    async def portfolio(self):
-        return (await self.desk.get(self.pocket.path))["portfolio"]
-
-    async def money(self):
-        """Return what the events said of the card's money, in their order."""
-        rows = await self.desk.bank.pool.fetch(
-            """SELECT kind, (payload->>'amount')::bigint AS cents FROM event
-                WHERE customer_id = $1 AND kind LIKE 'card.transaction.%' ORDER BY event_no""",
-            UUID(self.pocket.customer),
-        )
-        return [(row["kind"].rpartition(".")[2], row["cents"]) for row in rows]
-
-    async def reserved(self):
-        return await self.desk.bank.pool.fetchval(
-            "SELECT reserved FROM account WHERE customer_id = $1 AND pocket_id = $2 AND kind = 'cash'", *self.pocket.key
-        )
-
-
-@pytest.fixture
-async def cardholder(partner_desk):
-    return await Cardholder(partner_desk, await partner_desk.pocket()).funded()
 
 
 async def open_purchases(cardholder):
@@ -159,3 +105,58 @@ async def test_what_is_declined_says_why_and_holds_nothing(cardholder):
         "rejected",
     ]
     assert await bank.pool.fetchval("SELECT sum(reserved) FROM account") == 0
+
+
+DAMAGE = {
+    "UPDATE card_authorization SET remaining = remaining + 1, approved = approved + 1 WHERE remaining > 0": None,
+    "UPDATE card_authorization SET hold_entry_no = hold_entry_no - 1 WHERE remaining > 0": None,
+    "UPDATE card_authorization SET cleared = cleared + 1 WHERE status = 'CLEARED'": None,
+    "DELETE FROM card_authorization WHERE remaining > 0": None,
+    "DELETE FROM scheduled_job WHERE kind = 'card.hold_expiry'": "card_authorization",
+    "UPDATE card_payment SET settles_on = settles_on + 1": None,
+    "UPDATE card_payment SET disputed = disputed + 1": None,
+    "UPDATE card_limits SET daily = daily + 1": None,
+    "UPDATE account SET reserved = reserved - 1 WHERE reserved > 0": "account",
+    "UPDATE posting SET amount = amount + 1 WHERE phase = 1": "posting",
+}
+
+
+async def test_verify_names_the_damaged_row(cardholder, bank_dsn):
+    bank = cardholder.desk.bank
+    await cardholder.desk.ask(
+        "PUT", f"{cardholder.account}/cards/{cardholder.card}/limits/", {"daily": FUNDED}, status=200
+    )
+    await cardholder.held(20_00)
+    paid = await cardholder.held(30_00)
+    await cardholder.simulate("clearing", network_reference=paid, amount_usdc=30_00)
+    conn = await asyncpg.connect(bank_dsn)
+    for sql, table in DAMAGE.items():
+        damage = conn.transaction()
+        await damage.start()
+        await conn.execute("SET LOCAL session_replication_role = replica")
+        assert await conn.execute(sql) != "UPDATE 0", sql
+        report = await verify_bank(conn, market=bank.market, vault=bank.vault)
+        assert report.first is not None, sql
+        assert report.first.table == (table or sql.split()[2 if sql.startswith("DELETE") else 1])
+        await damage.rollback()
+    await conn.close()
+
+
+async def test_a_card_spends_in_a_day_what_its_limits_allow(cardholder):
+    desk = cardholder.desk
+    limits = f"{cardholder.account}/cards/{cardholder.card}/limits/"
+    assert (await desk.get(limits))["daily"] is None
+    await desk.ask("PUT", limits, {"daily": 100_00, "categories": {"7011": 60_00, "5812": 0}}, status=200)
+    for wrong in ({}, {"daily": -1}, {"daily": 1.5}, {"daily": 1, "categories": {"x": 1}}, {"daily": 1, "per": 2}):
+        await desk.ask("PUT", limits, wrong, status=422)
+    await cardholder.declined("CATEGORY_BLOCKED", merchant={"name": "Inn", "category_code": "5812"})
+    stay = await cardholder.held(50_00, merchant=HOTEL)
+    await cardholder.declined("CATEGORY_LIMIT", 10_01, merchant=HOTEL)
+    await cardholder.held(50_00)
+    await cardholder.declined("CARD_LIMIT", 1)
+    more = await cardholder.simulate("increment", network_reference=stay, amount_usdc=1)
+    assert more["reason"] == "CARD_LIMIT"
+    await cardholder.simulate("reversal", network_reference=stay, amount_usdc=50_00)
+    await cardholder.held(50_00)
+    await desk.clock.advance(timedelta(days=1))
+    await cardholder.held(60_00, merchant=HOTEL)

@@ -14,7 +14,7 @@ from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
-from billfold.ledger.types import JournalKind
+from billfold.ledger.types import JournalKind, PocketStatus
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,
     decided,
@@ -173,12 +173,15 @@ def _hold(book: Book, row: AuthorizationRow, ctx: Context, *, more: int) -> Auth
 def _advise(
     book: Book, card: CardRow, cmd: AuthorizeCard, ctx: Context, *, earlier: AuthorizationRow | None
 ) -> Outcome:
-    """Hold what others have approved, at least; of what is finished nothing. The bank advances what is missing."""
+    """Hold what others have approved, at least; of what is finished, or of a closed pocket, nothing.
+
+    The bank advances what is missing.
+    """
     row = earlier or new_authorization(card, cmd, ctx, status=AuthorizationStatus.PENDING, merchant=cmd.merchant)
     more = cmd.amount - (row.approved - row.reversed)
-    if more <= 0 or row.status in _FINISHED:
-        return decided(earlier, Decision.APPROVED, cmd.amount)
     pocket = pocket_of(book, card.pocket_id)
+    if more <= 0 or row.status in _FINISHED or pocket.status == PocketStatus.CLOSED:
+        return decided(earlier, Decision.APPROVED, cmd.amount)
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.CARD, ctx, settles_on=ctx.business_date)
     _raise_or_advance(book, pocket, ctx, cents=more)

@@ -1,0 +1,134 @@
+"""What the card processor sends to the host of cards: signed, once or twice, in any order, and answered in time."""
+
+from datetime import UTC, datetime
+from typing import Any, cast
+from uuid import uuid4
+
+import httpx
+import msgspec
+import pytest
+from tests.support.cardholder import FUNDED
+
+from billfold.payments.cards.authorizations import messages
+from billfold.payments.cards.authorizations.processor_api import processor_key, sign_message
+from billfold.platform.clock import wall_now
+from billfold.wiring.server import make_host_router
+
+SHOP = {"name": "Shop", "category_code": "5411"}
+
+
+class Processor:
+    """Sends messages as the processor of cards does."""
+
+    def __init__(self, client, bank, card):
+        self.client, self.card = client, card
+        self.key = processor_key(bank.settings, bank.seed)
+
+    def message(self, kind="AUTHORIZATION", amount=40_00, reference="1", **fields):
+        return {
+            "message_id": str(uuid4()),
+            "type": kind,
+            "card_id": self.card,
+            "network_reference": reference,
+            "amount": amount,
+            "merchant": SHOP,
+            "transmitted_at": datetime(2025, 6, 2, 13, tzinfo=UTC),
+            **fields,
+        }
+
+    async def post(self, message, *, age=0, key=None, signature=None):
+        body = msgspec.json.encode(message)
+        timestamp = str(int(wall_now().timestamp()) - age)
+        signed = signature or sign_message(key or self.key, timestamp, body)
+        headers = {"x-timestamp": timestamp, "x-signature": signed, "content-type": "application/json"}
+        return await self.client.post("/v1/messages/", content=body, headers=headers)
+
+    async def decide(self, *args, message=None, **fields):
+        answer = await self.post(message or self.message(*args, **fields))
+        assert answer.status_code == 200, answer.text
+        decided = answer.json()
+        return decided["decision"], decided["approved_amount"], decided["reason"]
+
+
+@pytest.fixture
+async def processor(cardholder):
+    bank = cardholder.desk.bank
+    router = make_host_router(bank)
+    transport = httpx.ASGITransport(cast("Any", router), raise_app_exceptions=False)
+    async with router.lifespan(), httpx.AsyncClient(transport=transport, base_url=bank.settings.cards_origin) as client:
+        yield Processor(client, bank, cardholder.card)
+
+
+async def test_only_what_the_processor_has_just_signed_is_decided(processor, cardholder):
+    message = processor.message()
+    for wrong in (
+        {"key": b"another key of thirty-two bytes!"},
+        {"age": 301},
+        {"age": -330},
+        {"signature": "00" * 32},
+        {"signature": b"\xe9"},
+        {"signature": "none"},
+    ):
+        answer = await processor.post(message, **wrong)
+        assert (answer.status_code, answer.json()["code"]) == (401, "invalid-signature")
+    assert (await processor.client.post("/v1/messages/", json=message | {"transmitted_at": None})).status_code == 401
+    for field, value in (("amount", None), ("amount", -1), ("currency", "EUR"), ("type", "GIFT"), ("pan", "4111")):
+        answer = await processor.post(message | {field: value})
+        assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", field])
+    assert await cardholder.money() == []
+    for path in ("/api/v1/login/", "/health", "/docs/"):
+        assert (await processor.client.get(path)).status_code == 404
+
+
+async def test_messages_come_twice_and_in_any_order(processor, cardholder):
+    first = processor.message()
+    assert await processor.decide(message=first) == ("APPROVED", 40_00, None)
+    assert await processor.decide(message=first) == ("APPROVED", 40_00, None)
+    reused = await processor.post(first | {"amount": 41_00})
+    assert (reused.status_code, reused.json()["code"]) == (422, "idempotency-key-reused")
+    assert await processor.decide() == ("DECLINED", 0, "DUPLICATE")
+    assert await processor.decide("INCREMENT", 5_00) == ("APPROVED", 5_00, None)
+    assert await processor.decide("REVERSAL", 15_00) == ("APPROVED", 15_00, None)
+    assert await cardholder.reserved() == 30_00
+    decision, payable, _ = await processor.decide("BALANCE_INQUIRY", 0)
+    assert decision == "APPROVED"
+    assert FUNDED - 31_00 <= payable <= FUNDED - 30_00
+    assert await processor.decide("REFUND", 1_00) == ("APPROVED", 1_00, None)
+
+    assert await processor.decide("REVERSAL", None, reference="2") == ("APPROVED", 0, None)
+    assert await processor.decide(reference="2") == ("DECLINED", 0, "DUPLICATE")
+    assert await processor.decide("INCREMENT", reference="3") == ("DECLINED", 0, "NO_AUTHORIZATION")
+    assert await processor.decide(card_id=str(uuid4())) == ("DECLINED", 0, "CARD_NOT_FOUND")
+    assert await processor.decide(amount=0, reference="4") == ("APPROVED", 0, None)
+    assert await processor.decide("ADVICE", 35_00) == ("APPROVED", 35_00, None)
+    assert await cardholder.reserved() == 35_00
+
+
+async def test_a_decision_that_comes_too_late_is_reversed_and_an_advice_may_still_hold_it(
+    processor, cardholder, monkeypatch
+):
+    message = processor.message()
+    monkeypatch.setattr(messages, "DEADLINE_SECONDS", 0)
+    assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
+    answer = await processor.post(processor.message("REVERSAL", reference="5"))
+    assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
+    await cardholder.desk.bank.background.close()
+    monkeypatch.undo()
+    assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
+    assert [kind for kind, _ in await cardholder.money()] == ["approved", "on_hold", "reversed"]
+    assert (await cardholder.reserved(), await cardholder.listed()) == (0, [])
+    assert await processor.decide("ADVICE") == ("APPROVED", 40_00, None)
+    assert await cardholder.listed() == [("DEBIT", "BOOKED", 40_00)]
+
+
+async def test_an_advice_is_held_whatever_the_pocket_has(processor, cardholder):
+    assert (await processor.decide())[0] == "APPROVED"
+    assert await processor.decide("ADVICE", FUNDED, reference="2") == ("APPROVED", FUNDED, None)
+    owing = (await cardholder.portfolio())["owed"]["value"]
+    assert 40_00 <= owing <= 41_00
+    assert (await processor.decide("REVERSAL", None, reference="2"))[1] == FUNDED
+    assert (await cardholder.portfolio())["owed"]["value"] == 0
+    await cardholder.simulate("clearing", amount_usdc=FUNDED)
+    assert await cardholder.reserved() == 40_00
+    assert 40_00 <= (await cardholder.portfolio())["owed"]["value"] <= 45_00
+    assert await processor.decide(reference="3") == ("DECLINED", 0, "INSUFFICIENT_FUNDS")
