@@ -2,7 +2,7 @@
 
 A clawback is never refused. What the pocket has is sold, the bank advances the rest on the
 pocket's account `owed`, and whatever arrives later recovers that first. So a pocket that owes holds
-nothing. The customer sees both as transactions of kind GENERIC.
+nothing, but what is reserved for payments by card. The customer sees both as transactions of kind GENERIC.
 """
 
 from __future__ import annotations
