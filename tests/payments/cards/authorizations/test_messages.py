@@ -22,7 +22,7 @@ class Processor:
 
     def __init__(self, client, bank, card):
         self.client, self.card = client, card
-        self.key = processor_key(bank.settings, bank.seed)
+        self.key = processor_key(bank.settings, bank.seed) or b""
 
     def message(self, kind="AUTHORIZATION", amount=40_00, reference="1", **fields):
         return {
@@ -72,6 +72,8 @@ async def test_only_what_the_processor_has_just_signed_is_decided(processor, car
         answer = await processor.post(message, **wrong)
         assert (answer.status_code, answer.json()["code"]) == (401, "invalid-signature")
     assert (await processor.client.post("/v1/messages/", json=message | {"transmitted_at": None})).status_code == 401
+    blank = {"merchant": {"name": " ", "category_code": "5411"}}
+    assert (await processor.post(message | blank)).status_code == 422
     for field, value in (("amount", None), ("amount", -1), ("currency", "EUR"), ("type", "GIFT"), ("pan", "4111")):
         answer = await processor.post(message | {field: value})
         assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", field])

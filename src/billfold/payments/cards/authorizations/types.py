@@ -88,7 +88,7 @@ Text = Annotated[str, msgspec.Meta(max_length=100)]
 class Merchant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a card pays. `category_code` is that of ISO 18245, `country` and `state` are codes or null."""
 
-    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"\S")]
     category_code: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}$")]
     street_address: Text | None = None
     city: Text | None = None
