@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -31,6 +32,7 @@ from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import read_content, seal_content
 from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import CLOSED_POCKET_REASON, UnclaimedPayment, hold_unclaimed_payments
+from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -69,10 +71,13 @@ class AchWindows:
     async def assign_numbers(self, bank: Bank, by: datetime) -> bool:
         """Assign trace numbers and a file to everything due by then. False if nothing is due."""
         now = await bank.now()
+        by = max(now, by)
+        set_aside = await _find_unreadable(bank, by)
         async with bank.pool.acquire() as conn, conn.transaction():
-            return await files.number_waiting(
-                conn, by=max(now, by), now=now, bank=bank.settings.bank_routing_number[:8]
+            is_numbered = await files.number_waiting(
+                conn, by=by, now=now, bank=bank.settings.bank_routing_number[:8], without=set_aside
             )
+        return is_numbered or bool(set_aside)
 
     async def transmit(self, bank: Bank, file: NumberedFile) -> int:
         """Compose and store a file unless it is stored, transmit it; return its size in bytes."""
@@ -108,6 +113,23 @@ class AchWindows:
                 keys = await PaymentKeys.load(bank, {each.customer_id for each in answers})
                 await asyncio.to_thread(composer.add_return_entries, answers, keys)
         return composer.end()
+
+
+async def _find_unreadable(bank: Bank, by: datetime) -> list[UUID]:
+    """Return the customers of due entries whose data key is damaged: theirs wait until it is restored."""
+    await bank_key(bank)
+    customer_ids = await files.list_due_customers(bank.pool, by)
+    with suppress(InvariantError):
+        await bank.data_keys.load(bank.pool, customer_ids)
+        return []
+    unreadable = []
+    for customer_id in customer_ids:
+        try:
+            await bank.data_keys.load(bank.pool, (customer_id,))
+        except InvariantError:
+            unreadable.append(customer_id)
+            log.exception("ach_entries_set_aside", customer_id=str(customer_id), reason="its data key is damaged")
+    return unreadable
 
 
 async def _reject_stopped(bank: Bank, by: datetime) -> None:

@@ -33,14 +33,21 @@ _TO_REJECT = f"""
 SELECT customer_id, ach_id, account_status = 'FROZEN' AS is_frozen
   FROM ach_entry JOIN customer USING (customer_id) WHERE {_IS_WAITING} AND {_STOPPED}
 """
+_ANSWER_IS_DUE = "file_id IS NULL AND due_at <= $1"
+_DUE_CUSTOMERS = f"""
+SELECT customer_id FROM ach_entry WHERE {_IS_DUE} UNION
+SELECT customer_id FROM ach_return_entry WHERE {_ANSWER_IS_DUE}
+"""
+# Entries of customers whose data key is damaged are left for another window.
+_IS_OPENED = "customer_id <> ALL($2::uuid[])"
 _LOCK_HEADS = f"""
 SELECT customer_id FROM ledger_head
- WHERE customer_id IN (SELECT customer_id FROM ach_entry WHERE {_IS_DUE})
+ WHERE customer_id IN (SELECT customer_id FROM ach_entry WHERE {_IS_DUE} AND {_IS_OPENED})
  ORDER BY customer_id FOR UPDATE
 """
 _COUNT = f"""
-SELECT (SELECT count(*) FROM ach_entry WHERE {_IS_DUE}),
-       (SELECT count(*) FROM ach_return_entry WHERE file_id IS NULL AND due_at <= $1)
+SELECT (SELECT count(*) FROM ach_entry WHERE {_IS_DUE} AND {_IS_OPENED}),
+       (SELECT count(*) FROM ach_return_entry WHERE {_ANSWER_IS_DUE} AND {_IS_OPENED})
 """
 _LATE = """
 SELECT customer_id, array_agg(ach_id ORDER BY ach_id) AS ach_ids
@@ -62,18 +69,18 @@ WITH waiting AS (
   SELECT customer_id, ach_id,
          row_number() OVER (ORDER BY customer_id, company_name, sec_code, description,
                                      effective_on, direction, ach_id) AS nth
-    FROM ach_entry WHERE {_IS_DUE})
+    FROM ach_entry WHERE {_IS_DUE} AND {_IS_OPENED})
 UPDATE ach_entry e
-   SET file_id = $2, trace_number = $3 || lpad((($4::bigint + nth - 1) % $5)::text, 7, '0')
+   SET file_id = $3, trace_number = $4 || lpad((($5::bigint + nth - 1) % $6)::text, 7, '0')
   FROM waiting w WHERE e.customer_id = w.customer_id AND e.ach_id = w.ach_id
 """
-_NUMBER_ANSWERS = """
+_NUMBER_ANSWERS = f"""
 WITH waiting AS (
   SELECT return_entry_id, row_number() OVER (ORDER BY payload->>'company', payload->>'company_id',
                 payload->>'entry_class', payload->>'purpose', return_entry_id) AS nth
-    FROM ach_return_entry WHERE file_id IS NULL AND due_at <= $1)
+    FROM ach_return_entry WHERE {_ANSWER_IS_DUE} AND {_IS_OPENED})
 UPDATE ach_return_entry a
-   SET file_id = $2, trace_number = $3 || lpad((($4::bigint + nth - 1) % $5)::text, 7, '0')
+   SET file_id = $3, trace_number = $4 || lpad((($5::bigint + nth - 1) % $6)::text, 7, '0')
   FROM waiting w WHERE a.return_entry_id = w.return_entry_id
 """
 _TIMES = """
@@ -152,13 +159,20 @@ class NumberedFile(NamedTuple):
         return self.made_at.astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
 
 
-async def number_waiting(conn: Connection, *, by: datetime, now: datetime, bank: str) -> bool:
+async def list_due_customers(conn: Connection | Pool, by: datetime) -> list[UUID]:
+    """Return whose entries and returns are due by then."""
+    return [row[0] for row in await conn.fetch(_DUE_CUSTOMERS, by)]
+
+
+async def number_waiting(
+    conn: Connection, *, by: datetime, now: datetime, bank: str, without: Sequence[UUID] = ()
+) -> bool:
     """Create a file with everything due by then, in one transaction. False if nothing is due.
 
-    `bank` is the eight-digit identification that starts our trace numbers.
+    `bank` is the eight-digit identification that starts our trace numbers; what is of the customers `without` waits.
     """
-    await conn.execute(_LOCK_HEADS, by)
-    entries, answers = await conn.fetchrow(_COUNT, by) or (0, 0)
+    await conn.execute(_LOCK_HEADS, by, without)
+    entries, answers = await conn.fetchrow(_COUNT, by, without) or (0, 0)
     if not entries + answers:
         return False
     day = et_date(now)
@@ -167,8 +181,8 @@ async def number_waiting(conn: Connection, *, by: datetime, now: datetime, bank:
     file_id = command_id("ach-file", name)
     await conn.execute(_OPEN, file_id, name, day, number, now)
     first = await conn.fetchval(_TAKE_TRACES, entries + answers, TRACE_NUMBERS)
-    await conn.execute(_NUMBER, by, file_id, bank, first, TRACE_NUMBERS)
-    await conn.execute(_NUMBER_ANSWERS, by, file_id, bank, first + entries, TRACE_NUMBERS)
+    await conn.execute(_NUMBER, by, without, file_id, bank, first, TRACE_NUMBERS)
+    await conn.execute(_NUMBER_ANSWERS, by, without, file_id, bank, first + entries, TRACE_NUMBERS)
     await conn.execute(_TIMES, file_id)
     return True
 

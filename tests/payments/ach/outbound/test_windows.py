@@ -1,0 +1,27 @@
+"""Windows send what can be sent."""
+
+from datetime import timedelta
+
+from tests.support.small_rails import Customer
+from tests.support.whole_bank import VAULT, expect_clean
+
+from billfold.data_keys.file_master_key import FileMasterKey
+from billfold.data_keys.keys import DataKeys
+from billfold.sandbox.clock.stepper import ClockStepper
+
+SENT = "SELECT customer_id FROM ach_entry WHERE file_id IS NOT NULL"
+
+
+async def test_entries_wait_while_the_data_key_of_their_customer_is_damaged(bank):
+    anna, bert, clock = Customer(bank, "Anna"), Customer(bank, "Bert"), ClockStepper(bank)
+    for each in (anna, bert):
+        await each.settle_in(500_000_00)
+        await bank.data_keys.of(bank.pool, each.id)
+        await each.ach("CREDIT", 100_00)
+    wrapped = await bank.pool.fetchval("SELECT wrapped FROM data_key WHERE subject_id = $1", bert.id)
+    for key, sent in ((b"\x01", {anna.id}), (wrapped, {anna.id, bert.id})):
+        await bank.pool.execute("UPDATE data_key SET wrapped = $2 WHERE subject_id = $1", bert.id, key)
+        bank.data_keys = DataKeys(FileMasterKey(VAULT))  # as another process reads them
+        await clock.advance(timedelta(days=2))
+        assert {row[0] for row in await bank.pool.fetch(SENT)} == sent
+    await expect_clean(bank)
