@@ -214,12 +214,23 @@ async def test_what_is_no_message_is_refused_and_the_next_one_is_served(place, c
             for _ in range(10):
                 await other.send_raw(b"garbage")
             assert await other.reader.read() == b""
+    assert {each["amount"] for each in place.bank.messages} == {100}
+    logged = "".join(capfd.readouterr())
+    assert "network_message_unreadable" in logged
+    assert place.card.pan not in logged
+    assert "Traceback" not in logged
+
+
+async def test_an_element_that_is_missing_or_cannot_be_is_refused_by_its_code(place):
+    async with place.serving() as switch:
         missing = {4: "30", 7: "30", 18: "30", 32: "30", 37: "30"}
         for field, code in missing.items():
             fields = switch.purchase(100)
             del fields[field]
             assert await switch.code("0100", fields) == code
         assert await switch.code("0120", switch.purchase(0)) == "13"
+        assert await switch.code("0120", switch.purchase(100, de43="\x00Caf\x7f".ljust(40))) == "00"
+        assert place.bank.messages[-1]["merchant"]["name"] == "Caf"
         refused = {
             "de37": ("60 000000001", "30"),
             "de49": ("978", "12"),
@@ -229,8 +240,3 @@ async def test_what_is_no_message_is_refused_and_the_next_one_is_served(place, c
         }
         for element, (value, code) in refused.items():
             assert await switch.code("0100", switch.purchase(100, **{element: value})) == code
-    assert {each["amount"] for each in place.bank.messages} == {100}
-    logged = "".join(capfd.readouterr())
-    assert "network_message_unreadable" in logged
-    assert place.card.pan not in logged
-    assert "Traceback" not in logged

@@ -260,7 +260,7 @@ def _merchant(message: Message) -> Mapping[str, str | None]:
     else:
         name, street, city, state, country = place[:23], "", place[23:36], place[36:38], place[38:40]
     texts = {
-        "name": name.strip() or fields.get("42", "").strip() or "Unknown merchant",
+        "name": _printable(name) or _printable(fields.get("42", "")) or "Unknown merchant",
         "street_address": street,
         "city": city,
         "state": state,
@@ -271,7 +271,12 @@ def _merchant(message: Message) -> Mapping[str, str | None]:
     category = fields.get("26" if message.is_1993 else "18")
     if category is None and message.mti[1] != "4" and fields.get("3", "")[:2] != "31":
         raise FormatError("26" if message.is_1993 else "18", message)
-    return {each: value.strip() or None for each, value in texts.items()} | {"category_code": category or "0000"}
+    return {each: _printable(text) or None for each, text in texts.items()} | {"category_code": category or "0000"}
+
+
+def _printable(text: str) -> str:
+    """Return a text without what is no text: an advice is not refused for it."""
+    return "".join(each if each.isprintable() else " " for each in text).strip()
 
 
 def _transmitted_at(message: Message, now: datetime) -> datetime:
