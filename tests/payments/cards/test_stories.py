@@ -161,6 +161,29 @@ async def test_of_many_moves_at_once_each_is_answered_as_it_happened(holder):
     assert all(earlier != later for earlier, later in pairwise(moved))
 
 
+@pytest.mark.parametrize("what", ["customers", "pockets"])
+async def test_while_the_holder_is_frozen_cards_are_switched_off_and_closed_alone(holder, what):
+    desk, box = holder.desk, "/api/v1/sandbox"
+    card, order = (await holder.virtual_card())["card_id"], await holder.ordered()
+    await holder.set_status(card, "OFFLINE")
+    stop, code = {"status": "FROZEN"}, "pocket-frozen"
+    if what == "customers":
+        stop, code = {**stop, "reason": "Court order"}, "customer-not-open"
+    frozen = holder.pocket.customer if what == "customers" else holder.pocket.id
+    await desk.post(f"{box}/{what}/{frozen}/", stop, status=200)
+    new = {"name_on_card": "Ada Marsh", "shipping_address": SHIPPING}
+    for method, path, body in (
+        ("PATCH", holder.status_path(card), {"card_status": "ONLINE"}),
+        ("POST", f"{holder.account}/virtual-cards/", {"public_key": pem(unread_key())}),
+        ("POST", f"{holder.account}/card-orders/", new),
+        ("POST", f"{box}/generate-card/", {"card_order_id": order["card_order_id"]}),
+    ):
+        await desk.refused(method, path, body, status=409, code=code)
+    assert (await holder.set_status(card, "OFFLINE"))["status"] == "OFFLINE"
+    await desk.post(f"{holder.account}/virtual-cards/{card}/", {"public_key": pem(unread_key())}, status=200)
+    await desk.post(f"{holder.account}/cards/{card}/close/", {"closure_reason": "CANCELED"}, status=204)
+
+
 async def test_cards_are_closed_with_their_pocket(holder):
     desk = holder.desk
     card_id = (await holder.virtual_card())["card_id"]
