@@ -22,6 +22,7 @@ import httpx
 import msgspec
 import psutil
 import pytest
+from tests.support.cards import pem, unread_key
 from tests.support.commands import EngineCommands
 from tests.support.partner_client import new_partner
 
@@ -32,6 +33,7 @@ from billfold.platform.clock import monotonic, read_clock, wall_now, write_clock
 from billfold.platform.crypto import sign_request
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.settings.settings import Settings
+from billfold.sandbox.card_processor.vault import CardVault
 from billfold.verify.runner import verify_bank
 from billfold.wiring import open_bank
 from billfold.wiring.cli_context import Wiring
@@ -39,6 +41,8 @@ from billfold.wiring.cli_context import Wiring
 KILLS = int(os.environ.get("BILLFOLD_KILLS", "9"))
 SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))
 PATH = "/api/v1/transfers/on-us/"
+CARDS = 0.1
+"""How many of the requests create a card, which a process of its own issues."""
 CUSTOMERS, LINES = 12, 8
 PAUSE = (0.1, 0.9)
 WHOLE_EVERY = 24
@@ -152,14 +156,20 @@ class Client:
         )
 
     async def line(self):
-        """Pay again and again; nothing that has no answer yet is given up."""
+        """Pay or create a card, again and again; nothing that has no answer yet is given up."""
         while not self.stopping:
-            await self._pay(str(ids.new()), self._body())
+            path, body = self._card() if self.random.random() < CARDS else (PATH, self._payment())
+            await self._ask(str(ids.new()), path, body)
 
     async def close(self):
         await self._http.aclose()
 
-    def _body(self):
+    def _card(self):
+        account, _ = self.random.choice(self.pockets)
+        body = msgspec.json.encode({"public_key": pem(unread_key())})
+        return f"/api/v1/service-accounts/{account}/virtual-cards/", body
+
+    def _payment(self):
         origin, there = self.random.choice(self.pockets)
         if self.random.random() < 0.5:
             origin, there = there, origin
@@ -172,30 +182,31 @@ class Client:
         }
         return msgspec.json.encode(body)
 
-    async def _pay(self, key, body):
+    async def _ask(self, key, path, body):
         self.sent.add(key)
         late = monotonic() + QUIET_SECONDS
         while monotonic() < late:
             try:
-                answer = await self._http.post(PATH, content=body, headers=self._signed(key, body))
+                answer = await self._http.post(path, content=body, headers=self._signed(key, path, body))
             except (httpx.HTTPError, OSError, ssl.SSLError):
                 self.troubles += 1
                 await asyncio.sleep(0.1)
                 continue
             if answer.is_success:
-                self.acknowledged[key] = answer.json()["id"]
+                made = answer.json()
+                self.acknowledged[key] = made.get("id") or made["card_id"]
                 return
             # Only what may be tried again may happen here: nothing about the request is wrong.
             assert answer.status_code in {409, 429, 500, 502, 503, 504}, answer.text
             self.troubles += 1
             await asyncio.sleep(0.2)
 
-    def _signed(self, key, body):
+    def _signed(self, key, path, body):
         return {
             "authorization": f"Bearer {self.partner.token}",
             "content-type": "application/json",
             "x-service-idempotency": key,
-            "x-service-signature": sign_request(self.partner.secret, key, PATH, body=body),
+            "x-service-signature": sign_request(self.partner.secret, key, path, body=body),
         }
 
 
@@ -309,15 +320,19 @@ async def must_have_happened_once(programs, client):
     for process in programs.processes.values():
         await asyncio.to_thread(process.wait)
     rows = await conn.fetch(
-        "SELECT key::text, outcome->>'transfer_id' AS id FROM command"
-        " WHERE kind = 'TransferOnUs' AND caller <> 'pending-transfer'"
+        "SELECT key::text, coalesce(outcome->>'transfer_id', outcome->>'card_id') AS id FROM command"
+        " WHERE kind = 'CreateVirtualCard' OR (kind = 'TransferOnUs' AND caller <> 'pending-transfer')"
     )
     happened = [row["key"] for row in rows]
     assert len(happened) == len(set(happened))
     assert set(happened) <= client.sent
     assert {row["key"]: row["id"] for row in rows if row["key"] in client.acknowledged} == (client.acknowledged)
-    transfers = await conn.fetch("SELECT transfer_id::text FROM transfer")
-    assert sorted(row[0] for row in transfers) == sorted(row["id"] for row in rows)
+    made = await conn.fetch("SELECT transfer_id::text FROM transfer UNION ALL SELECT card_id::text FROM card")
+    assert sorted(row[0] for row in made) == sorted(row["id"] for row in rows)
+    cards = [row["card_id"] for row in await conn.fetch("SELECT card_id::text FROM card")]
+    vault = CardVault(programs.state_dir / "card_processor")
+    assert cards
+    assert all(map(vault.find, cards))
     assert len(client.acknowledged) > 2 * KILLS
     assert client.troubles > 0
     report = await verify_bank(conn)

@@ -136,7 +136,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             or entry.partner_id != self.partner_id
             or self.only_customer_id not in {None, entry.customer_id}
         ):
-            raise NotFound(f"There is no such {kind}.")
+            raise NotFound(f"There is no such {kind.replace('_', ' ')}.")
         return entry.customer_id, entry.object_id
 
     async def pocket(self, bank: Bank, pocket_id: UUID, customer_id: UUID | None = None) -> tuple[UUID, UUID]:
