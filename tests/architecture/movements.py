@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime
 from uuid import UUID
 
 from tests.architecture.movements_of_cards import play_card_holds, play_card_records, play_cards
+from tests.architecture.movements_of_crypto import play_crypto
 from tests.architecture.movements_of_rails import (
     play_ach,
     play_incoming_ach,
@@ -338,6 +339,7 @@ PLAYS = (
     play_suspense,
     play_settlement,
     play_cards,
+    play_crypto,
     play_card_holds,
     play_card_records,
 )

@@ -35,8 +35,8 @@ async def play_partner_api(r):
     await _play_wires(r, customer, pocket)
     await _play_ach(r, customer, pocket)
     await _play_cards(r, customer, pocket)
-    order = {"status": "FROZEN", "reason": "Court order 7/25"}
-    await r.post("sandbox_customer_state", f"{BOX}/customers/{payee}/", order)
+    await _play_chain(r, pocket)
+    await r.post("sandbox_customer_state", f"{BOX}/customers/{payee}/", {"status": "FROZEN", "reason": "Order 7/25"})
     await r.patch("update_customer", f"{V1}/customers/{customer}/", {"email": "treasury@northwind.example"})
     consent = {"version": "2025-06-01", "timestamp": "2025-06-02T13:00:00Z", "ip_address": "203.0.113.7"}
     await r.post("accept_agreements", f"{V1}/customers/{customer}/agreement-consent/", consent)
@@ -109,6 +109,15 @@ async def _play_portals(r, customer, pocket):
     await r.patch("rename_account_portal", old, {"name": "Vendors"})
     await r.post("close_account_portal", f"{old}close/")
     await r.get("list_customer_account_portals", f"{V1}/customers/{customer}/portals/")
+
+
+async def _play_chain(r, pocket):
+    on_chain = {"name": "On chain", "type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "chain": "ETHEREUM"}
+    wallet = (await r.post("-", f"{V2}/pockets/{pocket}/portals/", on_chain))["id"]
+    await r.post("sandbox_crypto_deposit", f"{BOX}/crypto/deposit/", {"portal_id": wallet, "units": 250_000_000})
+    await r.post("sandbox_crypto_mine", f"{BOX}/crypto/mine/", {"blocks": 2})
+    await r.post("sandbox_crypto_reorganize", f"{BOX}/crypto/reorganize/", {"depth": 1, "keeps_transactions": True})
+    await r.post("sandbox_crypto_node", f"{BOX}/crypto/node/", {"node": 2, "fault": "LAG"})
 
 
 async def _play_payments(r, customer, pocket, address):

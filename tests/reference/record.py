@@ -6,6 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from uuid import UUID
 
+from tests.fixtures.chain import lent_chain
 from tests.reference.customer_calls import MEMBER, OTHER_MEMBER, OTHER_USER, USER, play_customer_api
 from tests.reference.partner_calls import BOX, play_partner_api
 from tests.reference.recorder import Recorder, number, text_of
@@ -34,6 +35,7 @@ async def _partner_desk(bank, closing):
     """Return the desk of a partner whose ids repeat."""
     app = lend_partner_app(bank)
     closing.push_async_callback(take_back, app)
+    closing.enter_context(lent_chain(bank))
     known_ids = [number(1000 + n) for n in (1, 0, 2)]
     desk = PartnerApi(bank, app, await new_partner(bank, features=("wires",), known_ids=known_ids))
     closing.push_async_callback(desk.close)

@@ -20,7 +20,7 @@ from billfold.accounts.commands import (
     UpdatePortal,
 )
 from billfold.accounts.counterparties.commands import AddCounterparty
-from billfold.accounts.portals.rules import account_number, network_address
+from billfold.accounts.portals.rules import WALLET_COLUMNS, account_number, network_address
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings, names_in_sql
 
@@ -50,11 +50,12 @@ _PORTAL_NAMES = (
     ),
     *directory_checks(_PORTAL, "account", "n.routing_number || ':' || n.account_number"),
     *directory_checks(_PORTAL, "network", "n.network_address"),
+    *directory_checks(_PORTAL, "wallet", "lower(n.wallet_address)"),
     Check(
         "directory",
         "the entry refers to no row of this customer",
         """SELECT kind, value FROM directory
-            WHERE kind NOT IN ('customer', 'pocket', 'portal', 'account', 'network',
+            WHERE kind NOT IN ('customer', 'pocket', 'portal', 'account', 'network', 'wallet',
                                'counterparty', 'transfer', 'wire', 'card', 'card_order', 'crypto_withdrawal')""",
     ),
 )
@@ -127,6 +128,15 @@ _STATE_CHECKS = (
                ON c.customer_id = p.customer_id AND c.kind IN ({names_in_sql(OpenPocket)}) AND c.accepted
               AND c.outcome->>'portal_id' = p.portal_id::text
             WHERE c.outcome->>'pocket_id' <> p.pocket_id::text""",
+    ),
+    Check(
+        "portal",
+        "its address on a chain differs from its creating command",
+        f"""SELECT p.customer_id, p.portal_id FROM portal p JOIN command c
+               ON c.customer_id = p.customer_id AND c.kind IN ({names_in_sql(OpenPortal)}) AND c.accepted
+              AND c.outcome->>'portal_id' = p.portal_id::text
+            WHERE ({", ".join(f"p.{name}::text" for name in WALLET_COLUMNS)})
+                  IS DISTINCT FROM ({", ".join(f"c.outcome->>'{name}'" for name in WALLET_COLUMNS)})""",
     ),
     Check(
         "counterparty",

@@ -12,6 +12,7 @@ from billfold.accounts.agreements.types import AcceptanceRow, Consent
 from billfold.accounts.customers.rules import close_customer, enrol_customer, set_customer_state, update_customer
 from billfold.accounts.pockets.rules import open_pocket, set_pocket_state, update_pocket
 from billfold.accounts.portals.rules import open_portal, update_portal
+from billfold.accounts.portals.types import Wallet
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
@@ -157,7 +158,7 @@ class SetPocketState(Command, frozen=True, kw_only=True):
 
 
 class OpenPortal(Command, frozen=True, kw_only=True):
-    """Open one more bank portal; `payment_rails` None means all of the bank's."""
+    """Open one more portal: with `wallet` a crypto portal; else `payment_rails` None means all of the bank's."""
 
     rule = open_portal
     audit = AuditedAction("portal", "created", fields=("pocket_id", "name", "payment_rails"))
@@ -165,6 +166,7 @@ class OpenPortal(Command, frozen=True, kw_only=True):
     pocket_id: UUID
     name: str
     payment_rails: tuple[str, ...] | None = None
+    wallet: Wallet | None = None
 
 
 class UpdatePortal(Command, frozen=True, kw_only=True):

@@ -56,7 +56,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "suspense": "billfold.payments.suspense.cli",
         "clearing": "billfold.payments.clearing.cli",
         "cards": "billfold.payments.cards.cli",
-        "crypto": "billfold.payments.crypto.withdrawals.cli",
+        "crypto": "billfold.payments.crypto.cli",
         "custody": "billfold.payments.custody.cli",
         "adjustment": "billfold.payments.adjustments.cli",
         "bench": "billfold.cli.bench",

@@ -13,6 +13,7 @@ from billfold.platform.background import BackgroundTasks
 
 if TYPE_CHECKING:
     from billfold.accounts.counterparties.ports import LinkingProvider
+    from billfold.accounts.portals.ports import WalletSource
     from billfold.approvals.store.approved_transfers import ApprovedRequests
     from billfold.bills.rules.market import Market
     from billfold.data_keys.keys import DataKeys
@@ -59,6 +60,7 @@ class Bank:
     linking: LinkingProvider | None = None
     identity: IdentityCheck | None = None
     cards: CardProcessor | None = None
+    wallets: WalletSource | None = None
     chains: Chains = field(default_factory=dict)
     signer: Signer | None = None
 

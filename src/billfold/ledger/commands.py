@@ -46,6 +46,7 @@ class Reference(StrEnum):
     COUNTERPARTY = "counterparty"
     CUSTOMER_PROFILE = "customer_profile"
     CRYPTO_WITHDRAWAL = "crypto_withdrawal"
+    CRYPTO_DEPOSIT = "crypto_deposit"
     DOCUMENT = "document"
     OPEN_ACH_ENTRIES = "open_ach_entries"
     OPEN_WIRES = "open_wires"

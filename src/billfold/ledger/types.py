@@ -20,6 +20,7 @@ class Rail(StrEnum):
     WIRE = "WIRE"
     INTERNATIONAL_WIRE = "INTERNATIONAL_WIRE"
     ON_US = "ON_US"
+    CRYPTO = "CRYPTO"
 
 
 class AccountKind(StrEnum):
@@ -31,6 +32,7 @@ class AccountKind(StrEnum):
     LOT = "lot"
     CUSTODIAN = "custodian"
     FEES = "fees"
+    LOSSES = "losses"
     ON_US = "on_us"
     PROMOTIONS = "promotions"
     RAIL_ACH = "rail:ach"

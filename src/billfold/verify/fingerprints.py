@@ -25,6 +25,8 @@ from billfold.payments.cards import commands as card_commands
 from billfold.payments.cards.authorizations import commands as card_authorization_commands
 from billfold.payments.cards.authorizations.types import AuthorizationRow, CardLimitsRow, CardPaymentRow
 from billfold.payments.cards.types import CardOrderRow, CardRow
+from billfold.payments.crypto.deposits import commands as crypto_deposit_commands
+from billfold.payments.crypto.deposits.types import CryptoDepositRow
 from billfold.payments.crypto.withdrawals import commands as withdrawal_commands
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow
 from billfold.payments.deposits import commands as deposit_commands
@@ -46,6 +48,7 @@ LEAVING = (
     ach_commands,
     card_commands,
     card_authorization_commands,
+    crypto_deposit_commands,
     counterparty_commands,
     deposit_commands,
     suspense_commands,
@@ -146,6 +149,7 @@ FINGERPRINTED_TABLES = (
     _proved(AuthorizationRow, "authorization_id"),
     _proved(CardPaymentRow, "record_id"),
     _proved(CardLimitsRow, "card_id"),
+    _proved(CryptoDepositRow, "deposit_id"),
     *(
         FingerprintedTable(
             table, key, ("transfer_request", "authorization_request", "customer"), proof_of=_of_all, log=_ENTRIES

@@ -26,6 +26,7 @@ from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import https_server
 from billfold.onboarding.applications.rescreening import screen_backlog
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
+from billfold.payments.crypto.deposits.worker import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.clock import wall_now
@@ -247,6 +248,7 @@ class Wiring:
         """Run the worker until `stop` is set."""
         tasks = (
             NotificationWorker(),
+            ChainWatchers(),
             EmailSender(email_transport_of(bank.settings)),
             AuditSealer(archive_of(bank.settings)),
         )

@@ -56,6 +56,7 @@ from billfold.wiring.providers import (
     identity_check_of,
     linking_provider_of,
     master_keys_of,
+    on_chains,
     rail_exchanges_of,
     signer_of,
     simulation_of,
@@ -110,8 +111,8 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
             linking=linking_provider_of(settings, simulation),
             identity=identity_check_of(settings, simulation),
             cards=card_processor_of(settings, simulation),
-            chains=chains_of(settings),
             signer=signer_of(settings, simulation),
+            **on_chains(pool, settings),
         )
         await engine.start()
         try:

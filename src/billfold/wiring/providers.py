@@ -28,6 +28,7 @@ from billfold.onboarding.applications.ports import IdentityCheck
 from billfold.payments.cards.ports import CardProcessor
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS, ChainMistakes, read_chains
 from billfold.payments.crypto.chains.types import Chains
+from billfold.payments.crypto.deposits.addresses import DepositAddresses
 from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
@@ -39,6 +40,7 @@ from billfold.platform.settings.settings import Settings
 if TYPE_CHECKING:
     from billfold.data_keys.ports import MasterKey
     from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Pool
     from billfold.sandbox.simulation import Simulation
 
 SEALS = "audit-seals.txt"
@@ -216,6 +218,12 @@ def signer_of(settings: Settings, simulation: Simulation | None) -> Signer | Non
     """Return the configured signer of the bank's wallet, or the simulated one of a sandbox. Raises CliError."""
     found: Signer | None = _adapter("crypto_signer", settings.crypto_signer, Signer)
     return simulation.signer if simulation and settings.crypto_signer is None else found
+
+
+def on_chains(pool: Pool, settings: Settings) -> dict[str, Any]:
+    """Return the chains of a bank and the source of its addresses on them, as fields of `Bank`."""
+    chains = chains_of(settings)
+    return {"chains": chains, "wallets": DepositAddresses(pool, chains)}
 
 
 def check_adapters(settings: Settings) -> str:

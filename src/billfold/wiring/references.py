@@ -14,6 +14,7 @@ from billfold.onboarding.screening import hits as sanctions_hits
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.cards import store as card_store
 from billfold.payments.cards.authorizations import store as card_authorizations
+from billfold.payments.crypto.deposits import store as crypto_deposits
 from billfold.payments.crypto.withdrawals.store.withdrawals import load_open_withdrawals
 from billfold.payments.crypto.withdrawals.store.withdrawals import load_references as load_withdrawals
 from billfold.payments.custody import store as custody_store
@@ -32,6 +33,7 @@ def reference_readers() -> ReferenceReaders:
         Reference.COUNTERPARTY: counterparty_store.find_payees,
         Reference.CUSTOMER_PROFILE: customer_store.find_profiles,
         Reference.CRYPTO_WITHDRAWAL: load_withdrawals,
+        Reference.CRYPTO_DEPOSIT: crypto_deposits.load_references,
         Reference.DOCUMENT: document_store.find_referenced,
         Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,
         Reference.OPEN_WIRES: load_open_wires,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import structlog
@@ -62,7 +63,11 @@ class Worker:
         delays nothing else, and one that fails ends no other.
         """
         log.info("worker_started")
-        await asyncio.gather(*(self._run_loop(task, stop) for task in self._tasks))
+        async with AsyncExitStack() as stack:
+            for task in self._tasks:
+                if hasattr(task, "aclose"):
+                    stack.push_async_callback(task.aclose)
+            await asyncio.gather(*(self._run_loop(task, stop) for task in self._tasks))
         log.info("worker_stopped")
 
     async def work_once(self) -> int:

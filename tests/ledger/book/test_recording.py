@@ -8,14 +8,16 @@ from uuid import UUID
 
 import msgspec
 import pytest
+from tests.architecture.movements_of_crypto import chain_deposit
 from tests.architecture.pages import text_of
 from tests.fixtures.teller import Teller
 from tests.payments.wires.rules.test_send import PAYEE as PAID
 from tests.payments.wires.rules.test_send import payee, send
 from tests.payments.wires.rules.test_status import IMAD, seen
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket, SetPocketState, UpdatePortal
+from billfold.accounts.commands import EnrolCustomer, OpenPocket, OpenPortal, SetPocketState, UpdatePortal
 from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.accounts.portals.types import Wallet
 from billfold.events.kinds import KINDS
 from billfold.ledger.book.rows import EventEntry, TradeEntry, TransactionEntry
 from billfold.ledger.types import Rail
@@ -26,6 +28,7 @@ from billfold.payments.cards.authorizations.commands import AuthorizeCard, Rever
 from billfold.payments.cards.authorizations.types import Merchant
 from billfold.payments.cards.commands import CloseCard, CreateVirtualCard, FreezeCard, SetCardStatus
 from billfold.payments.cards.types import CardStatus
+from billfold.payments.crypto.deposits.commands import CreditDeposit
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
@@ -130,6 +133,13 @@ class Witness(Teller):
         self.do(SetCardStatus, status=CardStatus.OFFLINE, **about)
         self.do(FreezeCard, is_frozen=True, **about)
         self.do(CloseCard, **about)
+
+    def deposit_on_chain(self, pocket):
+        """Open a crypto portal and let tokens arrive at it."""
+        wallet = Wallet(chain="ETHEREUM", address="0xR", asset="USDC", xpub_id=1, index=0)
+        portal_id = UUID(self.do(OpenPortal, pocket_id=pocket.pocket_id, name="On chain", wallet=wallet)["portal_id"])
+        about = {"deposit_id": LATER, "portal_id": portal_id, "references": (LATER, portal_id)}
+        self.do(CreditDeposit, pocket_id=pocket.pocket_id, deposit=chain_deposit(5_00), **about)
 
     def payee(self):
         """Return the Pocket of another customer."""
@@ -245,6 +255,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
     teller.send_wires(pocket)
     teller.mark_transmitted(pocket)
     teller.use_card(pocket)
+    teller.deposit_on_chain(pocket)
     for status in EVENTS:
         teller.do(ReportApplication, application_id=LATER, status=status)
     teller.bank.advance(teller.bank.calendars.matures_at(other.lots[0].maturity))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 import msgspec
@@ -21,7 +21,7 @@ from billfold.accounts.portals.schemas import (
     render_instructions,
     render_portal,
 )
-from billfold.accounts.portals.types import PortalRow
+from billfold.accounts.portals.types import PortalRow, Wallet
 from billfold.http.caller import Call, Caller
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
@@ -51,14 +51,19 @@ class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 async def open_portal(
-    call: Call, bank: Bank, pocket: tuple[UUID, UUID], name: str, rails: list[Rail] | None
+    call: Call,
+    bank: Bank,
+    pocket: tuple[UUID, UUID],
+    *,
+    name: str,
+    rails: list[Rail] | None = None,
+    wallet: Wallet | None = None,
 ) -> PortalRow:
-    """Open a portal of (customer_id, pocket_id); `rails` narrow what it takes."""
+    """Open a portal of (customer_id, pocket_id); `rails` narrow what it takes, `wallet` makes it a crypto portal."""
     owner, pocket_id = pocket
     chosen = tuple(rail for rail in BANK_RAILS if rail in rails) if rails else None
-    answer = await bank.engine.submit(
-        OpenPortal(**call.command_fields(owner), pocket_id=pocket_id, name=name, payment_rails=chosen)
-    )
+    fields: dict[str, Any] = {"pocket_id": pocket_id, "name": name, "payment_rails": chosen, "wallet": wallet}
+    answer = await bank.engine.submit(OpenPortal(**call.command_fields(owner), **fields))
     return await portal_store.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
 
 
@@ -103,7 +108,7 @@ async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> 
 async def create_account_portal(caller: Caller, bank: Bank, account_id: UUID, data: NewPortal) -> AccountPortal:
     """Create portal of an account."""
     pocket = await caller.pocket(bank, account_id)
-    return render_account_portal(await open_portal(caller, bank, pocket, name=data.name, rails=None))
+    return render_account_portal(await open_portal(caller, bank, pocket, name=data.name))
 
 
 @get("/api/v1/service-accounts/{account_id}/portals/{portal_id}/")
@@ -175,14 +180,28 @@ async def list_customer_portals(
 async def create_portal(caller: Call, bank: Bank, pocket_id: UUID, data: CreatePortal) -> Portal:
     """Create portal.
 
-    A bank virtual account with its own network address.
+    A bank virtual account with its own network address, or an address on a chain that takes stablecoins.
     """
-    if data.type == CRYPTO_TYPE:
-        raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
-    if data.chain is not None:
-        raise InvalidInput.at("body", "chain", msg="is only taken with a crypto portal")
     pocket = await caller.pocket(bank, pocket_id)
-    return render_portal(await open_portal(caller, bank, pocket, name=data.name, rails=data.payment_rails))
+    wallet = await _wallet_for(bank, data)
+    return render_portal(
+        await open_portal(caller, bank, pocket, name=data.name, rails=data.payment_rails, wallet=wallet)
+    )
+
+
+async def _wallet_for(bank: Bank, data: CreatePortal) -> Wallet | None:
+    """Return a new address for a crypto portal, None for a bank's."""
+    if data.type != CRYPTO_TYPE:
+        if data.chain is not None:
+            raise InvalidInput.at("body", "chain", msg="is only taken with a crypto portal")
+        return None
+    if bank.wallets is None or not bank.wallets.chains:
+        raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
+    if data.payment_rails is not None:
+        raise InvalidInput.at("body", "payment_rails", msg="is only taken with a bank portal")
+    if data.chain not in bank.wallets.chains:
+        raise InvalidInput.at("body", "chain", msg=f"must be one of {', '.join(bank.wallets.chains)}")
+    return await bank.wallets.allot(data.chain)
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
@@ -222,6 +241,7 @@ async def get_funding_instructions(caller: Call, bank: Bank, pocket_id: UUID, po
         bank.settings,
         beneficiary_name="" if customer is None else customer.name,
         beneficiary_address=format_address(address) if address else bank.settings.bank_address,
+        minimum_cents=bank.wallets.minimum_cents(found.chain) if bank.wallets and found.chain else None,
     )
 
 

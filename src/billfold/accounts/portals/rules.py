@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.portals.types import PortalRow, PortalStatus
+from billfold.accounts.portals.types import PortalRow, PortalStatus, Wallet
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.types import PocketStatus, Rail
@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
 
 BANK = "BANK_VIRTUAL_ACCOUNT_PORTAL"
-BANK_RAILS = tuple(Rail)
+CRYPTO = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
+BANK_RAILS = (Rail.ACH, Rail.WIRE, Rail.INTERNATIONAL_WIRE, Rail.ON_US)
 ACCOUNT_DIGITS = 12
 NETWORK_DIGITS = 12
+WALLET_COLUMNS = ("chain", "wallet_address", "asset", "xpub_id", "address_index")
+"""The columns of a portal that the outcome of its command repeats."""
 
 
 def open_portal(books: Books, cmd: OpenPortal, ctx: Context) -> Outcome:
@@ -33,8 +36,39 @@ def open_portal(books: Books, cmd: OpenPortal, ctx: Context) -> Outcome:
     if pocket.status != PocketStatus.OPEN:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     require_active(book.account_status)
+    if cmd.wallet is not None:
+        return _open_crypto_portal(book, cmd, ctx, wallet=cmd.wallet)
     portal = new_bank_portal(book, cmd.pocket_id, ctx, name=cmd.name, payment_rails=cmd.payment_rails)
     return {"portal_id": str(portal.portal_id)}
+
+
+def _open_crypto_portal(book: Book, cmd: OpenPortal, ctx: Context, wallet: Wallet) -> Outcome:
+    portal_id = ctx.ids.next()
+    portal = PortalRow(
+        customer_id=book.customer_id,
+        portal_id=portal_id,
+        pocket_id=cmd.pocket_id,
+        type=CRYPTO,
+        name=cmd.name,
+        status=PortalStatus.OPEN,
+        routing_number=None,
+        account_number=None,
+        network_address=None,
+        payment_rails=[Rail.CRYPTO],
+        chain=wallet.chain,
+        wallet_address=wallet.address,
+        asset=wallet.asset,
+        xpub_id=wallet.xpub_id,
+        address_index=wallet.index,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )
+    book.put(book.portals, portal_id, portal)
+    book.draft.add(portal)
+    book.enter("portal", str(portal_id), portal_id)
+    book.enter("wallet", wallet.address.lower(), portal_id)
+    recorded = {name: getattr(portal, name) for name in WALLET_COLUMNS}
+    return {"portal_id": str(portal_id), **recorded}
 
 
 def update_portal(books: Books, cmd: UpdatePortal, ctx: Context) -> Outcome:
@@ -70,6 +104,11 @@ def new_bank_portal(
         account_number=number,
         network_address=address,
         payment_rails=list(payment_rails or BANK_RAILS),
+        chain=None,
+        wallet_address=None,
+        asset=None,
+        xpub_id=None,
+        address_index=None,
         created_at=ctx.now,
         updated_at=ctx.now,
     )

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.portals.types import PortalRow, PortalStatus
-from billfold.http.schemas import one_of
+from billfold.http.schemas import Amount, one_of, usd
 from billfold.ledger.types import Rail
 from billfold.platform.settings.settings import Settings
 
@@ -27,6 +27,9 @@ class Portal(msgspec.Struct, kw_only=True):
     routing_number: str | UnsetType = UNSET
     account_number: str | UnsetType = UNSET
     network_address: str | UnsetType = UNSET
+    chain: str | UnsetType = UNSET
+    wallet_address: str | UnsetType = UNSET
+    asset: str | UnsetType = UNSET
     payment_rails: list[str]
     time_created: datetime
     updated_at: datetime
@@ -97,7 +100,16 @@ class OnUsInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", ta
     beneficiary_name: str
 
 
-Instruction = AchInstruction | WireInstruction | InternationalWireInstruction | OnUsInstruction
+class CryptoInstruction(msgspec.Struct, kw_only=True, tag_field="payment_rail", tag="CRYPTO"):
+    """How to send tokens: `asset` alone, on `chain` alone. Deposits below the minimum are credited with later ones."""
+
+    chain: str
+    wallet_address: str
+    asset: str
+    minimum_amount: Amount | None = None
+
+
+Instruction = AchInstruction | WireInstruction | InternationalWireInstruction | OnUsInstruction | CryptoInstruction
 
 
 class FundingInstructions(msgspec.Struct, kw_only=True):
@@ -122,6 +134,9 @@ def render_portal(row: PortalRow) -> Portal:
         routing_number=row.routing_number or UNSET,
         account_number=row.account_number or UNSET,
         network_address=row.network_address or UNSET if on_us else UNSET,
+        chain=row.chain or UNSET,
+        wallet_address=row.wallet_address or UNSET,
+        asset=row.asset or UNSET,
         payment_rails=row.payment_rails,
         time_created=row.created_at,
         updated_at=row.updated_at,
@@ -142,7 +157,12 @@ def render_account_portal(row: PortalRow) -> AccountPortal:
 
 
 def render_instructions(
-    row: PortalRow, settings: Settings, *, beneficiary_name: str, beneficiary_address: str
+    row: PortalRow,
+    settings: Settings,
+    *,
+    beneficiary_name: str,
+    beneficiary_address: str,
+    minimum_cents: int | None = None,
 ) -> FundingInstructions:
     """How to pay into the portal by each of its rails."""
     name, account, routing = beneficiary_name, row.account_number or "", row.routing_number or ""
@@ -159,6 +179,12 @@ def render_instructions(
         Rail.WIRE: WireInstruction(routing_number=routing, **wire),
         Rail.INTERNATIONAL_WIRE: InternationalWireInstruction(swift_bic=settings.bank_bic, **wire),
         Rail.ON_US: OnUsInstruction(network_address=row.network_address or "", beneficiary_name=name),
+        Rail.CRYPTO: CryptoInstruction(
+            chain=row.chain or "",
+            wallet_address=row.wallet_address or "",
+            asset=row.asset or "",
+            minimum_amount=None if minimum_cents is None else usd(minimum_cents),
+        ),
     }
     rails = row.payment_rails if row.status == PortalStatus.OPEN else []
     return FundingInstructions(

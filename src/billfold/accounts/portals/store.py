@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 _portal = reads(PortalRow)
 _COLUMNS = """
 SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, account_number,
-       network_address, payment_rails, created_at, updated_at, written_no FROM portal
+       network_address, payment_rails, chain, wallet_address, asset, xpub_id,
+       address_index, created_at, updated_at, written_no
+  FROM portal
 """
 _GET = f"{_COLUMNS} WHERE customer_id = $1 AND portal_id = $2"
 _OF_CUSTOMERS = f"{_COLUMNS} WHERE customer_id = ANY($1::uuid[])"

@@ -35,7 +35,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     portal = book.portals.get(cmd.portal_id)
     pocket = book.pockets.get(cmd.pocket_id)
     recorded = {} if cmd.wire is None else {"wire_id": str(cmd.key)}
-    if portal is None or pocket is None or not _is_accepted(portal, pocket, cmd.rail):
+    if portal is None or pocket is None or not is_accepted(portal, pocket, cmd.rail):
         _raise_event(book, ctx, cmd, taken=False)
         if pocket is not None:
             record_incoming_wire(book, ctx, cmd, pocket=pocket)
@@ -56,12 +56,12 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
         pocket,
         posting_no=posting_no,
         group=group,
-        type=TransactionType(cmd.rail),
+        type=_TYPE[cmd.rail],
         direction=Direction.CREDIT,
         amount=cmd.amount,
         title=_TITLE[cmd.rail],
         description=cmd.description,
-        settles_at=book.booked_at if cmd.rail == Rail.WIRE else ach_settles_at(ctx),
+        settles_at=ach_settles_at(ctx) if cmd.rail == Rail.ACH else book.booked_at,
         details=details,
         remittance=cmd.remittance,
     )
@@ -74,11 +74,18 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     return outcome | {"counterparties": moves} if moves else outcome
 
 
-def _is_accepted(portal: PortalRow, pocket: PocketBook, rail: Rail) -> bool:
+def is_accepted(portal: PortalRow, pocket: PocketBook, rail: Rail) -> bool:
+    """Tell whether a portal takes payments of a rail now."""
     return portal.status == PortalStatus.OPEN and rail in portal.payment_rails and pocket.status in NOT_CLOSED
 
 
-_TITLE = {Rail.WIRE: "Wire received", Rail.ACH: "ACH credit"}
+_TITLE = {Rail.WIRE: "Wire received", Rail.ACH: "ACH credit", Rail.CRYPTO: "Crypto deposit"}
+_TYPE = {
+    Rail.WIRE: TransactionType.WIRE,
+    Rail.ACH: TransactionType.ACH,
+    # The API has no type of its own for it.
+    Rail.CRYPTO: TransactionType.GENERIC,
+}
 
 
 def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) -> None:
@@ -86,6 +93,10 @@ def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) ->
     if cmd.rail == Rail.WIRE:
         kind = kinds.WIRE_IN_SUCCESS if taken else kinds.WIRE_IN_REJECTED
         raise_wire_event(book, ctx, kind, wire_id=cmd.key, pocket_id=cmd.pocket_id)
+    elif cmd.rail == Rail.CRYPTO:
+        if taken:
+            crypto = payloads.CryptoPayload(service_account_id=cmd.pocket_id, crypto_transfer_id=cmd.key)
+            record.event(book, ctx, kinds.CRYPTO_IN_SUCCESS, payload=crypto)
     else:
         ach = payloads.AchPayload(service_account_id=cmd.pocket_id, ach_id=cmd.key)
         how_ach = kinds.ACH_IN_SUCCESS if taken else kinds.ACH_IN_REJECTED

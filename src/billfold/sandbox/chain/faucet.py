@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from billfold.payments.crypto.chains.evm import topic_of
 from billfold.payments.crypto.chains.json_rpc import JsonRpcClient
-from billfold.sandbox.chain.accounts import FAUCET_KEY, TEST_DOLLAR
+from billfold.sandbox.chain.accounts import FAUCET_KEY, OTHER_KEY, TEST_DOLLAR, address_of, first_contract_of
 
 if TYPE_CHECKING:
     from eth_account.signers.local import LocalAccount
@@ -20,6 +20,7 @@ PAUSE = "0x02329a29"  # pause(bool)
 GAS = 1_500_000
 WALLET_UNITS = 10**6 * 10**6
 WALLET_WEI = 10 * 10**18
+MAKER_WEI = 10**18
 
 
 class Faucet:
@@ -32,9 +33,17 @@ class Faucet:
         """Deploy the test token, which a new chain of our own has already."""
         await self.rpc.call("eth_sendRawTransaction", signed_deployment(await self._chain_id()))
 
-    async def mint(self, token: str, recipient: str, units: int) -> str:
+    async def mint(self, token: str, recipient: str, units: int, key: bytes = FAUCET_KEY) -> str:
         """Make new units of the test token for an address; return the hash of the transaction."""
-        return await self.send(token, call_data(MINT, recipient, units))
+        return await self.send(token, call_data(MINT, recipient, units), key=key)
+
+    async def mint_other(self, recipient: str, units: int) -> None:
+        """Make units of another token for an address; the first time the token too."""
+        maker = address_of(OTHER_KEY)
+        if await self.rpc.call("eth_getTransactionCount", maker, "latest") == "0x0":
+            await self.give_ether(maker, MAKER_WEI)
+            await self.rpc.call("eth_sendRawTransaction", signed_deployment(await self._chain_id(), OTHER_KEY))
+        await self.mint(first_contract_of(maker), recipient, units, key=OTHER_KEY)
 
     async def transfer(self, token: str, recipient: str, units: int, key: bytes = FAUCET_KEY) -> str:
         """Send units of a token; return the hash of the transaction."""
@@ -58,9 +67,9 @@ class Faucet:
         """Make blocks."""
         await self.rpc.call("anvil_mine", hex(blocks))
 
-    async def reorganize(self, depth: int) -> None:
-        """Replace the newest blocks by as many without their transactions."""
-        await self.rpc.call("anvil_reorg", depth, [])
+    async def reorganize(self, depth: int, *, keep: bool = False) -> None:
+        """Replace the newest blocks by as many empty ones; on our chain `keep` lets the next block have the rest."""
+        await self.rpc.call("anvil_reorg", depth, [keep] if keep else [])
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -72,10 +81,10 @@ def call_data(selector: str, *words: str | int) -> str:
     return selector + "".join(f"{word:064x}" if isinstance(word, int) else topic_of(word)[2:] for word in words)
 
 
-def signed_deployment(chain_id: int) -> str:
-    """Return the faucet's first transaction, which makes the test token: its address is always the same."""
+def signed_deployment(chain_id: int, key: bytes = FAUCET_KEY) -> str:
+    """Return the first transaction of an account, which makes a token whose address is always the same."""
     code = resources.files(__package__).joinpath("TestToken.bin").read_text().strip()
-    return _sign(FAUCET_KEY, {"chainId": chain_id, "nonce": 0, "to": b"", "value": 0, "data": code})
+    return _sign(key, {"chainId": chain_id, "nonce": 0, "to": b"", "value": 0, "data": code})
 
 
 def signed_funding(chain_id: int, wallet: str) -> tuple[str, str]:

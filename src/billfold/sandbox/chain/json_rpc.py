@@ -20,7 +20,7 @@ from billfold.sandbox.chain.rendering import hex_of
 
 CALL_GAS = 2_000_000
 GAS_MARGIN_PERCENT = 130
-LAG_BLOCKS = 3
+LAG_BLOCKS = 12
 _TIP_WEI = 10**9
 _REFUSED, _NO_METHOD, _BAD_PARAMS = -32000, -32601, -32602
 _EARLIEST, _FINAL, _NEWEST = "earliest", ("finalized", "safe"), ("latest", "pending")

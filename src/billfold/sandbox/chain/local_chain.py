@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-from eth.exceptions import HeaderNotFound
 from eth_tester.backends.pyevm.main import PyEVMBackend, get_default_genesis_params
-from eth_tester.exceptions import TransactionFailed
+from eth_tester.exceptions import BlockNotFound, TransactionFailed
 from eth_utils.crypto import keccak
 from eth_utils.exceptions import ValidationError
 
@@ -201,7 +200,7 @@ class LocalChain:
             return bytes(self.backend.call(call, block))
         except (TransactionFailed, ValidationError) as error:
             raise ChainRefusal(f"execution reverted: {error}") from None
-        except HeaderNotFound:
+        except BlockNotFound:
             raise ChainRefusal("header not found") from None
 
     def _at(self, number: int) -> Any:  # noqa: ANN401 - py-evm has no types for its blocks

@@ -105,7 +105,7 @@ async def test_a_node_reports_transfers_blocks_and_balances_and_a_reorganization
         await faucet.send(TEST_DOLLAR, call_data(LOG_TRANSFER, other, mine, 5_000_000))
         head = await node.head()
 
-        found, lie = await node.list_transfers(start + 1, head.number, [mine])
+        found, lie = await node.list_transfers(start + 1, head.number, [mine], None)
         assert (found.tx_hash, found.token, found.recipient, found.units) == (minted, TEST_DOLLAR, mine, 12_345_678)
         assert (lie.sender, lie.units) == (other, 5_000_000)
         # The log that lies moved nothing.
@@ -118,7 +118,7 @@ async def test_a_node_reports_transfers_blocks_and_balances_and_a_reorganization
         assert block.hash == found.block_hash
 
         await faucet.reorganize(3)
-        assert await node.list_transfers(start + 1, head.number, [mine, other]) == []
+        assert await node.list_transfers(start + 1, head.number, [mine, other], None) == []
         replaced = await node.find_block(found.block_number)
         assert replaced is not None
         assert replaced.parent_hash == block.parent_hash
@@ -136,6 +136,7 @@ async def test_an_answer_that_is_none_is_not_used(chain_and_faucet):
     async with aclosing(EvmNode(chain, url)) as node:
         with pytest.raises(NodeUnavailable, match="eth_call"):
             await node.balance(_ADDRESSES[0], _ADDRESSES[1], 1)  # an address that is no contract
+        assert await node.balance(TEST_DOLLAR, _ADDRESSES[0], 999) is None  # a block that it does not have
 
 
 async def test_a_chain_goes_on_where_it_was_after_its_process_ended(tmp_path):
@@ -146,9 +147,9 @@ async def test_a_chain_goes_on_where_it_was_after_its_process_ended(tmp_path):
             await faucet.reorganize(1)
             await faucet.mint(TEST_DOLLAR, _ADDRESSES[0], 8)
         async with aclosing(EvmNode(chain_of(url), url)) as node:
-            before = await node.head(), await node.list_transfers(0, 9, [_ADDRESSES[0]])
+            before = await node.head(), await node.list_transfers(0, 9, [_ADDRESSES[0]], None)
     with serving_local_chain(tmp_path) as port:
         url, _ = local_node_urls(port)
         async with aclosing(EvmNode(chain_of(url), url)) as node:
-            assert (await node.head(), await node.list_transfers(0, 9, [_ADDRESSES[0]])) == before
+            assert (await node.head(), await node.list_transfers(0, 9, [_ADDRESSES[0]], None)) == before
     assert [each.units for each in before[1]] == [8]

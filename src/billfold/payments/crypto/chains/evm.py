@@ -54,15 +54,18 @@ class EvmNode:
             raise NodeUnavailable(self.host, f"answers with block {block.number} for {number}")
         return block
 
-    async def list_transfers(self, first: int, last: int, recipients: Sequence[str]) -> list[TokenTransfer]:
-        """Return the transfers of any token to these addresses, in the order of the chain.
+    async def list_transfers(
+        self, first: int, last: int, recipients: Sequence[str], tokens: Sequence[str] | None
+    ) -> list[TokenTransfer]:
+        """Return the transfers of tokens, or of any, to these addresses, in the order of the chain.
 
         Logs of other shapes with the same topic, such as those of ERC-721, are left out.
         """
         found: list[TokenTransfer] = []
         for start in range(0, len(recipients), ADDRESSES_PER_QUERY):
             chunk = recipients[start : start + ADDRESSES_PER_QUERY]
-            asked = {
+            asked: dict[str, Any] = {} if tokens is None else {"address": list(tokens)}
+            asked |= {
                 "fromBlock": hex(first),
                 "toBlock": hex(last),
                 "topics": [TRANSFER_TOPIC, None, [topic_of(each) for each in chunk]],
@@ -75,15 +78,24 @@ class EvmNode:
                 transfer = self._transfer(log)
                 if transfer is None:
                     continue
+                is_asked = tokens is None or transfer.token in tokens
                 if not first <= transfer.block_number <= last or transfer.recipient.lower() not in expected:
+                    is_asked = False
+                if not is_asked:
                     raise NodeUnavailable(self.host, "eth_getLogs: a log that was not asked for")
                 found.append(transfer)
         return sorted(found, key=lambda each: (each.block_number, each.log_index))
 
-    async def balance(self, token: str, address: str, block: int) -> int:
-        """Return how many units of a token an address has after a block."""
+    async def balance(self, token: str, address: str, block: int) -> int | None:
+        """Return how many units of a token an address has after a block.
+
+        None where the node refuses: it does not keep the state of blocks so old, or the token fails.
+        """
         call = {"to": token, "data": BALANCE_OF + topic_of(address)[2:]}
-        answer = await self._read("eth_call", call, hex(block))
+        try:
+            answer = await self.rpc.call("eth_call", call, hex(block))
+        except NodeRefused:
+            return None
         if not isinstance(answer, str) or _HASH.fullmatch(answer) is None:
             raise NodeUnavailable(self.host, "eth_call: no amount")
         return int(answer, 16)

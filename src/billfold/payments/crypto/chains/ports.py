@@ -28,11 +28,13 @@ class ChainNode(Protocol):
     async def find_block(self, number: int) -> Block | None:
         """Return a block of the node's chain, or None if it has none of this number."""
 
-    async def list_transfers(self, first: int, last: int, recipients: Sequence[str]) -> list[TokenTransfer]:
-        """Return the transfers of any token to these addresses, in the order of the chain."""
+    async def list_transfers(
+        self, first: int, last: int, recipients: Sequence[str], tokens: Sequence[str] | None
+    ) -> list[TokenTransfer]:
+        """Return the transfers of tokens, or of any, to these addresses, in the order of the chain."""
 
-    async def balance(self, token: str, address: str, block: int) -> int:
-        """Return how many units of a token an address has after a block."""
+    async def balance(self, token: str, address: str, block: int) -> int | None:
+        """Return how many units of a token an address has after a block, None where the node does not know."""
 
     async def aclose(self) -> None:
         """Close the connections."""

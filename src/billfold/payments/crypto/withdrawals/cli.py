@@ -8,9 +8,10 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.cli.command import EXAMPLE_ID, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, format_eastern, key_value_table, table
+from billfold.payments.crypto.cli_group import crypto
 from billfold.payments.crypto.withdrawals.store import transactions as store
 from billfold.payments.crypto.withdrawals.store import withdrawals as withdrawal_store
 from billfold.payments.crypto.withdrawals.types import OperatorRequest, WithdrawalStatus
@@ -20,7 +21,6 @@ from billfold.platform.money import format_usd
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
-crypto = CommandGroup("crypto", "Stablecoins on chains.", example="withdrawals list")
 group = crypto.subgroup("withdrawals", "What the bank sends on chains.", example="list --status PROCESSING")
 
 WithdrawalId = Annotated[UUID, typer.Argument(help="The withdrawal's id, which is its transfer request's.")]

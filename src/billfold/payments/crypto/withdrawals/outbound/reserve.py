@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.data_keys.types import PartyField
+from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
 from billfold.payments.crypto.chains.rules import units_of
 from billfold.payments.crypto.withdrawals.destination import find_objection
 from billfold.payments.crypto.withdrawals.outbound.round import Blocked
@@ -111,7 +112,10 @@ async def _check_nonce(this: Round, outgoing: list[OutgoingTransaction]) -> None
 async def _check_tokens(this: Round, outgoing: list[OutgoingTransaction], *, token: Token, units: int) -> None:
     async def balance(node: WalletNode) -> int:
         head = await node.head()
-        return await node.balance(token.address, this.wallet.address, head.number)
+        held = await node.balance(token.address, this.wallet.address, head.number)
+        if held is None:
+            raise NodeUnavailable(node.host, "does not tell the balance of the wallet")
+        return held
 
     promised = sum(
         units_of(each.cents, token.decimals) for each in outgoing if each.transaction.state != TransactionState.MINED

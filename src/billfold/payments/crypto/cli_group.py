@@ -1,0 +1,5 @@
+"""The group of commands `billfold crypto`."""
+
+from billfold.cli.command import CommandGroup
+
+crypto = CommandGroup("crypto", "Stablecoins on chains.", example="withdrawals list")

@@ -1,0 +1,201 @@
+"""Final transfers become deposits: screened, compared with balances, credited or held. Every step may be repeated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import structlog
+
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import Direction, Rail
+from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
+from billfold.payments.crypto.chains.rules import cents_of
+from billfold.payments.crypto.deposits import store
+from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
+from billfold.payments.crypto.deposits.rules import UNAVAILABLE, details_of
+from billfold.payments.crypto.deposits.types import ChainDeposit, DepositStatus, HoldReason, Recipient
+from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
+from billfold.platform.errors import Refused
+from billfold.platform.ids import command_id, derive
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.payments.crypto.chains.ports import ChainNode
+    from billfold.payments.crypto.chains.types import Chain, TokenTransfer
+    from billfold.payments.crypto.deposits.agreement import Nodes
+    from billfold.payments.crypto.deposits.types import CryptoDepositRow
+
+log = structlog.get_logger(__name__)
+
+CALLER = "chain-watcher"
+_UNBOOKED = frozenset({HoldReason.BALANCE_DIFFERS, HoldReason.BALANCE_UNKNOWN})
+"""Reasons that leave it open whether anything arrived at all."""
+
+
+class DepositBooking:
+    """Books what arrived on one chain."""
+
+    def __init__(self, bank: Bank, chain: Chain, votes: Nodes) -> None:
+        self._bank = bank
+        self._chain = chain
+        self._votes = votes
+        self._bank_id = bank_customer_id(bank.seed)
+
+    async def book_all(
+        self, transfers: Sequence[TokenTransfer], recipients: Mapping[str, Recipient], nodes: Sequence[ChainNode]
+    ) -> int:
+        """Book transfers that these nodes call final; return how many. Raises NodeUnavailable if too few answer."""
+        doubts = await self._doubted(transfers, nodes)
+        for transfer in transfers:
+            if not transfer.units or await self._restore(transfer):
+                continue
+            owner = recipients[transfer.recipient]
+            reason = doubts.get(_place(transfer)) or await self._reason_to_hold(transfer, owner)
+            await self._book(transfer, owner, reason)
+        return len(transfers)
+
+    async def write_off_above(self, number: int) -> None:
+        """Let the bank bear what was booked in blocks above a number: they are not of the chain any more."""
+        for row in await store.list_above(self._bank.pool, self._chain.name, number):
+            is_released = row.status == DepositStatus.HELD and not await self._empty_suspense(row)
+            fields = _about(row, "crypto-reorg", row.block_hash)
+            customers, references = (row.customer_id, self._bank_id), (row.deposit_id,)
+            await self._bank.engine.submit(
+                WriteOffDeposit(**fields, is_released=is_released, customers=customers, references=references)
+            )
+            log.error("deposit_reorged_after_credit", deposit_id=str(row.deposit_id), amount=row.amount)
+
+    async def _empty_suspense(self, row: CryptoDepositRow) -> bool:
+        """Take a held deposit out of suspense; tell whether it was still there."""
+        command = ReturnFromSuspense(
+            caller=CALLER,
+            key=row.deposit_id,
+            customers=(self._bank_id,),
+            item_id=row.deposit_id,
+            reason="REORGED",
+            references=(row.deposit_id,),
+        )
+        try:
+            await self._bank.engine.submit(command)
+        except Refused:  # an operator released it before
+            return False
+        return True
+
+    async def _restore(self, transfer: TokenTransfer) -> bool:
+        """Tell whether a transfer is a deposit that was written off and is on the chain again."""
+        for row in await store.list_written_off(self._bank.pool, self._chain.name, transfer.tx_hash):
+            same = (row.token, row.recipient, row.units) == (transfer.token, transfer.recipient, str(transfer.units))
+            if same:
+                if row.reason == DepositStatus.HELD:
+                    item_id = command_id(f"crypto-held:{transfer.block_hash}", row.deposit_id)
+                    await self._hold(item_id, self._deposit(transfer), row.amount, reason=HoldReason.REORGED)
+                place = {name: getattr(transfer, name) for name in ("block_number", "block_hash", "log_index")}
+                fields = _about(row, "crypto-restore", transfer.block_hash)
+                customers, references = (row.customer_id, self._bank_id), (row.deposit_id,)
+                await self._bank.engine.submit(
+                    RestoreDeposit(**fields, **place, customers=customers, references=references)
+                )
+                return True
+        return False
+
+    async def _doubted(
+        self, transfers: Sequence[TokenTransfer], nodes: Sequence[ChainNode]
+    ) -> dict[tuple[str, str, int], HoldReason]:
+        """Compare what logs say with balances, per token, address and block: a token can lie in its log."""
+        said: Counter[tuple[str, str, int]] = Counter()
+        for transfer in transfers:
+            said[_place(transfer)] += transfer.units
+        found: dict[tuple[str, str, int], HoldReason] = {}
+        for place, units in said.items():
+            grown = await self._votes.ask(nodes, partial(_growth, place=place))
+            if len(grown) < self._votes.quorum:
+                raise NodeUnavailable(self._chain.name, "too few nodes tell the balance of an address")
+            if None in grown.values():
+                found[place] = HoldReason.BALANCE_UNKNOWN
+            elif min(each for each in grown.values() if each is not None) < units:
+                found[place] = HoldReason.BALANCE_DIFFERS
+        return found
+
+    async def _reason_to_hold(self, transfer: TokenTransfer, owner: Recipient) -> HoldReason | None:
+        if await self._bank.sanctions.has_wallet(self._bank.pool, transfer.sender):
+            return HoldReason.SENDER_LISTED
+        if owner.chain != self._chain.name:
+            return HoldReason.OTHER_CHAIN
+        return None if owner.is_open else HoldReason.PORTAL_CLOSED
+
+    async def _book(self, transfer: TokenTransfer, owner: Recipient, reason: HoldReason | None) -> None:
+        deposit, deposit_id = self._deposit(transfer), self._deposit_id(transfer)
+        fields: dict[str, Any] = {
+            "caller": CALLER,
+            "customers": (owner.customer_id,),
+            "references": (deposit_id, owner.portal_id),
+            "deposit_id": deposit_id,
+            "portal_id": owner.portal_id,
+            "pocket_id": owner.pocket_id,
+            "deposit": deposit,
+        }
+        known = await store.find_deposit(self._bank.pool, deposit_id)
+        if known is not None:
+            return
+        if reason is None:
+            credited = await self._bank.engine.submit(CreditDeposit(**fields, key=deposit_id))
+            if credited.outcome["status"] != UNAVAILABLE:
+                return
+            reason = HoldReason.PORTAL_CLOSED
+        amount = 0 if reason in _UNBOOKED else cents_of(transfer.units, deposit.decimals).cents
+        if amount:
+            await self._hold(deposit_id, deposit, amount, reason=reason)
+        key = command_id("crypto-unbooked", deposit_id)
+        await self._bank.engine.submit(RecordUnbooked(**fields, key=key, amount=amount, reason=reason))
+        log.warning("deposit_not_credited", deposit_id=str(deposit_id), amount=amount, reason=reason)
+
+    async def _hold(self, deposit_id: UUID, deposit: ChainDeposit, amount: int, reason: HoldReason) -> None:
+        description = f"{deposit.asset} on {deposit.chain}"
+        await self._bank.engine.submit(
+            HoldInSuspense(
+                caller=CALLER,
+                key=deposit_id,
+                customers=(self._bank_id,),
+                item_id=deposit_id,
+                rail=Rail.CRYPTO,
+                direction=Direction.CREDIT,
+                amount=amount,
+                reason=reason,
+                details={"description": description, "details": details_of(deposit_id, deposit)},
+            )
+        )
+
+    def _deposit(self, transfer: TokenTransfer) -> ChainDeposit:
+        token = self._chain.find_token(transfer.token)
+        assert token is not None, transfer.token
+        return ChainDeposit(
+            chain=self._chain.name,
+            **transfer._replace(units=0)._asdict() | {"units": str(transfer.units)},
+            asset=token.asset,
+            decimals=token.decimals,
+            minimum_cents=token.minimum_cents,
+        )
+
+    def _deposit_id(self, transfer: TokenTransfer) -> UUID:
+        name = f"crypto-deposit:{self._chain.chain_id}:{transfer.tx_hash}"
+        return derive(self._bank.seed, command_id(name, str(transfer.log_index)), 0)
+
+
+async def _growth(node: ChainNode, place: tuple[str, str, int]) -> int | None:
+    """Return by how many units a block changed the balance of an address, None where the node does not know."""
+    token, address, block = place
+    after, before = await node.balance(token, address, block), await node.balance(token, address, block - 1)
+    return None if after is None or before is None else after - before
+
+
+def _about(row: CryptoDepositRow, kind: str, block_hash: str) -> dict[str, Any]:
+    """Return caller, key and deposit of a command that a block causes, once per block."""
+    return {"caller": CALLER, "key": command_id(f"{kind}:{block_hash}", row.deposit_id), "deposit_id": row.deposit_id}
+
+
+def _place(transfer: TokenTransfer) -> tuple[str, str, int]:
+    return transfer.token, transfer.recipient, transfer.block_number

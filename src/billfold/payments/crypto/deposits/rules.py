@@ -1,0 +1,182 @@
+"""What becomes of final deposits. Units that do not make a minimum are carried, and booked with later ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, JournalKind, Rail
+from billfold.payments.crypto.chains.rules import cents_of
+from billfold.payments.crypto.deposits.types import CarriedUnits, ChainDeposit, CryptoDepositRow, DepositStatus
+from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.deposits.rules import receive_money
+from billfold.platform.errors import NotFound, Refused
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.payments.crypto.deposits.commands import (
+        CreditDeposit,
+        RecordUnbooked,
+        RestoreDeposit,
+        WriteOffDeposit,
+    )
+
+UNAVAILABLE = "UNAVAILABLE"
+"""The outcome of a credit to a portal that takes nothing."""
+
+
+def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
+    """Credit a deposit with what is carried. Refuses: suspense-item-settled when an operator releases it twice."""
+    book = book_of(books, cmd.customers[0])
+    known = book.referenced.get(cmd.deposit_id)
+    if isinstance(known, CryptoDepositRow) and not (cmd.is_released and known.status == DepositStatus.QUESTIONED):
+        if cmd.is_released:
+            raise Refused("suspense-item-settled", f"The deposit is {known.status} already.")
+        return _outcome(known)
+    token, units = cmd.deposit.token, int(cmd.deposit.units)
+    carried = _carried(book, cmd.portal_id).get(token, 0)
+    cents = max(cents_of(max(carried + units, 0), cmd.deposit.decimals).cents, 0)
+    arrived: Outcome = {}
+    if cents >= cmd.deposit.minimum_cents:
+        arrived = receive_money(books, _payment(cmd, cents), ctx)
+        if arrived["status"] != "COMPLETED":
+            return {"status": UNAVAILABLE}
+    row = _row(
+        cmd, ctx, status=DepositStatus.CREDITED if arrived else DepositStatus.CARRIED, amount=cents if arrived else 0
+    )
+    if isinstance(known, CryptoDepositRow):
+        row = _change(book, known, ctx, status=row.status, amount=row.amount)
+        _carry(book, row)
+    else:
+        _keep(book, row)
+    shown = {name: arrived[name] for name in ("transaction_id",) if name in arrived}
+    return _outcome(row) | shown
+
+
+def record_unbooked(books: Books, cmd: RecordUnbooked, ctx: Context) -> Outcome:
+    """Record a deposit that is held in suspense by another command, or that nothing is booked of."""
+    book = book_of(books, cmd.customers[0])
+    known = book.referenced.get(cmd.deposit_id)
+    if isinstance(known, CryptoDepositRow):
+        return _outcome(known)
+    status = DepositStatus.HELD if cmd.amount else DepositStatus.QUESTIONED
+    row = _row(cmd, ctx, status=status, amount=cmd.amount, reason=cmd.reason)
+    _keep(book, row)
+    return _outcome(row)
+
+
+def write_off_deposit(books: Books, cmd: WriteOffDeposit, ctx: Context) -> Outcome:
+    """Post what was credited to the bank's losses: the customer keeps it, the rail will not bring it."""
+    book, bank = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
+    known = _known(book, cmd.deposit_id)
+    if known.status == DepositStatus.REORGED:
+        return _outcome(known)
+    former = DepositStatus.CREDITED if cmd.is_released else known.status
+    if former == DepositStatus.CREDITED:
+        _post_loss(bank, ctx, known.amount, is_recovered=False)
+    row = _change(book, known, ctx, status=DepositStatus.REORGED, reason=former)
+    return _outcome(row)
+
+
+def restore_deposit(books: Books, cmd: RestoreDeposit, ctx: Context) -> Outcome:
+    """Take the loss back: the deposit is on the chain again, with the status that it had."""
+    book, bank = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
+    known = _known(book, cmd.deposit_id)
+    if known.status != DepositStatus.REORGED:
+        return _outcome(known)
+    former = DepositStatus(known.reason or DepositStatus.CREDITED)
+    if former == DepositStatus.CREDITED:
+        _post_loss(bank, ctx, known.amount, is_recovered=True)
+    reason = None if former in {DepositStatus.CREDITED, DepositStatus.CARRIED} else DepositStatus.REORGED
+    place = {"block_number": cmd.block_number, "block_hash": cmd.block_hash, "log_index": cmd.log_index}
+    return _outcome(_change(book, known, ctx, status=former, reason=reason, **place))
+
+
+def _post_loss(bank: Book, ctx: Context, amount: int, *, is_recovered: bool) -> None:
+    bank.begin(JournalKind.ADJUSTMENT, ctx, settles_on=ctx.business_date, business_date=bank.business_date)
+    sides = bank.internal_account(AccountKind.LOSSES), bank.internal_account(AccountKind.RAIL_CRYPTO)
+    bank.post(*(sides[::-1] if is_recovered else sides), amount)
+    bank.close()
+
+
+def _payment(cmd: CreditDeposit, cents: int) -> ReceiveMoney:
+    deposit = cmd.deposit
+    return ReceiveMoney(
+        caller=cmd.caller,
+        key=cmd.deposit_id,
+        customers=cmd.customers,
+        rail=Rail.CRYPTO,
+        portal_id=cmd.portal_id,
+        pocket_id=cmd.pocket_id,
+        amount=cents,
+        description=f"{deposit.asset} on {deposit.chain}",
+        details=details_of(cmd.deposit_id, deposit),
+    )
+
+
+def details_of(deposit_id: UUID, deposit: ChainDeposit) -> dict[str, Any]:
+    """Return what the transaction of a deposit says of it."""
+    shown = {name: getattr(deposit, name) for name in ("chain", "asset", "tx_hash", "sender")}
+    return {"crypto_transfer_id": str(deposit_id), "wallet_address": deposit.recipient, **shown}
+
+
+def _row(
+    cmd: CreditDeposit | RecordUnbooked, ctx: Context, *, status: DepositStatus, amount: int, reason: str | None = None
+) -> CryptoDepositRow:
+    fields = msgspec.structs.asdict(cmd.deposit)
+    del fields["minimum_cents"]
+    return CryptoDepositRow(
+        customer_id=cmd.customers[0],
+        deposit_id=cmd.deposit_id,
+        portal_id=cmd.portal_id,
+        pocket_id=cmd.pocket_id,
+        **fields,
+        amount=amount,
+        status=status,
+        reason=reason,
+        created_at=ctx.now,
+        updated_at=ctx.now,
+    )
+
+
+def _keep(book: Book, row: CryptoDepositRow) -> None:
+    book.draft.add(row)
+    book.keep_fingerprint(CryptoDepositRow, row.deposit_id, row.proof)
+    book.put(book.referenced, row.deposit_id, row)
+    if row.status != DepositStatus.QUESTIONED:
+        _carry(book, row)
+
+
+def _change(book: Book, known: CryptoDepositRow, ctx: Context, **columns: Any) -> CryptoDepositRow:
+    row = msgspec.structs.replace(known, updated_at=ctx.now, **columns)
+    book.change(CryptoDepositRow, row.deposit_id, updated_at=ctx.now, **columns)
+    book.keep_fingerprint(CryptoDepositRow, row.deposit_id, row.proof)
+    book.put(book.referenced, row.deposit_id, row)
+    return row
+
+
+def _carry(book: Book, row: CryptoDepositRow) -> None:
+    """Count what the row brought and what was booked with it, for the next command about its portal."""
+    by_token = dict(_carried(book, row.portal_id))
+    unit = 10 ** (row.decimals - 2)
+    by_token[row.token] = by_token.get(row.token, 0) + int(row.units) - row.amount * unit
+    book.put(book.referenced, row.portal_id, CarriedUnits(by_token))
+
+
+def _carried(book: Book, portal_id: UUID) -> dict[str, int]:
+    found = book.referenced.get(portal_id)
+    return found.by_token if isinstance(found, CarriedUnits) else {}
+
+
+def _known(book: Book, deposit_id: UUID) -> CryptoDepositRow:
+    found = book.referenced.get(deposit_id)
+    if not isinstance(found, CryptoDepositRow):
+        raise NotFound
+    return found
+
+
+def _outcome(row: CryptoDepositRow) -> Outcome:
+    return {"deposit_id": str(row.deposit_id), "status": row.status, "amount": row.amount}

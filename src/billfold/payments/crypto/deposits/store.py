@@ -1,0 +1,196 @@
+"""Deposits and what was seen on chains."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.payments.crypto.chains.types import Block, TokenTransfer
+from billfold.payments.crypto.deposits.types import CarriedUnits, CryptoDepositRow, Cursor, Recipient, TransferStatus
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection, Pool
+
+BLOCKS_KEPT = 256
+WRONG_TOKENS_MAX = 20
+"""How many transfers of other tokens are kept per address: anybody can write such logs."""
+_COLUMNS = ", ".join(CryptoDepositRow.__struct_fields__)
+_LOOK_UP = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE customer_id = ANY($1::uuid[]) AND deposit_id = ANY($2::uuid[])"
+_CARRIED = """
+SELECT customer_id, portal_id, token, sum(units::numeric - amount * 10::numeric ^ (decimals - 2)) AS carried
+  FROM crypto_deposit
+ WHERE customer_id = ANY($1::uuid[]) AND portal_id = ANY($2::uuid[]) AND status NOT IN ('QUESTIONED', 'REORGED')
+ GROUP BY 1, 2, 3
+"""
+_SOME = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE deposit_id = ANY($1::uuid[])"
+_LIST = f"""
+SELECT {_COLUMNS} FROM crypto_deposit WHERE $1::text[] IS NULL OR status = ANY($1)
+ ORDER BY created_at DESC, block_number DESC, log_index DESC LIMIT $2
+"""
+_ABOVE = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE chain = $1 AND block_number > $2 AND status <> 'REORGED'"
+_WRITTEN_OFF = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE chain = $1 AND tx_hash = $2 AND status = 'REORGED'"
+_RECIPIENTS = """
+SELECT p.wallet_address, p.customer_id, p.portal_id, p.pocket_id, p.chain, p.status = 'OPEN' FROM portal p
+ WHERE p.wallet_address IS NOT NULL
+"""
+_CURSOR = """
+SELECT chain, seen_number, final_number, final_hash, agreed_at, problems FROM chain_cursor WHERE chain = $1
+"""
+_CURSORS = "SELECT chain, seen_number, final_number, final_hash, agreed_at, problems FROM chain_cursor ORDER BY chain"
+_SAVE_CURSOR = """
+INSERT INTO chain_cursor (chain, seen_number, final_number, final_hash, agreed_at, problems)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (chain) DO UPDATE SET seen_number = $2, final_number = $3, final_hash = $4, agreed_at = $5, problems = $6
+"""
+_SAVE_AGREED = "UPDATE chain_cursor SET agreed_at = $2 WHERE chain = $1"
+_SAVE_PROBLEMS = "UPDATE chain_cursor SET problems = $2 WHERE chain = $1"
+_BLOCKS = "SELECT number, hash, parent_hash FROM chain_block WHERE chain = $1 ORDER BY number DESC"
+_ADD_BLOCK = """
+INSERT INTO chain_block (chain, number, hash, parent_hash) VALUES ($1, $2, $3, $4)
+ON CONFLICT (chain, number) DO UPDATE SET hash = $3, parent_hash = $4
+"""
+_DROP_BLOCKS = "DELETE FROM chain_block WHERE chain = $1 AND (number > $2 OR number <= $3)"
+_ADD_TRANSFER = """
+INSERT INTO chain_transfer (chain, tx_hash, log_index, block_number, block_hash, token, sender, recipient, units,
+  status, seen_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (chain, tx_hash, log_index) DO UPDATE
+  SET block_number = $4, block_hash = $5, token = $6, sender = $7, recipient = $8, units = $9, status = $10
+"""
+_ORPHAN = """
+UPDATE chain_transfer SET status = 'REORGED'
+ WHERE chain = $1 AND block_number > $2 AND status IN ('PENDING', 'FINAL', 'WRONG_TOKEN')
+"""
+_ORPHAN_UNCONFIRMED = """
+UPDATE chain_transfer SET status = 'REORGED' WHERE chain = $1 AND block_number <= $2 AND status = 'PENDING'
+"""
+_WRONG_TOKENS = "SELECT count(*) FROM chain_transfer WHERE recipient = $1 AND status = 'WRONG_TOKEN'"
+_TRANSFERS = """
+SELECT chain, tx_hash, log_index, block_number, block_hash, token, sender, recipient, units, status, seen_at
+  FROM chain_transfer WHERE status = ANY($1::text[]) ORDER BY seen_at DESC, chain, tx_hash, log_index LIMIT $2
+"""
+
+
+async def load_references(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, Any]]:
+    """Return the deposits among the ids, and per portal among them what is carried."""
+    found: list[tuple[UUID, UUID, Any]] = [
+        (row["customer_id"], row["deposit_id"], _deposit(row)) for row in await conn.fetch(_LOOK_UP, customer_ids, ids)
+    ]
+    carried: dict[tuple[UUID, UUID], dict[str, int]] = {}
+    for customer_id, portal_id, token, units in await conn.fetch(_CARRIED, customer_ids, ids):
+        carried.setdefault((customer_id, portal_id), {})[token] = int(units)
+    return [*found, *((*key, CarriedUnits(by_token)) for key, by_token in carried.items())]
+
+
+async def find_deposit(conn: Connection | Pool, deposit_id: UUID) -> CryptoDepositRow | None:
+    """Return a deposit, or None."""
+    rows = await conn.fetch(_SOME, [deposit_id])
+    return _deposit(rows[0]) if rows else None
+
+
+async def list_deposits(
+    conn: Connection | Pool, statuses: Sequence[str] | None = None, *, limit: int = 200
+) -> list[CryptoDepositRow]:
+    """Return deposits of some statuses or of all, newest first."""
+    return [_deposit(row) for row in await conn.fetch(_LIST, statuses, limit)]
+
+
+async def list_above(conn: Connection | Pool, chain: str, number: int) -> list[CryptoDepositRow]:
+    """Return the deposits in blocks above a number that were not written off."""
+    return [_deposit(row) for row in await conn.fetch(_ABOVE, chain, number)]
+
+
+async def list_written_off(conn: Connection | Pool, chain: str, tx_hash: str) -> list[CryptoDepositRow]:
+    """Return the deposits of a transaction that were written off."""
+    return [_deposit(row) for row in await conn.fetch(_WRITTEN_OFF, chain, tx_hash)]
+
+
+async def load_recipients(conn: Connection | Pool) -> dict[str, Recipient]:
+    """Return every address that was ever given out, of any chain: tokens may be sent on another one."""
+    return {row[0]: Recipient(*row[1:]) for row in map(tuple, await conn.fetch(_RECIPIENTS))}
+
+
+async def find_cursor(conn: Connection | Pool, chain: str) -> Cursor | None:
+    """Return how far a chain is read, None before the first time."""
+    row = await conn.fetchrow(_CURSOR, chain)
+    return None if row is None else _cursor(row)
+
+
+async def list_cursors(conn: Connection | Pool) -> list[Cursor]:
+    """Return how far all chains are read."""
+    return [_cursor(row) for row in await conn.fetch(_CURSORS)]
+
+
+async def save_cursor(conn: Connection | Pool, cursor: Cursor) -> None:
+    """Store how far a chain is read."""
+    await conn.execute(_SAVE_CURSOR, *cursor[:-1], msgspec.json.encode(cursor.problems).decode())
+
+
+async def save_agreed(conn: Connection | Pool, chain: str, now: datetime) -> None:
+    """Note that all final blocks are read."""
+    await conn.execute(_SAVE_AGREED, chain, now)
+
+
+async def save_problems(conn: Connection | Pool, chain: str, problems: Mapping[str, str]) -> None:
+    """Store what is wrong with the nodes of a chain."""
+    await conn.execute(_SAVE_PROBLEMS, chain, msgspec.json.encode(problems).decode())
+
+
+async def list_blocks(conn: Connection | Pool, chain: str) -> list[Block]:
+    """Return the blocks that are kept, newest first."""
+    return [Block(*row) for row in await conn.fetch(_BLOCKS, chain)]
+
+
+async def replace_blocks(conn: Connection, chain: str, ancestor: int, blocks: Sequence[Block]) -> None:
+    """Put these blocks above an ancestor, in the place of those that are there; the oldest are forgotten."""
+    newest = blocks[-1].number if blocks else ancestor
+    await conn.execute(_DROP_BLOCKS, chain, ancestor, newest - BLOCKS_KEPT)
+    await conn.executemany(_ADD_BLOCK, [(chain, *each) for each in blocks])
+
+
+async def orphan_transfers(conn: Connection, chain: str, ancestor: int) -> None:
+    """Mark what was seen in blocks above an ancestor as reorged."""
+    await conn.execute(_ORPHAN, chain, ancestor)
+
+
+async def orphan_unconfirmed(conn: Connection | Pool, chain: str, final: int) -> None:
+    """Mark what was seen by one node up to a final block, and is not in it, as reorged."""
+    await conn.execute(_ORPHAN_UNCONFIRMED, chain, final)
+
+
+async def save_transfers(
+    conn: Connection | Pool, chain: str, transfers: Iterable[TokenTransfer], *, status: TransferStatus, now: datetime
+) -> None:
+    """Store transfers with a status, new ones and known ones."""
+    rows = [(chain, *each[:-1], str(each.units), status, now) for each in transfers]
+    await conn.executemany(_ADD_TRANSFER, rows)
+
+
+async def save_wrong_tokens(
+    conn: Connection | Pool, chain: str, transfers: Iterable[TokenTransfer], now: datetime
+) -> None:
+    """Store transfers of tokens that the bank does not take, a few per address."""
+    for each in transfers:
+        if await conn.fetchval(_WRONG_TOKENS, each.recipient) < WRONG_TOKENS_MAX:
+            await save_transfers(conn, chain, [each], status=TransferStatus.WRONG_TOKEN, now=now)
+
+
+async def list_transfers(conn: Connection | Pool, statuses: Sequence[str], *, limit: int = 200) -> list[Record]:
+    """Return what was seen on chains with these statuses, newest first."""
+    return await conn.fetch(_TRANSFERS, statuses, limit)
+
+
+def _deposit(row: Record) -> CryptoDepositRow:
+    return CryptoDepositRow(**dict(row))
+
+
+def _cursor(row: Record) -> Cursor:
+    return Cursor(**{**dict(row), "problems": msgspec.json.decode(row["problems"])})

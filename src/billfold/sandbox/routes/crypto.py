@@ -1,0 +1,129 @@
+"""What happens on the local chain: tokens are sent to a portal, blocks are made and taken back, nodes fail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from enum import StrEnum
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+from eth_hash.auto import keccak
+
+from billfold.http.caller import Caller
+from billfold.ledger.bank import Bank
+from billfold.payments.crypto.chains.json_rpc import NodeRefused, NodeUnavailable
+from billfold.platform.errors import InvalidInput, Refused
+from billfold.sandbox.chain.accounts import CHAIN_ID, TEST_DOLLAR, address_of
+from billfold.sandbox.chain.faucet import LOG_TRANSFER, Faucet, call_data
+from billfold.sandbox.operations import sandbox_post
+
+UNITS_MAX = 10**15
+BLOCKS_MAX = 300
+_GAS_WEI = 10**18
+_PORTAL = "SELECT wallet_address FROM portal WHERE customer_id = $1 AND portal_id = $2 AND wallet_address IS NOT NULL"
+
+
+class DepositKind(StrEnum):
+    """Of what is sent: the test dollar, a token that the bank does not take, or a log of a transfer that was none."""
+
+    TRANSFER = "TRANSFER"
+    OTHER_TOKEN = "OTHER_TOKEN"  # noqa: S105 - a kind
+    FALSE_LOG = "FALSE_LOG"
+
+
+class NodeFault(StrEnum):
+    """What is wrong with a node."""
+
+    DOWN = "DOWN"
+    LAG = "LAG"
+    LIE = "LIE"
+
+
+class CryptoDepositRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Tokens for a crypto portal: `units` are millionths of a dollar. A sender's address derives from its name."""
+
+    portal_id: UUID
+    units: Annotated[int, msgspec.Meta(ge=1, le=UNITS_MAX)]
+    kind: DepositKind = DepositKind.TRANSFER
+    sender_name: Annotated[str, msgspec.Meta(min_length=1, max_length=140)] | None = None
+
+
+class MineRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How many blocks are made. A block is final when two others lie above it."""
+
+    blocks: Annotated[int, msgspec.Meta(ge=1, le=BLOCKS_MAX)] = 2
+
+
+class ReorgRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How many blocks are replaced. Their transactions are gone, or enter the next block that is made."""
+
+    depth: Annotated[int, msgspec.Meta(ge=1, le=BLOCKS_MAX)]
+    keeps_transactions: bool = False
+
+
+class NodeRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What is wrong with one of the two nodes from now on; without a fault it is whole again."""
+
+    node: Annotated[int, msgspec.Meta(ge=1, le=2)]
+    fault: NodeFault | None = None
+
+
+@sandbox_post("crypto/deposit/", name="sandbox_crypto_deposit", refuses=("not-found", "rail-not-available"))
+async def send_tokens(caller: Caller, bank: Bank, data: CryptoDepositRequest) -> None:
+    """Send test tokens to the address of a crypto portal, be it closed. They are credited when their block is final."""
+    customer_id, portal_id = await caller.owned(bank, "portal", data.portal_id)
+    address = await bank.pool.fetchval(_PORTAL, customer_id, portal_id)
+    if address is None:
+        raise InvalidInput.at("body", "portal_id", msg="is no crypto portal")
+    token = TEST_DOLLAR
+    async with _faucet(bank) as faucet:
+        if data.kind == DepositKind.OTHER_TOKEN:
+            await faucet.mint_other(address, data.units)
+        elif data.kind == DepositKind.FALSE_LOG:
+            await faucet.send(token, call_data(LOG_TRANSFER, TEST_DOLLAR, address, data.units))
+        elif data.sender_name is None:
+            await faucet.mint(token, address, data.units)
+        else:
+            key = keccak(data.sender_name.encode())
+            await faucet.give_ether(address_of(key), _GAS_WEI)
+            await faucet.mint(token, address_of(key), data.units)
+            await faucet.transfer(token, address, data.units, key=key)
+
+
+@sandbox_post("crypto/mine/", name="sandbox_crypto_mine", refuses=("rail-not-available",))
+async def mine(caller: Caller, bank: Bank, data: MineRequest) -> None:
+    """Make blocks on the local chain."""
+    del caller
+    async with _faucet(bank) as faucet:
+        await faucet.mine(data.blocks)
+
+
+@sandbox_post("crypto/reorganize/", name="sandbox_crypto_reorganize", refuses=("rail-not-available",))
+async def reorganize(caller: Caller, bank: Bank, data: ReorgRequest) -> None:
+    """Replace the newest blocks of the local chain by empty ones."""
+    del caller
+    async with _faucet(bank) as faucet:
+        await faucet.reorganize(data.depth, keep=data.keeps_transactions)
+
+
+@sandbox_post("crypto/node/", name="sandbox_crypto_node", refuses=("rail-not-available",))
+async def set_fault(caller: Caller, bank: Bank, data: NodeRequest) -> None:
+    """Let one of the local chain's two nodes be down, lag or lie, or make it whole."""
+    del caller
+    async with _faucet(bank) as faucet:
+        await faucet.rpc.call("sandbox_setFault", data.node, data.fault)
+
+
+@asynccontextmanager
+async def _faucet(bank: Bank) -> AsyncIterator[Faucet]:
+    """The faucet of the local chain. Refuses: rail-not-available where there is none, or it cannot do that."""
+    chain = next((each for each in bank.chains.values() if each.chain_id == CHAIN_ID), None)
+    if chain is None:
+        raise Refused("rail-not-available", "This sandbox runs no local chain.")
+    async with aclosing(Faucet(chain.rpc_urls[0])) as faucet:
+        try:
+            yield faucet
+        except (NodeRefused, NodeUnavailable) as error:
+            raise Refused("rail-not-available", f"The local chain refuses: {error}") from None

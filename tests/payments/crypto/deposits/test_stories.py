@@ -1,0 +1,234 @@
+"""Deposits on a real chain: credited when final and agreed about, held when in doubt, taken back when reorged."""
+
+from dataclasses import dataclass, field
+
+import pytest
+from eth_hash.auto import keccak
+from tests.fixtures.chain import lent_chain
+from tests.support.partner_desk import Opened, PartnerApi
+from tests.support.screening import LIST, import_list
+
+from billfold.payments.crypto.chains.evm import EvmNode
+from billfold.payments.crypto.deposits import store
+from billfold.payments.crypto.deposits.watcher import ChainWatcher
+from billfold.sandbox.chain.accounts import CHAIN_NAME, address_of
+
+DOLLAR = 1_000_000
+SANDBOX = "/api/v1/sandbox/crypto"
+
+
+@dataclass
+class Depositor:
+    """A partner whose customers are paid on the local chain."""
+
+    desk: PartnerApi
+    pocket: Opened
+    urls: tuple[str, str]
+    watchers: list[ChainWatcher] = field(default_factory=list)
+
+    @property
+    def bank(self):
+        return self.desk.bank
+
+    def restart(self):
+        """Go on with a watcher that knows what is stored and nothing else."""
+        (chain,) = self.bank.chains.values()
+        self.watchers.append(ChainWatcher(self.bank, chain, [EvmNode(chain, url) for url in chain.rpc_urls]))
+
+    async def watch(self, rounds=1):
+        for _ in range(rounds):
+            await self.watchers[-1].run_round()
+
+    async def portal(self, pocket=None, status=201, **changes):
+        body = {"type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "name": "On chain", "chain": CHAIN_NAME} | changes
+        return await self.desk.post(f"{(pocket or self.pocket).path}portals/", body, status)
+
+    async def send(self, portal, dollars, **changes):
+        body = {"portal_id": portal["id"], "units": round(dollars * DOLLAR)} | changes
+        await self.desk.post(f"{SANDBOX}/deposit/", body, 202)
+
+    async def mine(self, blocks=2):
+        await self.desk.post(f"{SANDBOX}/mine/", {"blocks": blocks}, 202)
+
+    async def reorganize(self, depth, *, keep=False):
+        await self.desk.post(f"{SANDBOX}/reorganize/", {"depth": depth, "keeps_transactions": keep}, 202)
+
+    async def fault(self, node, fault):
+        await self.desk.post(f"{SANDBOX}/node/", {"node": node, "fault": fault}, 202)
+
+    async def deposited(self, portal, dollars, **changes):
+        """Let a deposit arrive and become final."""
+        await self.send(portal, dollars, **changes)
+        await self.mine()
+        await self.watch()
+
+    async def credits(self):
+        """Return the cents that were credited, in their order."""
+        listed = await self.desk.get(f"{self.pocket.path}transactions/")
+        return [each["amount"]["value"] for each in reversed(listed["items"]) if each["title"] == "Crypto deposit"]
+
+    async def statuses(self):
+        rows = await store.list_deposits(self.bank.pool)
+        return [(each.status, each.amount, each.reason) for each in reversed(rows)]
+
+    async def seen(self):
+        rows = await store.list_transfers(self.bank.pool, ["PENDING", "FINAL", "REORGED", "WRONG_TOKEN"])
+        return sorted((each["status"], int(each["units"])) for each in rows)
+
+    async def problems(self):
+        (cursor,) = await store.list_cursors(self.bank.pool)
+        return cursor.problems
+
+    async def balance(self, kind):
+        query = "SELECT coalesce(sum(credits - debits), 0)::bigint FROM account WHERE kind = $1"
+        return await self.bank.pool.fetchval(query, kind)
+
+
+@pytest.fixture
+async def depositor(partner_desk):
+    with lent_chain(partner_desk.bank) as urls:
+        made = Depositor(partner_desk, await partner_desk.pocket(), urls)
+        made.restart()
+        await made.watch()
+        yield made
+        for watcher in made.watchers:
+            await watcher.aclose()
+
+
+async def test_a_deposit_is_credited_when_it_is_final_and_fractions_of_cents_are_carried(depositor):
+    desk, portal = depositor.desk, await depositor.portal()
+    path = f"{depositor.pocket.path}portals/"
+    assert (portal["type"], portal["chain"], portal["asset"]) == (
+        *("CRYPTO_DEPOSIT_ADDRESS_PORTAL", CHAIN_NAME, "USDC"),
+    )
+    assert (portal["status"], portal["payment_rails"], "routing_number" in portal) == ("OPEN", ["CRYPTO"], False)
+    assert (await desk.get(path, {"type[]": ["CRYPTO_DEPOSIT_ADDRESS_PORTAL"]}))["items"] == [portal]
+    (told,) = (await desk.get(f"{path}{portal['id']}/funding-instructions/"))["instructions"]
+    assert told == {
+        "payment_rail": "CRYPTO",
+        "chain": CHAIN_NAME,
+        "wallet_address": portal["wallet_address"],
+        "asset": "USDC",
+        "minimum_amount": {"value": 100, "currency": "USD", "formatted": "$1.00"},
+    }
+
+    await depositor.send(portal, 250.006)
+    await depositor.watch()
+    assert await depositor.seen() == [("PENDING", 250_006_000)]
+    assert await depositor.credits() == []
+    await depositor.mine()
+    await depositor.watch(2)
+    assert await depositor.credits() == [250_00]
+    # Of the second deposit 0.4 cents make a cent with the 0.6 that were carried.
+    await depositor.deposited(portal, 99.994)
+    assert await depositor.credits() == [250_00, 100_00]
+    # Below the minimum nothing is booked yet, and nothing is lost.
+    await depositor.deposited(portal, 0.6)
+    assert (await depositor.statuses())[-1] == ("CARRIED", 0, None)
+    await depositor.deposited(portal, 0.5)
+    assert await depositor.credits() == [250_00, 100_00, 1_10]
+    assert {each["type"] for each in (await desk.get(f"{depositor.pocket.path}transactions/"))["items"]} == {"GENERIC"}
+    kinds = "SELECT count(*) FROM event WHERE kind = 'transfers.crypto.deposit.success'"
+    assert await depositor.bank.pool.fetchval(kinds) == 3
+    assert await depositor.balance("rail:crypto") == -351_10
+
+
+async def test_a_deposit_that_is_reorged_away_comes_back_and_is_credited_once(depositor):
+    portal = await depositor.portal()
+    await depositor.send(portal, 500)
+    await depositor.watch()
+    await depositor.reorganize(1, keep=True)
+    await depositor.watch()
+    assert await depositor.seen() == [("REORGED", 500 * DOLLAR)]
+    await depositor.mine(3)
+    depositor.restart()
+    await depositor.watch(3)
+    assert await depositor.seen() == [("FINAL", 500 * DOLLAR)]
+    assert await depositor.credits() == [500_00]
+
+
+async def test_the_bank_bears_a_reorganization_after_credit_until_the_deposit_is_back(depositor):
+    portal = await depositor.portal()
+    await depositor.deposited(portal, 40)
+    await depositor.deposited(portal, 7)
+    await depositor.reorganize(4, keep=True)
+    await depositor.watch()
+    assert [each[0] for each in await depositor.statuses()] == ["CREDITED", "REORGED"]
+    assert await depositor.balance("losses") == -7_00
+    assert await depositor.credits() == [40_00, 7_00]
+    assert await depositor.balance("rail:crypto") == -40_00
+    await depositor.mine(3)
+    await depositor.watch(2)
+    assert [each[0] for each in await depositor.statuses()] == ["CREDITED", "CREDITED"]
+    assert await depositor.balance("losses") == 0
+    assert await depositor.credits() == [40_00, 7_00]
+
+
+async def test_nothing_is_credited_until_both_nodes_agree_and_what_is_wrong_is_said(depositor):
+    portal = await depositor.portal()
+    hosts = {url.split("/")[2] for url in depositor.urls}
+    await depositor.mine(20)
+    for nth, (fault, said) in enumerate(
+        (("DOWN", "status 503"), ("LIE", "another chain"), ("LAG", "blocks behind")), 1
+    ):
+        await depositor.fault(2, fault)
+        await depositor.deposited(portal, 10)
+        await depositor.watch()
+        assert len(await depositor.credits()) == nth - 1, fault
+        assert any(said in each for each in (await depositor.problems()).values()), (fault, await depositor.problems())
+        assert set(await depositor.problems()) <= hosts
+        await depositor.fault(2, None)
+        await depositor.watch()
+        assert len(await depositor.credits()) == nth
+        assert await depositor.problems() == {}
+
+
+async def test_what_must_not_be_credited_is_held_and_an_operator_releases_it(depositor, tmp_path):
+    bank, portal, other = depositor.bank, await depositor.portal(), await depositor.portal()
+    listed = address_of(keccak(b"A listed sender"))
+    await import_list(bank, tmp_path, LIST.replace("0x5abc000000000000000000000000000000000bad", listed.lower()))
+    await depositor.deposited(portal, 30, sender_name="A listed sender")
+    await depositor.deposited(portal, 20, kind="FALSE_LOG")
+    await depositor.deposited(portal, 1, kind="OTHER_TOKEN")
+    path = f"{depositor.pocket.path}portals/{portal['id']}/"
+    account = f"/api/v1/service-accounts/{depositor.pocket.id}/portals/{portal['id']}/close/"
+    await depositor.desk.post(account, {}, 204)
+    assert (await depositor.desk.get(path))["status"] == "CLOSED"
+    await depositor.deposited(portal, 60)
+
+    assert await depositor.statuses() == [
+        ("HELD", 30_00, "SENDER_LISTED"),
+        ("QUESTIONED", 0, "BALANCE_DIFFERS"),
+        ("HELD", 60_00, "PORTAL_CLOSED"),
+    ]
+    assert ("WRONG_TOKEN", DOLLAR) in await depositor.seen()
+    assert await depositor.credits() == []
+    assert await depositor.balance("suspense") == 90_00
+    del other
+
+
+async def test_bad_requests_for_addresses_are_refused_and_no_index_is_used_twice(depositor, partner_desks):
+    desk, path = depositor.desk, f"{depositor.pocket.path}portals/"
+    body = {"type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "name": "x"}
+    for changes, loc in (
+        ({}, "body.chain"),
+        ({"chain": "ethereum"}, "body.chain"),
+        ({"chain": CHAIN_NAME, "payment_rails": ["ACH"]}, "body.payment_rails"),
+        ({"chain": CHAIN_NAME, "type": "BANK_VIRTUAL_ACCOUNT_PORTAL"}, "body.chain"),
+    ):
+        await desk.invalid("POST", path, body | changes, loc=loc)
+    first = await depositor.portal()
+    repeated = [
+        await desk.post(path, body | {"chain": CHAIN_NAME}, key="9b6f2f3e-8a52-4b0e-9d57-0d3c2a1b4c5d")
+        for _ in range(2)
+    ]
+    assert repeated[0] == repeated[1]
+    stranger = await partner_desks("hooli")
+    await stranger.ask("GET", f"{path}{first['id']}/", status=404)
+    await stranger.ask("POST", f"{SANDBOX}/deposit/", {"portal_id": first["id"], "units": 1}, status=404)
+    addresses = await depositor.bank.pool.fetch("SELECT wallet_address FROM portal WHERE address_index IS NOT NULL")
+    assert len({each[0] for each in addresses}) == len(addresses) == 2
+    bank_portal = {"portal_id": depositor.pocket.portal, "units": 1}
+    await desk.invalid("POST", f"{SANDBOX}/deposit/", bank_portal, loc="body.portal_id")
+    depositor.bank.wallets = None
+    await desk.refused("POST", path, body | {"chain": CHAIN_NAME}, status=422, code="rail-not-available")
