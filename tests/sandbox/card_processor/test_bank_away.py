@@ -47,15 +47,19 @@ async def test_what_was_approved_in_the_banks_absence_reaches_it_after_a_kill(tm
         first, later = switch.purchase(5000), switch.purchase(1001)
         assert await switch.code("0100", first) == "00"
         assert await switch.code("0100", later) == "91"  # above what the card may have in a day
-        assert await switch.code("0100", switch.purchase(100, de3="010000")) == "91"  # no cash
-        assert await switch.code("0200", switch.purchase(100, de3="200000")) == "91"
+        cash_or_refund = [switch.purchase(100, de3="010000"), switch.purchase(100, de3="200000")]
+        assert [await switch.code("0200", fields) for fields in cash_or_refund] == ["91", "91"]
         assert await switch.code("0120", switch.purchase(2500)) == "00"
         assert await switch.code("0420", switch.purchase(5000, de37=first[37])) == "00"
         process.kill()
         await process.wait()
+    # It is there, and cannot decide yet.
+    approve, answers = bank.decide, iter([{"decision": "DECLINED", "reason": "UNAVAILABLE"}])
+    bank.decide = lambda message: next(answers, None) or approve(message)
     await bank.open()
     async with place.serving() as switch:
-        await bank.received(3)
+        await bank.received(4)
+        assert bank.messages.pop(0) in bank.messages
         assert await switch.code("0101", first) == "00"
         assert await switch.code("0100", switch.purchase(700, de11="000099")) == "00"
     sent = [(each["type"], each["amount"]) for each in bank.messages[:3]]

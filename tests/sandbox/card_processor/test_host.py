@@ -48,8 +48,14 @@ async def test_the_messages_of_a_purchase_reach_the_bank_under_one_reference(pla
         completion = switch.purchase(4000, version=version, de37=first[37])
         assert await switch.code(f"{version}220", completion) == APPROVED[version]
 
+        above = switch.purchase(90_00, version=version, de37=first[37])
+        assert await switch.code(f"{version}200", above) == APPROVED[version]
         kinds = [(each["type"], each["amount"]) for each in bank.messages]
-        assert kinds == [("AUTHORIZATION", 5000), ("INCREMENT", 700), ("REVERSAL", 700), ("REVERSAL", 1000)]
+        assert kinds[:4] == [("AUTHORIZATION", 5000), ("INCREMENT", 700), ("REVERSAL", 700), ("REVERSAL", 1000)]
+        assert kinds[4:] == [
+            ("ADVICE", 4000),
+            ("INCREMENT", 9000),
+        ]  # a request above what is held is the bank's to decide
         assert {each["network_reference"] for each in bank.messages} == {f"123456-{first[37]}"}
         assert {each["card_id"] for each in bank.messages} == {place.card_id}
         assert place.card.pan not in json.dumps(bank.messages)

@@ -48,8 +48,6 @@ _REASONS: Final[Mapping[str, Outcome]] = MappingProxyType(
         DeclineReason.SUSPECTED_FRAUD: Outcome.SUSPECTED_FRAUD,
     }
 )
-_NOT_DECIDED: Final = frozenset({DeclineReason.TIMED_OUT, DeclineReason.UNAVAILABLE})
-"""The bank says so itself that it decided nothing; what it approved too late it has reversed."""
 _PURCHASES: Final = frozenset({Kind.AUTHORIZATION, Kind.INCREMENT})
 _APPROVAL_CODES: Final = 1_000_000
 
@@ -91,10 +89,8 @@ class AuthorizationHost:
         kept = _undecided(request, found)
         if found.reply is not None:
             return await self._keep(request, kept._replace(reply=found.reply))
-        is_completion = request.is_financial and found.earlier and kept.kind in {Kind.INCREMENT, Kind.ADVICE}
-        if is_completion or request.is_declined:
-            code = found.earlier.approval_code if found.earlier else None
-            return await self._keep(request, kept._replace(reply=Reply(Outcome.APPROVED, 0, code)))
+        if request.is_declined:
+            return await self._keep(request, kept._replace(reply=Reply(Outcome.APPROVED)))
         message = _bank_message(request, found, kept)
         try:
             answer = await self._ask_bank(message, until, is_owed=found.is_owed)
@@ -109,10 +105,7 @@ class AuthorizationHost:
     async def _ask_bank(self, message: BankMessage, until: float, *, is_owed: bool) -> Answer:
         if is_owed:
             raise BankAway("earlier messages of the purchase are to come first", may_have=False)
-        answer = await self._bank.send(message, until - monotonic())
-        if answer.reason in _NOT_DECIDED:
-            raise BankAway(str(answer.reason), may_have=False)
-        return answer
+        return await self._bank.send(message, until - monotonic())
 
     async def _decide_alone(self, request: Request, kept: Kept, message: BankMessage, *, may_have: bool) -> Kept:
         """Decide without the bank: it gets what was decided later, and loses what it may have decided too late."""

@@ -10,6 +10,7 @@ from typing import Any, Final
 import httpx
 import msgspec
 
+from billfold.payments.cards.authorizations.types import DeclineReason
 from billfold.platform.clock import wall_now
 from billfold.sandbox.card_processor.host.settings import HostSettings
 
@@ -17,6 +18,8 @@ BankMessage = dict[str, Any]
 PATH: Final = "/v1/messages/"
 CONNECTIONS_MAX: Final = 64
 CALL_SECONDS_MAX: Final = 30.0
+_NOT_DECIDED: Final = frozenset({DeclineReason.TIMED_OUT, DeclineReason.UNAVAILABLE})
+"""The bank says so itself that it decided nothing; what it approved too late it has reversed."""
 _ACCEPTED: Final = 200
 _CLIENT_ERRORS: Final = range(400, 500)
 _TRY_AGAIN: Final = frozenset({401, 403, 404, 408, 421, 429})
@@ -92,6 +95,9 @@ class BankClient:
 
     def _answer(self, body: bytes) -> Answer:
         try:
-            return self._read.decode(body)
+            answer = self._read.decode(body)
         except msgspec.MsgspecError:
             raise BankAway("an answer that is none", may_have=True) from None
+        if answer.reason is not None and answer.reason in _NOT_DECIDED:
+            raise BankAway(answer.reason, may_have=False)
+        return answer

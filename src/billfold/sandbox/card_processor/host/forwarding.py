@@ -6,6 +6,7 @@ import asyncio
 from functools import partial
 from typing import Final
 
+from billfold.payments.cards.authorizations.types import Decision
 from billfold.platform.clock import wall_now
 from billfold.platform.logs import logger
 from billfold.sandbox.card_processor.host import journal
@@ -50,8 +51,11 @@ class Forwarder:
 
     async def _send(self, owed: Owed) -> bool:
         """Send one message; tell whether the bank answered."""
+        refusal = None
         try:
-            await self._bank.send(owed.body, _ANSWER_SECONDS)
+            answer = await self._bank.send(owed.body, _ANSWER_SECONDS)
+            if answer.decision == Decision.DECLINED:
+                refusal = answer.reason
         except BankAway as away:
             pause = min(2**owed.attempts, _PAUSE_MAX_SECONDS)
             log.warning("owed_message_waits", reason=str(away), attempts=owed.attempts + 1)
@@ -60,8 +64,7 @@ class Forwarder:
             return False
         except MessageRefused as error:
             refusal = str(error)
+        if refusal is not None:
             log.warning("owed_message_refused", n=owed.n, reason=refusal)
-            await self._journal.call(lambda vault: journal.settle_owed(vault, owed.n, refusal=refusal))
-            return True
-        await self._journal.call(lambda vault: journal.settle_owed(vault, owed.n))
+        await self._journal.call(lambda vault: journal.settle_owed(vault, owed.n, refusal=refusal))
         return True

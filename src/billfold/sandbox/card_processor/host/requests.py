@@ -80,7 +80,6 @@ class Request(NamedTuple):
     """What a reversal releases; None for all."""
     is_partial_allowed: bool
     is_preauthorization: bool
-    is_financial: bool
     is_advice: bool
     """Whether it says what happened, which nobody can decline."""
     is_declined: bool
@@ -126,7 +125,6 @@ def read_request(message: Message, now: datetime) -> Request:
         released=_released(message, amount) if kind == Kind.REVERSAL else None,
         is_partial_allowed=private.get("61", "").startswith("1") and not is_foreign,
         is_preauthorization=fields.get("24") in _ESTIMATED if message.is_1993 else fields.get("25") == "06",
-        is_financial=message.mti[1] == "2",
         is_advice=message.mti[2] == "2",
         is_declined=message.mti[1:3] in {"12", "22"} and fields.get("39", "00") not in _PROMISED,
         entry_mode=_entry_mode(message),
