@@ -10,6 +10,7 @@ import msgspec
 
 from billfold.audit.types import Origin
 from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.ledger.directory.rules import require_active
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import ApplicationChange, begin_application, changing
 from billfold.onboarding.applications.content import (
@@ -81,9 +82,10 @@ async def create_application(
 ) -> Application:
     """Create an application; one of the same id and content is returned as it is now.
 
-    Raises InvalidInput, Refused `duplicate-id`.
+    Raises InvalidInput, Refused `duplicate-id`, `customer-not-open`.
     """
     check_form(form, now=call.now, wall=call.wall)
+    require_active((await call.customer(bank, owner_of(call))).account_status)
     owner, own_id = owner_of(call), application_id or call.new_resource_id(bank.seed)
     content = _tidy(merge_content({}, content_of(form) | {"id": None}))
     row = await _new_row(call, bank, kind, content, application_id=own_id)
@@ -129,8 +131,9 @@ async def submit_application(
 
     `invite_id`: whoever was invited submits it.
 
-    Refuses: application-not-editable, application-incomplete.
+    Refuses: application-not-editable, application-incomplete, customer-not-open.
     """
+    require_active((await call.customer(bank, row.customer_id)).account_status)
     user_id = call.access.user_id if isinstance(call, CustomerCaller) else None
     async with _changing(call, bank, row, "submitted") as change:
         require_editable(change.row)

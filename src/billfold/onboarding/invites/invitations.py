@@ -14,6 +14,7 @@ import msgspec
 from billfold.access.users.rules import check_email
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
+from billfold.ledger.directory.rules import require_active
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, name_of
 from billfold.onboarding.applications.requests import add_party, party_in
@@ -63,9 +64,11 @@ class _Planned(NamedTuple):
 async def invite(call: Call, bank: Bank, row: ApplicationRow, wanted: Sequence[WantedInvite]) -> list[Invite]:
     """Invite people, all or none. Whoever is invited already gets a new link; the one before opens nothing any longer.
 
-    Raises NotFound, InvalidInput, Refused `application-not-editable`, `invite-limit-reached`.
+    Raises NotFound, InvalidInput, Refused `application-not-editable`, `invite-limit-reached`, `customer-not-open`.
     """
-    sender = _Sender(call, bank, (await call.customer(bank, row.customer_id)).name)
+    customer = await call.customer(bank, row.customer_id)
+    require_active(customer.account_status)
+    sender = _Sender(call, bank, customer.name)
     async with changing(bank, row, "invited", origin=call.origin, at=call.now, wall=call.wall) as change:
         require_editable(change.row)
         known = await open_invites(change.action.conn, bank, change.application, now=call.now)

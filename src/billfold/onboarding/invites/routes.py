@@ -20,7 +20,7 @@ _ONE = f"{V2}{{application_id}}/"
     WRITES,
     tag="applications",
     status=200,
-    refuses=("application-not-editable", "invite-limit-reached"),
+    refuses=("application-not-editable", "customer-not-open", "invite-limit-reached"),
 )
 async def invite_to_application(member: CustomerCaller, bank: Bank, application_id: UUID, data: NewInvite) -> Invites:
     """Invite people to an application.

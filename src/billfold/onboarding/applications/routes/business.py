@@ -30,8 +30,8 @@ class ApplicationQuery(msgspec.Struct, frozen=True, kw_only=True):
     status_list: Annotated[list[str] | None, texts_among("status[]", _STATUSES, place="status")] = None
 
 
-@post(V1, SIGNED, tag="applications", refuses=("duplicate-id",))
-@post(V2, WRITES, tag="applications", refuses=("duplicate-id",))
+@post(V1, SIGNED, tag="applications", refuses=("customer-not-open", "duplicate-id"))
+@post(V2, WRITES, tag="applications", refuses=("customer-not-open", "duplicate-id"))
 async def create_business_application(caller: Call, bank: Bank, data: NewBusinessForm) -> BusinessApplication:
     """Create business application.
 
@@ -85,14 +85,14 @@ async def update_business_application(
     SIGNED,
     tag="applications",
     status=200,
-    refuses=("application-not-editable", "application-incomplete"),
+    refuses=("application-not-editable", "application-incomplete", "customer-not-open"),
 )
 @post(
     f"{V2}{{application_id}}/apply/",
     WRITES,
     tag="applications",
     status=200,
-    refuses=("application-not-editable", "application-incomplete"),
+    refuses=("application-not-editable", "application-incomplete", "customer-not-open"),
 )
 async def apply_business_application(caller: Call, bank: Bank, application_id: UUID) -> BusinessApplication:
     """Submit business application.

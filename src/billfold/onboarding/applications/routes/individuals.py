@@ -21,7 +21,7 @@ from billfold.platform.errors import InvalidInput
 _ONE = "/api/v1/applications/{application_id}/"
 
 
-@post("/api/v1/applications/", tag="applications", refuses=("duplicate-id",))
+@post("/api/v1/applications/", tag="applications", refuses=("customer-not-open", "duplicate-id"))
 async def create_individual_application(caller: Caller, bank: Bank, data: NewIndividualForm) -> IndividualApplication:
     """Create individual application.
 
@@ -42,7 +42,7 @@ async def get_individual_application(caller: Caller, bank: Bank, application_id:
     f"{_ONE}apply/",
     tag="applications",
     status=200,
-    refuses=("application-not-editable", "application-incomplete"),
+    refuses=("application-not-editable", "application-incomplete", "customer-not-open"),
 )
 async def apply_individual_application(caller: Caller, bank: Bank, application_id: UUID) -> IndividualApplication:
     """Submit individual application.
