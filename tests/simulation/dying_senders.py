@@ -1,0 +1,58 @@
+"""Senders of withdrawals that die by themselves: after a number of steps, a step being a word with the database, a
+node or the signer.
+"""
+
+import asyncio
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+from tests.fixtures.chain import chain_of
+from tests.simulation.dying_workers import die_after, warm_up
+from tests.simulation.forks import Workers, fork_workers
+from tests.support.whole_bank import open_bank
+
+from billfold.payments.crypto.chains import json_rpc
+from billfold.payments.crypto.withdrawals.worker import ChainSender
+from billfold.platform.database import claims
+from billfold.platform.logs import configure_logging
+from billfold.sandbox.chain.launch import local_node_urls
+from billfold.sandbox.crypto_signer import line_process
+
+
+def dying_senders(dsn, state_dir, port):
+    """Return the senders of a bank whose signer is in this folder, on the chain at this port."""
+    with (state_dir / "sender.log").open("ab") as log:
+        return Workers(__name__, dsn, state_dir, port, log=log)
+
+
+async def work(steps):
+    """Send what there is, round by round, until it dies or nothing is left to do."""
+    dsn, state_dir, port = sys.argv[1:]
+    chain = chain_of(*local_node_urls(int(port)))
+    bank = await open_bank(dsn, state_dir=Path(state_dir))
+    bank.chains = {chain.name: chain}
+    claims.LASTS = timedelta(seconds=0.1)  # one that died is followed by the next at once
+    step = die_after(steps)
+    for outside in (json_rpc.JsonRpcClient, line_process.LineProcess):
+        name = "call" if outside is json_rpc.JsonRpcClient else "request"
+        setattr(outside, name, _then(step, getattr(outside, name)))
+    sender = ChainSender(chain)
+    while True:
+        await sender.work(bank)
+        await asyncio.sleep(0.01)
+
+
+def _then(step, call):
+    async def called(*told, **named):
+        answer = await call(*told, **named)
+        step()
+        return answer
+
+    return called
+
+
+if __name__ == "__main__":
+    configure_logging("ERROR")
+    asyncio.run(warm_up(sys.argv[1]))
+    fork_workers(work)
