@@ -29,6 +29,7 @@ from billfold.payments.cards.authorizations.types import Merchant
 from billfold.payments.cards.commands import CloseCard, CreateVirtualCard, FreezeCard, SetCardStatus
 from billfold.payments.cards.types import CardStatus
 from billfold.payments.crypto.deposits.commands import CreditDeposit
+from billfold.payments.crypto.withdrawals.commands import CompleteWithdrawal, RejectWithdrawal, SendUsdc
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
@@ -80,6 +81,28 @@ class Witness(Teller):
             send(self, origin, 10_00)
             self.do(SubmitWire, wire_id=seen(self), imad=IMAD)
             self.do(kind, wire_id=seen(self, status="PROCESSING"), **fields)
+
+    def send_usdc(self, pocket):
+        """Send USDC twice; one is paid, the other rejected."""
+        wallet = {"chain": "BASE", "wallet_address": "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", "asset": "USDC"}
+        added = self.do(
+            AddCounterparty,
+            type="crypto_wallet_address",
+            verification="linking_provider",
+            is_screened=True,
+            counterparty_name={"type": "business", "business_name": "Beta LLC"},
+            details=wallet,
+        )
+        payee = UUID(added["counterparty_id"])
+        order: dict[str, Any] = {"counterparty_id": payee, "references": (payee,), "pocket_id": pocket.pocket_id}
+        ends: dict[Any, dict[str, str]] = {
+            CompleteWithdrawal: {"transaction_hash": "0x01"},
+            RejectWithdrawal: {"reason": "INVALID_TRANSFER"},
+        }
+        for number, (kind, fields) in enumerate(ends.items(), 5):
+            withdrawal_id = UUID(int=number)
+            self.do(SendUsdc, withdrawal_id=withdrawal_id, amount=1_00, **order)
+            self.do(kind, withdrawal_id=withdrawal_id, references=(withdrawal_id,), **fields)
 
     def mark_transmitted(self, pocket):
         """Send two ACH credits; one settles, one comes back."""
@@ -254,6 +277,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
         teller.pay(pocket, to, 10_00, transfer_id=LATER, later=True, accepted=accepted)
     teller.send_wires(pocket)
     teller.mark_transmitted(pocket)
+    teller.send_usdc(pocket)
     teller.use_card(pocket)
     teller.deposit_on_chain(pocket)
     for status in EVENTS:
