@@ -96,6 +96,8 @@ async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Fo
         verification = None  # neither a wire nor deposits come from there
     if verification is not None and verification.document_ids:
         await _check_documents(bank, owner, verification.document_ids)
+    if isinstance(form, WalletForm):
+        await _check_wallet(bank, form)
     holder = await _find_holder(bank, details, target)
     address = None if holder is None else address_of(holder)
     data_key = await bank.data_keys.of(bank.pool, owner)
@@ -217,6 +219,15 @@ def details_of(form: Form) -> dict[str, Any]:
     if fields.get("identifier_type") == "IBAN":
         fields["identifier"] = identifiers.compact(fields["identifier"])
     return {name: value for name, value in fields.items() if value is not None}
+
+
+async def _check_wallet(bank: Bank, form: WalletForm) -> None:
+    """Raise InvalidInput for an address that is never paid, whatever becomes of its verification."""
+    address, chain = form.wallet_address, bank.chains.get(form.chain)
+    if chain is not None and chain.find_token(address) is not None:
+        raise InvalidInput.at("body", "wallet_address", msg="is the contract of a token: what is sent there is lost")
+    if await bank.directory.find("wallet", address.lower()) is not None:
+        raise InvalidInput.at("body", "wallet_address", msg="is one of this bank: add its network address as on_us")
 
 
 async def _find_target(bank: Bank, form: OnUsForm) -> PortalRow:

@@ -5,6 +5,7 @@ from uuid import UUID
 from tests.fixtures.withdrawals import PAYEE
 from tests.support.approvals import decide
 from tests.support.commands import EngineCommands
+from tests.support.payees import wallet as wallet_form
 
 from billfold.accounts.counterparties.commands import SettleScreening
 from billfold.accounts.counterparties.types import SanctionsStatus
@@ -132,6 +133,8 @@ async def test_what_must_not_be_paid_is_refused_before_anything_moves(usdc, bank
         status = 409 if code == "sanction-screen-failed" else 422
         refused = await usdc.request(5_00, await usdc.wallet(address, chain), status=status)
         assert refused["code"] == code, address
+    body = wallet_form(chain="ETHEREUM", wallet_address=TEST_DOLLAR)
+    await usdc.desk.invalid("POST", "/api/v2/counterparties/", body, loc="body.wallet_address")
     too_much = await usdc.request(9_000_000_00)
     answer = await decide(usdc.manager, too_much, answers=422)
     assert answer["code"] == "insufficient-funds"

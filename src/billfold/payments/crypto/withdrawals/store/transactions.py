@@ -53,7 +53,7 @@ SELECT chain, wallet, sum(fee_wei) AS paid FROM crypto_transaction
 _PROBLEMS = f"SELECT {_WALLET} FROM crypto_wallet WHERE problem IS NOT NULL ORDER BY problem_since"
 _IS_OURS = """
 SELECT EXISTS (SELECT FROM crypto_wallet WHERE lower(address) = lower($1))
-    OR EXISTS (SELECT FROM directory WHERE kind = 'wallet' AND lower(value) = lower($1))
+    OR EXISTS (SELECT FROM directory WHERE kind = 'wallet' AND value = lower($1))
 """
 _LOCK_NONCE = "SELECT next_nonce FROM crypto_wallet WHERE chain = $1 AND address = $2 FOR UPDATE"
 _SKIP_NONCES = "UPDATE crypto_wallet SET next_nonce = $3 WHERE chain = $1 AND address = $2 AND next_nonce < $3"
