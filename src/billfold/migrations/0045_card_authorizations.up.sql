@@ -16,6 +16,7 @@ CREATE TABLE card_authorization (
   category_code       text NOT NULL CHECK (category_code ~ '^[0-9]{4}$'),
   merchant            json NOT NULL,
   authorized_on       date NOT NULL,
+  spent_before        bigint NOT NULL CHECK (spent_before >= 0),
   expires_at          timestamptz NOT NULL,
   transaction_id      uuid NOT NULL,
   places              integer NOT NULL,

@@ -21,7 +21,13 @@ from billfold.payments.cards.authorizations.commands import (
     references_of,
 )
 from billfold.payments.cards.authorizations.messages import Message, MessageAnswer, MessageType, answer_message
-from billfold.payments.cards.authorizations.types import Decision, DeclineReason, EntryMode, Merchant
+from billfold.payments.cards.authorizations.types import (
+    Decision,
+    DeclineReason,
+    EntryMode,
+    Merchant,
+    NetworkReference,
+)
 from billfold.payments.cards.authorizations.worker import release_hold
 from billfold.payments.cards.store import get_card
 from billfold.payments.cards.types import CardType
@@ -43,7 +49,6 @@ SHOP = Merchant(
 )
 
 Cents = Annotated[int, msgspec.Meta(gt=0, le=999_999_999_999)]
-Reference = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[!-~]+$")]
 
 
 class CardSwipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -58,7 +63,7 @@ class CardPurchase(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     card_id: UUID
     amount_usdc: Cents
-    network_reference: Reference | None = None
+    network_reference: NetworkReference | None = None
     merchant: Merchant = SHOP
     entry_mode: EntryMode = EntryMode.ECOMMERCE
     is_partial_allowed: bool = False
@@ -70,7 +75,7 @@ class CardIncrement(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """More for a purchase that is held."""
 
     card_id: UUID
-    network_reference: Reference
+    network_reference: NetworkReference
     amount_usdc: Cents
 
 
@@ -78,7 +83,7 @@ class CardReversal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Less for a purchase that is held; without an amount nothing."""
 
     card_id: UUID
-    network_reference: Reference
+    network_reference: NetworkReference
     amount_usdc: Cents | None = None
 
 
@@ -86,7 +91,7 @@ class CardHold(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A purchase that is held."""
 
     card_id: UUID
-    network_reference: Reference
+    network_reference: NetworkReference
 
 
 class CardClearing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -94,7 +99,7 @@ class CardClearing(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
     card_id: UUID
     amount_usdc: Cents
-    network_reference: Reference | None = None
+    network_reference: NetworkReference | None = None
     is_final: bool = True
     merchant: Merchant = SHOP
 

@@ -72,9 +72,16 @@ async def test_only_what_the_processor_has_just_signed_is_decided(processor, car
         answer = await processor.post(message, **wrong)
         assert (answer.status_code, answer.json()["code"]) == (401, "invalid-signature")
     assert (await processor.client.post("/v1/messages/", json=message | {"transmitted_at": None})).status_code == 401
-    blank = {"merchant": {"name": " ", "category_code": "5411"}}
-    assert (await processor.post(message | blank)).status_code == 422
-    for field, value in (("amount", None), ("amount", -1), ("currency", "EUR"), ("type", "GIFT"), ("pan", "4111")):
+    for merchant in ({"name": " ", "category_code": "5411"}, {"name": "Shop", "category_code": "5411\n"}):
+        assert (await processor.post(message | {"merchant": merchant})).status_code == 422
+    for field, value in (
+        ("amount", None),
+        ("amount", -1),
+        ("currency", "EUR"),
+        ("type", "GIFT"),
+        ("network_reference", "1\n"),
+        ("pan", "4111"),
+    ):
         answer = await processor.post(message | {field: value})
         assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", field])
     assert await cardholder.money() == []

@@ -8,6 +8,7 @@ from tests.support.cardholder import FUNDED
 from billfold.verify.runner import verify_bank
 
 FUEL = {"name": "Larkmoor Fuel", "category_code": "5542"}
+LINE_BREAK = {"daily": 1, "categories": {"5812\n": 0}}
 HOTEL = {"name": "Hotel Vantorp", "category_code": "7011"}
 
 
@@ -147,7 +148,14 @@ async def test_a_card_spends_in_a_day_what_its_limits_allow(cardholder):
     limits = f"{cardholder.account}/cards/{cardholder.card}/limits/"
     assert (await desk.get(limits))["daily"] is None
     await desk.ask("PUT", limits, {"daily": 100_00, "categories": {"7011": 60_00, "5812": 0}}, status=200)
-    for wrong in ({}, {"daily": -1}, {"daily": 1.5}, {"daily": 1, "categories": {"x": 1}}, {"daily": 1, "per": 2}):
+    for wrong in (
+        {},
+        {"daily": -1},
+        {"daily": 1.5},
+        {"daily": 1, "categories": {"x": 1}},
+        {"daily": 1, "per": 2},
+        LINE_BREAK,
+    ):
         await desk.ask("PUT", limits, wrong, status=422)
     await cardholder.declined("CATEGORY_BLOCKED", merchant={"name": "Inn", "category_code": "5812"})
     stay = await cardholder.held(50_00, merchant=HOTEL)
@@ -159,4 +167,24 @@ async def test_a_card_spends_in_a_day_what_its_limits_allow(cardholder):
     await cardholder.simulate("reversal", network_reference=stay, amount_usdc=50_00)
     await cardholder.held(50_00)
     await desk.clock.advance(timedelta(days=1))
-    await cardholder.held(60_00, merchant=HOTEL)
+    stay = await cardholder.held(50_00, merchant=HOTEL)
+    for cents, reason in ((10_01, "CATEGORY_LIMIT"), (10_00, None)):
+        more = await cardholder.simulate("increment", network_reference=stay, amount_usdc=cents)
+        assert more["reason"] == reason
+    await desk.clock.advance(timedelta(days=1))
+    for cents, reason in ((40_00, None), (30_00, "CATEGORY_LIMIT"), (20_00, None)):
+        more = await cardholder.simulate("increment", network_reference=stay, amount_usdc=cents)
+        assert more["reason"] == reason
+    await cardholder.held(40_00)
+    await cardholder.declined("CARD_LIMIT", 1)
+
+
+async def test_a_hold_that_is_raised_lasts_for_its_time_from_then_on(cardholder):
+    held = await cardholder.held(20_00)
+    for _ in range(2):
+        await cardholder.desk.clock.advance(timedelta(days=4))
+        await cardholder.simulate("increment", network_reference=held, amount_usdc=5_00)
+    await cardholder.desk.clock.advance(timedelta(days=6))
+    assert await cardholder.reserved() == 30_00
+    await cardholder.desk.clock.advance(timedelta(days=1))
+    assert await cardholder.reserved() == 0

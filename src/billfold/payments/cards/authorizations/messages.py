@@ -29,6 +29,7 @@ from billfold.payments.cards.authorizations.types import (
     DeclineReason,
     EntryMode,
     Merchant,
+    NetworkReference,
 )
 from billfold.platform.errors import BillfoldError, InvalidInput, MarketDataStale, Unavailable
 
@@ -55,7 +56,6 @@ class MessageType(StrEnum):
 
 
 Cents = Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
-NetworkReference = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[!-~]+$")]
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

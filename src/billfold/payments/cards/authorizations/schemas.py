@@ -7,12 +7,11 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.cards.authorizations.types import CardLimitsRow
+from billfold.payments.cards.authorizations.types import CardLimitsRow, CategoryCode
 
 Cents = Annotated[int, msgspec.Meta(ge=0, le=999_999_999_999, description="USD cents.")]
-Category = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}$")]
 Categories = Annotated[
-    dict[Category, Cents],
+    dict[CategoryCode, Cents],
     msgspec.Meta(max_length=100, description="By merchant category code (ISO 18245). Zero blocks the category."),
 ]
 

@@ -34,7 +34,8 @@ SELECT l.*, a.authorized_on, a.spent
   FROM card_limits l
   LEFT JOIN LATERAL (
     SELECT authorized_on, json_object_agg(category_code, cents) AS spent
-      FROM (SELECT authorized_on, category_code, sum(greatest(approved - reversed, cleared))::bigint AS cents
+      FROM (SELECT authorized_on, category_code,
+                   sum(greatest(greatest(approved - reversed, cleared) - spent_before, 0))::bigint AS cents
               FROM card_authorization c
              WHERE c.customer_id = l.customer_id AND c.card_id = l.card_id
                AND authorized_on = (SELECT max(authorized_on) FROM card_authorization m

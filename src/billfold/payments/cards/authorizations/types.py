@@ -83,13 +83,16 @@ class CardPaymentKind(StrEnum):
 
 
 Text = Annotated[str, msgspec.Meta(max_length=100)]
+CategoryCode = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}$", max_length=4)]
+NetworkReference = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[!-~]+$(?!\n)")]
+"""What all messages of a purchase name. `$` alone would let a line break follow."""
 
 
 class Merchant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where a card pays. `category_code` is that of ISO 18245, `country` and `state` are codes or null."""
 
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"\S")]
-    category_code: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}$")]
+    category_code: CategoryCode
     street_address: Text | None = None
     city: Text | None = None
     state: Annotated[str, msgspec.Meta(max_length=3)] | None = None
@@ -102,7 +105,8 @@ class AuthorizationRow(Row, frozen=True, kw_only=True):
     """What a card may take for one purchase. Amounts are cents; `merchant` is JSON text.
 
     `remaining` is held in cash now; `hold_entry_no` is the journal entry that reserved it, and the `places`-th
-    member of `transaction_id` its transaction. `authorized_on` is the Eastern day its limits count it on.
+    member of `transaction_id` its transaction. `authorized_on` is the Eastern day on which it was raised last: limits
+    count on it what exceeds `spent_before`.
     """
 
     table = "card_authorization"
@@ -124,6 +128,7 @@ class AuthorizationRow(Row, frozen=True, kw_only=True):
     category_code: str
     merchant: str
     authorized_on: date
+    spent_before: int = 0
     expires_at: datetime
     transaction_id: UUID
     places: int = 0
@@ -138,8 +143,13 @@ class AuthorizationRow(Row, frozen=True, kw_only=True):
 
     @property
     def spent(self) -> int:
-        """Cents that the limits of the card count."""
+        """Cents that it took, or may still take."""
         return max(self.approved - self.reversed, self.cleared)
+
+    @property
+    def spent_that_day(self) -> int:
+        """Cents that the limits of the card count on the day on which it was raised last."""
+        return max(self.spent - self.spent_before, 0)
 
 
 class CardPaymentRow(Row, frozen=True, kw_only=True):

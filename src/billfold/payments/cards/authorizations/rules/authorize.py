@@ -18,6 +18,7 @@ from billfold.ledger.types import JournalKind, PocketStatus
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,
     decided,
+    expiry_of,
     find_authorization,
     move_hold,
     new_authorization,
@@ -59,7 +60,7 @@ def authorize_card(books: Books, cmd: AuthorizeCard, ctx: Context) -> Outcome:
     if earlier is not None:
         raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
         return decided(earlier, Decision.DECLINED, 0, DeclineReason.DUPLICATE)
-    cents, reason = _decide(book, card, cmd, ctx)
+    cents, reason = _decide(book, card, cmd, ctx, category=cmd.merchant.category_code)
     if reason is not None:
         return _decline(book, card, cmd, ctx, reason=reason)
     if not cents:  # only whether the card is good
@@ -80,14 +81,12 @@ def increment_authorization(books: Books, cmd: IncrementAuthorization, ctx: Cont
     if row is None or row.status != AuthorizationStatus.PENDING:
         raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
         return decided(row, Decision.DECLINED, 0, DeclineReason.NO_AUTHORIZATION)
-    cents, reason = _decide(book, card, cmd, ctx)
+    cents, reason = _decide(book, card, cmd, ctx, category=row.category_code)
     if reason is not None:
         raise_card_event(book, ctx, kinds.CARD_REJECTED, card=card, cents=cmd.amount)
         return decided(row, Decision.DECLINED, 0, reason)
     if cents:
-        lasts = row.expires_at - row.created_at
-        changed = msgspec.structs.replace(_hold(book, row, ctx, more=cents), expires_at=ctx.now + lasts)
-        store_authorization(book, row, changed, ctx)
+        store_authorization(book, row, _hold(book, row, ctx, more=cents), ctx)
         raise_card_event(book, ctx, kinds.CARD_ON_HOLD, card=card, cents=cents)
     return decided(row, Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED, cents)
 
@@ -106,10 +105,12 @@ def inquire_balance(books: Books, cmd: InquireBalance, ctx: Context) -> Outcome:
 
 
 def _decide(
-    book: Book, card: CardRow, cmd: AuthorizeCard | IncrementAuthorization, ctx: Context
+    book: Book, card: CardRow, cmd: AuthorizeCard | IncrementAuthorization, ctx: Context, *, category: str
 ) -> tuple[int, DeclineReason | None]:
     """Return how many cents are approved, or why none are."""
-    reason = _unusable(book, card, cmd.entry_mode, ctx) or _stopped(book, card, cmd, ctx)
+    reason = _unusable(book, card, cmd.entry_mode, ctx) or _stopped(
+        book, card, ctx, category=category, cents=cmd.amount
+    )
     if reason is not None:
         return 0, reason
     pocket = pocket_of(book, card.pocket_id)
@@ -137,15 +138,13 @@ def _unusable(book: Book, card: CardRow, entry_mode: EntryMode | None, ctx: Cont
     return None
 
 
-def _stopped(
-    book: Book, card: CardRow, cmd: AuthorizeCard | IncrementAuthorization, ctx: Context
-) -> DeclineReason | None:
+def _stopped(book: Book, card: CardRow, ctx: Context, *, category: str, cents: int) -> DeclineReason | None:
     """Return why this payment is not wanted, whatever the card has."""
-    if cmd.merchant.category_code in ctx.terms.card_blocked_categories:
+    if category in ctx.terms.card_blocked_categories:
         return DeclineReason.CATEGORY_BLOCKED
-    if ctx.terms.screening.stops_card(cmd.amount):
+    if ctx.terms.screening.stops_card(cents):
         return DeclineReason.SUSPECTED_FRAUD
-    return find_exceeded(book, card, ctx, category=cmd.merchant.category_code, cents=cmd.amount)
+    return find_exceeded(book, card, ctx, category=category, cents=cents)
 
 
 def _decline(book: Book, card: CardRow, cmd: AuthorizeCard, ctx: Context, reason: DeclineReason) -> Outcome:
@@ -167,7 +166,18 @@ def _hold(book: Book, row: AuthorizationRow, ctx: Context, *, more: int) -> Auth
     raise_cash(book, pocket, ctx, need=more, price_of=ctx.t0_bid, settles_on=ctx.business_date)
     row = move_hold(book, pocket, row, ctx, cents=row.remaining + more)
     book.close()
-    return msgspec.structs.replace(row, approved=row.approved + more)
+    return _raised(row, ctx, more=more)
+
+
+def _raised(row: AuthorizationRow, ctx: Context, *, more: int) -> AuthorizationRow:
+    """Return an authorization of so many cents more: it lasts from now on, and today's limits count what is more."""
+    return msgspec.structs.replace(
+        row,
+        approved=row.approved + more,
+        authorized_on=ctx.today,
+        spent_before=row.spent_before if row.authorized_on == ctx.today else row.spent,
+        expires_at=expiry_of(row.category_code, ctx),
+    )
 
 
 def _advise(
@@ -187,7 +197,7 @@ def _advise(
     _raise_or_advance(book, pocket, ctx, cents=more)
     held = move_hold(book, pocket, row, ctx, cents=row.remaining + more)
     book.close()
-    held = msgspec.structs.replace(held, status=AuthorizationStatus.PENDING, reason=None, approved=row.approved + more)
+    held = msgspec.structs.replace(_raised(held, ctx, more=more), status=AuthorizationStatus.PENDING, reason=None)
     store_authorization(book, earlier, held, ctx)
     if row.status == AuthorizationStatus.DECLINED or earlier is None:
         raise_card_event(book, ctx, kinds.CARD_APPROVED, card=card, cents=cmd.amount)

@@ -77,7 +77,6 @@ def new_authorization(
     A record without a reference has none that is stored; its transaction is made of this.
     """
     reference = cmd.network_reference or ""
-    lasts = LODGING_HOLD_DAYS if merchant.category_code in _LODGING else HOLD_DAYS
     return AuthorizationRow(
         customer_id=card.customer_id,
         authorization_id=authorization_id_of(card.card_id, reference),
@@ -90,11 +89,16 @@ def new_authorization(
         category_code=merchant.category_code,
         merchant=msgspec.json.encode(merchant).decode(),
         authorized_on=ctx.today,
-        expires_at=ctx.now + timedelta(days=lasts),
+        expires_at=expiry_of(merchant.category_code, ctx),
         transaction_id=ctx.ids.next_group(),
         created_at=ctx.now,
         updated_at=ctx.now,
     )
+
+
+def expiry_of(category: str, ctx: Context) -> datetime:
+    """Return when a hold of now ends that a merchant of this category does not claim."""
+    return ctx.now + timedelta(days=LODGING_HOLD_DAYS if category in _LODGING else HOLD_DAYS)
 
 
 def store_authorization(book: Book, before: AuthorizationRow | None, row: AuthorizationRow, ctx: Context) -> None:
@@ -111,7 +115,8 @@ def store_authorization(book: Book, before: AuthorizationRow | None, row: Author
     book.keep_fingerprint(AuthorizationRow, row.authorization_id, row.proof)
     if row.remaining and (before is None or not before.remaining or before.expires_at != row.expires_at):
         book.schedule(EXPIRY_JOB, row.authorization_id, row.expires_at)
-    _count_spending(book, row, row.spent - (before.spent if before else 0))
+    counted = before.spent_that_day if before is not None and before.authorized_on == row.authorized_on else 0
+    _count_spending(book, row, row.spent_that_day - counted)
 
 
 def _count_spending(book: Book, row: AuthorizationRow, cents: int) -> None:
