@@ -3,7 +3,12 @@
 from datetime import UTC, date, datetime
 from uuid import UUID
 
-from tests.architecture.movements_of_cards import play_card_holds, play_card_records, play_cards
+from tests.architecture.movements_of_cards import (
+    play_card_holds,
+    play_card_records,
+    play_card_settlement,
+    play_cards,
+)
 from tests.architecture.movements_of_crypto import play_crypto
 from tests.architecture.movements_of_rails import (
     play_ach,
@@ -342,4 +347,5 @@ PLAYS = (
     play_crypto,
     play_card_holds,
     play_card_records,
+    play_card_settlement,
 )

@@ -18,6 +18,7 @@ from billfold.payments.cards.authorizations.commands import (
     references_of,
 )
 from billfold.payments.cards.authorizations.types import Merchant
+from billfold.payments.cards.cash_back.commands import GiveCashBack
 from billfold.payments.cards.commands import (
     CloseCard,
     CloseCardsOfPocket,
@@ -29,7 +30,9 @@ from billfold.payments.cards.commands import (
     RecordPin,
     SetCardStatus,
 )
+from billfold.payments.cards.settlement.commands import BookCardSettlement
 from billfold.payments.cards.types import CardStatus
+from billfold.payments.suspense.commands import HoldInSuspense, ReleaseFromSuspense, WriteOffFromSuspense
 from billfold.platform.dates import et_instant
 
 CARD, PURCHASE = UUID(int=3), UUID(int=4)
@@ -118,3 +121,36 @@ def play_card_records(new_stage):
         card.record(Represent, number=6, amount=55_00, original_id=PURCHASE)
     with stage.row("Card refund"):
         card.record(RefundCard, number=7, amount=500_00, merchant=SHOP)
+    with stage.row("Cash back of a month"):
+        stage.submit(
+            GiveCashBack,
+            card.anna,
+            references=(CARD,),
+            cash_back_id=UUID(int=8),
+            card_id=CARD,
+            period="2025-05",
+            rule_version=1,
+            basis_points=100,
+            cap=None,
+            purchases=30_000_00,
+            refunds=0,
+            carried_in=0,
+        )
+
+
+def play_card_settlement(new_stage):
+    stage = new_stage()
+    house = stage.house()
+    with stage.row("Interchange and fees of the card processor"):
+        stage.submit(
+            BookCardSettlement, house, file_id=UUID(int=1), settles_on=date(2025, 6, 5), interchange=10_00, fees=2_00
+        )
+    for number, title in ((2, "Card record assigned from suspense"), (3, "Card record written off")):
+        item = {"item_id": UUID(int=number)}
+        held = {"rail": "CARD", "direction": "DEBIT", "amount": 9_00, "reason": "unknown-card", "details": {}}
+        stage.submit(HoldInSuspense, house, **item, **held)
+        with stage.row(title):
+            if number == 2:
+                stage.about(ReleaseFromSuspense, house, item, owner_id=UUID(int=4), settles_on=date(2025, 6, 5))
+            else:
+                stage.about(WriteOffFromSuspense, house, item, reason="not ours")

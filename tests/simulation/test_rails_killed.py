@@ -15,16 +15,21 @@ from uuid import UUID
 from tests.simulation.dying_workers import dying_workers
 from tests.support.approvals import REQUESTS, decide, wire
 from tests.support.apps import lend_customer_app, take_back
+from tests.support.card_settlement import Program, fee, presentment, refund
 from tests.support.customer_client import MemberDesk, join, token_for
 from tests.support.partner_desk import Opened
 from tests.support.small_rails import OURS, Customer, ach_file
 from tests.support.whole_bank import close_bank, open_bank
 
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.cards.settlement.store import reconcile
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer
 from billfold.payments.wires.outbound import fedwire_day
+from billfold.platform import ids
 from billfold.platform.clock import read_clock, wall_now, write_clock
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
@@ -49,6 +54,16 @@ class Street:
         self.nth = 0
         self.wires, self.entries, self.paid_in, self.requests = [], [], [], []
         self.handed = {}
+        self.processor = Program(bank)
+
+    async def settle_in(self):
+        """Let both have money, and Anna a card that gives cash back."""
+        for each in (self.anna, self.bert):
+            await each.settle_in(3_000_000_00)
+        self.card = await self.processor.card(self.anna, self.anna.place)
+        await self.processor.rule(basis_points=100)
+        # The card processor takes longer to start than a worker lives.
+        await run_scheduled_jobs(self.bank, await self.bank.now())
 
     async def ask(self):
         """Put something of everything before the bank."""
@@ -64,6 +79,7 @@ class Street:
         await self._approve(5_000_00 + self.nth * 100)
         await self._wires_arrive()
         await self._entries_arrive()
+        await self._card_records_arrive()
 
     async def _approve(self, cents):
         """One member asks, another approves, and the door dies before it carries that out."""
@@ -115,6 +131,12 @@ class Street:
         file = ach_file(entries, on=FRIDAY, first_trace=self.nth * 10)
         await self.bank.rails.ach.network_side().transmit(f"in-{self.nth}.ach", file)
 
+    async def _card_records_arrive(self):
+        """A file of the card processor, one record of which is of no card."""
+        records = (presentment(self.card, 70_00), refund(self.card, 5_00), presentment(ids.new(), 3_00), fee(1_00))
+        content = self.processor.file(*records, settles_on=FRIDAY)
+        await self.bank.rails.card.network_side().transmit(f"in-{self.nth}.jsonl", content)
+
     async def pass_time(self, by):
         """Let the clock show more, and do nothing of what is due by then."""
         async with self.bank.pool.acquire() as conn:
@@ -151,8 +173,7 @@ async def test_everything_comes_out_once_when_the_worker_dies_at_any_step(bank_d
     await door.engine.stop()
     app = lend_customer_app(door)
     street = Street(bank, app, tmp_path)
-    for each in (street.anna, street.bert):
-        await each.settle_in(3_000_000_00)
+    await street.settle_in()
     workers = dying_workers(bank_dsn, tmp_path)
     try:
         for nth in range(KILLS):
@@ -205,6 +226,7 @@ async def must_have_happened_once(bank, street):
     nobodys = set(street.paid_in) - set(to_anna)
     assert told.keys() == {row["uetr"] for row in rows if row["direction"] == "OUTGOING"} | nobodys
     await entries_must_have_happened_once(bank, street)
+    await card_records_must_have_happened_once(bank, street)
     assert not list(Path(street.folder).glob("rails/*/inbox/[!.]*"))
     waiting = await bank.pool.fetchval("SELECT count(*) FROM rail_file WHERE done_at IS NULL")
     assert waiting == 0
@@ -223,3 +245,12 @@ async def entries_must_have_happened_once(bank, street):
     assert sorted(traces) == sorted([*ours, *(row[0] for row in answers)])
     # One debit of a file is not covered, and one entry is for nobody.
     assert len(answers) == 2 * KILLS
+
+
+async def card_records_must_have_happened_once(bank, street):
+    kinds = Counter(row["kind"] for row in await bank.pool.fetch("SELECT kind FROM card_payment"))
+    assert kinds == {"PURCHASE": KILLS, "REFUND": KILLS}
+    (friday,) = await reconcile(bank.pool, bank_customer_id(bank.seed))
+    assert (friday.difference, friday.unsettled, friday.held) == (0, 0, 3_00 * KILLS)
+    assert await street.processor.given("2025-06") == {street.card: 65 * KILLS}
+    assert await street.processor.credits(street.anna.id) == [(65 * KILLS, "2025-06")]

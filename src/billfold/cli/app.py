@@ -53,6 +53,8 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "ach": "billfold.payments.ach.cli",
         "wires": "billfold.payments.wires.cli",
         "files": "billfold.payments.files.cli",
+        "card-settlement": "billfold.payments.cards.settlement.cli",
+        "cash-back": "billfold.payments.cards.cash_back.cli",
         "suspense": "billfold.payments.suspense.cli",
         "clearing": "billfold.payments.clearing.cli",
         "cards": "billfold.payments.cards.cli",

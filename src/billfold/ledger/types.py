@@ -17,6 +17,7 @@ class Rail(StrEnum):
     """By what a payment comes or goes."""
 
     ACH = "ACH"
+    CARD = "CARD"
     WIRE = "WIRE"
     INTERNATIONAL_WIRE = "INTERNATIONAL_WIRE"
     ON_US = "ON_US"
@@ -31,7 +32,9 @@ class AccountKind(StrEnum):
     OWED = "owed"
     LOT = "lot"
     CUSTODIAN = "custodian"
+    CARD_FEES = "card_fees"
     FEES = "fees"
+    INTERCHANGE = "interchange"
     LOSSES = "losses"
     ON_US = "on_us"
     PROMOTIONS = "promotions"

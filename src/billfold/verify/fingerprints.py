@@ -24,6 +24,8 @@ from billfold.payments.ach.types import AchEntry, PendingReturn
 from billfold.payments.cards import commands as card_commands
 from billfold.payments.cards.authorizations import commands as card_authorization_commands
 from billfold.payments.cards.authorizations.types import AuthorizationRow, CardLimitsRow, CardPaymentRow
+from billfold.payments.cards.cash_back import commands as cash_back_commands
+from billfold.payments.cards.cash_back.types import CashBackRow
 from billfold.payments.cards.types import CardOrderRow, CardRow
 from billfold.payments.crypto.deposits import commands as crypto_deposit_commands
 from billfold.payments.crypto.deposits.types import CryptoDepositRow
@@ -48,6 +50,7 @@ LEAVING = (
     ach_commands,
     card_commands,
     card_authorization_commands,
+    cash_back_commands,
     crypto_deposit_commands,
     counterparty_commands,
     deposit_commands,
@@ -170,6 +173,8 @@ FINGERPRINTED_TABLES = (
         FingerprintedTable(table, key, ("agreements",), proof_of=_of_all, log=_ENTRIES)
         for table, key in (("agreement_version", ("version",)), ("agreement_document", ("version", "type")))
     ),
+    _proved(CashBackRow, "cash_back_id"),
+    FingerprintedTable("cash_back_rule", ("version",), ("cash_back_rule",), proof_of=_of_all, log=_ENTRIES),
     FingerprintedTable("sanctions_hit", ("hit_id",), ("sanctions_hit",), proof_of=_of_all, log=_ENTRIES),
 )
 

@@ -82,7 +82,10 @@ def fedwire_folders(settings: Settings) -> ExchangeFolders:
 
 def rail_exchanges_of(settings: Settings) -> RailExchanges:
     """Return the folders through which files of the rails are exchanged."""
-    return RailExchanges(ach=ExchangeFolders(rail_files_folder(settings) / "ach"), wire=fedwire_folders(settings))
+    folder = rail_files_folder(settings)
+    return RailExchanges(
+        ach=ExchangeFolders(folder / "ach"), wire=fedwire_folders(settings), card=ExchangeFolders(folder / "card")
+    )
 
 
 def file_store_of(settings: Settings) -> FileStore:

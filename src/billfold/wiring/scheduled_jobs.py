@@ -37,6 +37,9 @@ from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.cards import worker as cards
 from billfold.payments.cards.authorizations import worker as card_authorizations
 from billfold.payments.cards.authorizations.types import EXPIRY_JOB
+from billfold.payments.cards.cash_back.types import CASH_BACK_JOB
+from billfold.payments.cards.cash_back.worker import give_month
+from billfold.payments.cards.settlement.inbound import CardSettlementFiles
 from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
@@ -79,6 +82,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXPIRE_JOB: applications.run_expire_job,
             TEAM_JOB: run_team_job,
             APPLICATION_DOCUMENT_JOB: applications.run_document_job,
+            CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,
             ORDER_JOB: cards.place_order,
@@ -93,4 +97,4 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
 
 def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return what takes the files that arrived, per rail; each returns how many it looked at."""
-    return (FedwireFileProcessor(), AchFileProcessor().process_all)
+    return (FedwireFileProcessor(), AchFileProcessor().process_all, CardSettlementFiles().process_all)

@@ -24,6 +24,8 @@ from billfold.treasury.rules.liquidate import liquidation_value
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
     from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
@@ -40,16 +42,31 @@ def post_goodwill_credit(books: Books, cmd: PostGoodwillCredit, ctx: Context) ->
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
     _require_receivable(pocket, cmd.amount)
+    return post_credit(book, pocket, ctx, amount=cmd.amount, credit_type=cmd.credit_type, description=cmd.description)
+
+
+def post_credit(
+    book: Book,
+    pocket: PocketBook,
+    ctx: Context,
+    *,
+    amount: int,
+    credit_type: str,
+    description: str,
+    period: str | None = None,
+    card_id: UUID | None = None,
+) -> Outcome:
+    """Post a credit from `promotions`; cash back has a period, as YYYY-MM, and a card."""
     return _book(
         book,
         pocket,
         ctx,
         direction=Direction.CREDIT,
-        amount=cmd.amount,
+        amount=amount,
         type=TransactionType.CREDIT,
-        title=_CREDIT[cmd.credit_type],
-        description=cmd.description,
-        details={"credit_type": cmd.credit_type, "period": None, "card_id": None},
+        title=_CREDIT[credit_type],
+        description=description,
+        details={"credit_type": credit_type, "period": period, "card_id": card_id and str(card_id)},
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
@@ -12,6 +12,7 @@ from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
 from billfold.cli.output import console, format_eastern, key_value_table, table
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.payments.cards.settlement.reconciliation import print_card_settlement
 from billfold.payments.clearing.store import EVER, balances, list_cleared, list_open
 from billfold.payments.clearing.types import RAILS, ClearingTotals, OpenPayment
 from billfold.platform.money import format_usd
@@ -31,6 +32,14 @@ class ClearingReport(NamedTuple):
     dates: list[ClearingTotals]
     payments: list[OpenPayment]
 
+    def only(self, rail: str | None) -> ClearingReport:
+        """Return the report of one rail, or of all."""
+        if rail is None:
+            return self
+        held = {kind: cents for kind, cents in self.held.items() if kind == f"rail:{rail.lower()}"}
+        dates = [each for each in self.dates if each.rail == rail]
+        return ClearingReport(held, dates, [each for each in self.payments if each.rail == rail])
+
     def explained(self, rail: str) -> int:
         """Cents that payments in transit leave on this rail."""
         return sum(d.unsettled_out - d.unsettled_in for d in self.dates if d.rail == rail)
@@ -40,17 +49,28 @@ class ClearingReport(NamedTuple):
         return self.held.get(f"rail:{rail.lower()}", 0) - self.explained(rail)
 
 
-@group.view("clearing --payments")
+RailOption = Annotated[
+    Literal["ACH", "WIRE", "CARD", "CRYPTO"] | None, typer.Option(case_sensitive=False, help="Show one rail only.")
+]
+
+
+@group.view("clearing --payments", "clearing --rail card")
 async def clearing(
     bank: Bank,
     *,
     payments: Annotated[bool, typer.Option("--payments", help="List each payment in transit.")] = False,
+    rail: RailOption = None,
 ) -> str:
-    """Reconcile the clearing accounts: what each rail holds, and what settles when."""
-    shown = await clearing_report(bank)
-    _print_report(shown)
+    """Reconcile the clearing accounts: what each rail holds, and what settles when.
+
+    Of the card rail: the processor's files beside what is booked and what the reserve paid.
+    """
+    shown = (await clearing_report(bank)).only(rail)
+    _print_report(shown, rail)
     if payments:
         _print_payments(shown.payments)
+    if rail == "CARD":
+        await print_card_settlement(bank)
     unexplained_rails = [rail for rail in RAILS if shown.unexplained(rail)]
     if unexplained_rails:
         raise CliError(
@@ -81,7 +101,7 @@ def _closed_until(bank: Bank, open_day: date) -> datetime:
     return bank.calendars.closes_at(day) + _ONE_MICROSECOND
 
 
-def _print_report(shown: ClearingReport) -> None:
+def _print_report(shown: ClearingReport, only: str | None) -> None:
     rows = [
         (each.rail, each.settles_on, each.payments, format_usd(each.unsettled_in), format_usd(each.unsettled_out))
         for each in shown.dates
@@ -90,12 +110,13 @@ def _print_report(shown: ClearingReport) -> None:
         columns = ("Rail", "Settles on", "Payments>", "To come in>", "To go out>")
         console.print(table("In transit", columns, rows))
     summary: list[tuple[str, object]] = []
-    for rail in RAILS:
+    for rail in [only] if only else RAILS:
         summary += [
             (f"{rail} accounts hold", format_usd(shown.held.get(f"rail:{rail.lower()}", 0))),
             (f"{rail} explained", format_usd(shown.explained(rail))),
         ]
-    summary.append(("Suspense holds", format_usd(shown.held.get("suspense", 0))))
+    if only is None:
+        summary.append(("Suspense holds", format_usd(shown.held.get("suspense", 0))))
     console.print(key_value_table(summary))
 
 

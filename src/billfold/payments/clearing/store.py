@@ -1,15 +1,20 @@
 """Queries of what moved by each rail and what of it is settled.
 
 A customer's payment settles at the instant of its transaction, a journal entry of the bank on its
-settlement date.
+settlement date. A rail of another kind has a module `movements` below `billfold.payments`: its `MOVEMENTS` is a
+query of the same columns and parameters.
 """
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+from collections.abc import Iterator
 from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from billfold import payments
 from billfold.payments.clearing.types import ClearingTotals, OpenPayment
 from billfold.platform.dates import et_instant
 
@@ -32,9 +37,16 @@ SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
   FROM journal_entry j JOIN posting l USING (customer_id, entry_no)
   JOIN account a ON a.customer_id = l.customer_id AND a.account_no IN (l.debit, l.credit)
  WHERE j.customer_id = $1 AND j.kind NOT IN ('clearing', 'settlement')
-   AND a.kind IN ('rail:ach', 'rail:wire') AND j.settles_on BETWEEN $2 AND $4
+   AND a.kind LIKE 'rail:%' AND j.settles_on BETWEEN $2 AND $4
 """
-_MOVEMENTS = f"{_OF_CUSTOMERS} UNION ALL {_OF_THE_BANK}"
+
+
+def _of_other_rails() -> Iterator[str]:
+    modules = sorted(each.name for each in pkgutil.walk_packages(payments.__path__, "billfold.payments."))
+    yield from (importlib.import_module(name).MOVEMENTS for name in modules if name.endswith(".movements"))
+
+
+_MOVEMENTS = " UNION ALL ".join((_OF_CUSTOMERS, _OF_THE_BANK, *_of_other_rails()))
 _CLEARED = f"""
 SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
        coalesce(m.inflow, 0)::bigint AS inflow, coalesce(m.outflow, 0)::bigint AS outflow,
@@ -57,7 +69,7 @@ SELECT rail, settles_at, direction, amount, customer_id, entry_no, activity_id
 """
 _BALANCES = """
 SELECT kind, sum(credits - debits)::bigint AS balance FROM account
- WHERE kind IN ('rail:ach', 'rail:wire', 'suspense') GROUP BY kind
+ WHERE kind LIKE 'rail:%' OR kind = 'suspense' GROUP BY kind
 """
 DATE_MIN, DATE_MAX = date(2000, 1, 1), date(2999, 12, 31)
 """Earlier than the first settlement date and later than the last."""

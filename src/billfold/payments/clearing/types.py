@@ -8,7 +8,7 @@ from uuid import UUID
 
 from billfold.platform.database.rows import Row
 
-RAILS = ("ACH", "WIRE")
+RAILS = ("ACH", "WIRE", "CARD", "CRYPTO")
 
 
 class RailSettlement(Row, frozen=True, kw_only=True):

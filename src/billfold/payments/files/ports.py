@@ -30,7 +30,9 @@ class RailExchanges(msgspec.Struct, frozen=True, kw_only=True):
 
     ach: FileExchange
     wire: FileExchange
+    card: FileExchange
 
     def of(self, rail: str) -> FileExchange:
-        """Return the exchange of ACH or WIRE."""
-        return self.ach if rail == "ACH" else self.wire
+        """Return the exchange of ACH, WIRE or CARD."""
+        exchange: FileExchange = getattr(self, rail.lower())
+        return exchange

@@ -41,7 +41,7 @@ class RailTotals(msgspec.Struct, frozen=True):
     """The settlement of a rail on one date: incoming and outgoing cents."""
 
     settles_on: date
-    rail: str  # "ACH" or "WIRE"
+    rail: str  # "ACH", "WIRE", "CARD" or "CRYPTO"
     inflow: int
     outflow: int
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from billfold.ledger.checks import TrackedTable, account_total, outcome_checks
-from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.payments.suspense.commands import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReleaseFromSuspense,
+    ReturnFromSuspense,
+    WriteOffFromSuspense,
+)
 from billfold.payments.suspense.rules import RECORDED
 from billfold.platform.checks import Certainty, Check
 
@@ -12,7 +18,7 @@ CHECKS = (
         TrackedTable("suspense_item", "item_id", (HoldInSuspense,), created_at="created_at"),
         # Outcomes are never rewritten: they keep the name that the column had before.
         columns={name: name for name in RECORDED} | {"entry_no": "journal_no"},
-        ended_by=(ReturnFromSuspense, AssignFromSuspense),
+        ended_by=(ReturnFromSuspense, AssignFromSuspense, ReleaseFromSuspense, WriteOffFromSuspense),
         ended_at="ended_at",
         initial_status="'HELD'",
         ended={"ended_entry_no": "journal_no", "return_reason": "return_reason", "owner_id": "owner_id"},

@@ -8,7 +8,13 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.suspense.rules import assign_from_suspense, hold_in_suspense, return_from_suspense
+from billfold.payments.suspense.rules import (
+    assign_from_suspense,
+    hold_in_suspense,
+    release_from_suspense,
+    return_from_suspense,
+    write_off_from_suspense,
+)
 from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires.types import WireRow
 
@@ -59,3 +65,26 @@ class AssignFromSuspense(Command, frozen=True, kw_only=True):
     portal_id: UUID
     pocket_id: UUID
     details: dict[str, Any] | None = None
+
+
+class ReleaseFromSuspense(Command, frozen=True, kw_only=True):
+    """Post an item back to its rail: it is booked to its owner by a command of its rail."""
+
+    rule = release_from_suspense
+    reference_kinds = (Reference.SUSPENSE_ITEM,)
+    audit = AuditedAction("suspense", "assigned", fields=("item_id", "owner_id"))
+
+    item_id: UUID
+    owner_id: UUID
+    settles_on: date
+
+
+class WriteOffFromSuspense(Command, frozen=True, kw_only=True):
+    """Post an item of the card rail to `losses`: it has no owner, and the network does not take it back."""
+
+    rule = write_off_from_suspense
+    reference_kinds = (Reference.SUSPENSE_ITEM,)
+    audit = AuditedAction("suspense", "written_off", fields=("item_id", "reason"))
+
+    item_id: UUID
+    reason: str

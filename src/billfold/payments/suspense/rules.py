@@ -28,7 +28,13 @@ from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+    from billfold.payments.suspense.commands import (
+        AssignFromSuspense,
+        HoldInSuspense,
+        ReleaseFromSuspense,
+        ReturnFromSuspense,
+        WriteOffFromSuspense,
+    )
 
 RECORDED = ("rail", "direction", "amount", "reason")
 """The columns of an item that the outcome of its command repeats."""
@@ -76,6 +82,8 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     """Book the item to a portal of its owner. Refuses: suspense-item-settled, no-open-portal."""
     book, owner = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
     item = _held_item(book, cmd.item_id)
+    if item.rail == Rail.CARD:
+        raise Refused("suspense-item-stays", str(_details(item)[NOT_RETURNABLE]))
     if item.direction != Direction.CREDIT:
         raise Refused("suspense-item-settled", "A debit cannot be assigned. Return it.")
     details = cmd.details or _details(item)
@@ -104,6 +112,28 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
         book.draft.add(fingerprint)
     ended = _close_item(book, ctx, item, status=SuspenseStatus.ASSIGNED, entry_no=entry_no, owner_id=owner.customer_id)
     return ended | {name: arrived[name] for name in _DEPOSIT_FIELDS if name in arrived}
+
+
+def release_from_suspense(books: Books, cmd: ReleaseFromSuspense, ctx: Context) -> Outcome:
+    """Post the item to its rail once it is booked to its owner. Refuses: suspense-item-settled."""
+    book = book_of(books, cmd.customers[0])
+    item = _held_item(book, cmd.item_id)
+    entry_no = _post(book, ctx, item, settles_on=cmd.settles_on, released=True)
+    return _close_item(book, ctx, item, status=SuspenseStatus.ASSIGNED, entry_no=entry_no, owner_id=cmd.owner_id)
+
+
+def write_off_from_suspense(books: Books, cmd: WriteOffFromSuspense, ctx: Context) -> Outcome:
+    """Post the item to `losses`. Refuses: suspense-item-settled, suspense-item-stays if it came by another rail."""
+    book = book_of(books, cmd.customers[0])
+    item = _held_item(book, cmd.item_id)
+    if item.rail != Rail.CARD:
+        raise Refused("suspense-item-stays", "It is somebody's money. Return it, or assign it.")
+    entry_no = book.begin(JournalKind.SUSPENSE, ctx, settles_on=ctx.business_date, business_date=book.business_date)
+    sides = book.internal_account(AccountKind.LOSSES), book.internal_account(AccountKind.SUSPENSE)
+    book.post(*(sides if item.direction == Direction.DEBIT else sides[::-1]), item.amount)
+    book.close()
+    written_off = SuspenseStatus.WRITTEN_OFF
+    return _close_item(book, ctx, item, status=written_off, entry_no=entry_no, return_reason=cmd.reason)
 
 
 def _return_fee(owner: Book, cmd: AssignFromSuspense, ctx: Context, fee: int) -> None:

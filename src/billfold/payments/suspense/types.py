@@ -17,6 +17,7 @@ class SuspenseStatus(StrEnum):
     HELD = "HELD"
     RETURNED = "RETURNED"
     ASSIGNED = "ASSIGNED"
+    WRITTEN_OFF = "WRITTEN_OFF"
 
 
 NOT_RETURNABLE = "stays"

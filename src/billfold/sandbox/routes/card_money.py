@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -12,14 +11,6 @@ from billfold.http.caller import Caller
 from billfold.http.schemas import one_of
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations import store
-from billfold.payments.cards.authorizations.commands import (
-    CardRecord,
-    ChargeBack,
-    ClearCard,
-    RefundCard,
-    Represent,
-    references_of,
-)
 from billfold.payments.cards.authorizations.messages import Message, MessageAnswer, MessageType, answer_message
 from billfold.payments.cards.authorizations.types import (
     Decision,
@@ -29,10 +20,13 @@ from billfold.payments.cards.authorizations.types import (
     NetworkReference,
 )
 from billfold.payments.cards.authorizations.worker import release_hold
+from billfold.payments.cards.settlement.booking import book_record
+from billfold.payments.cards.settlement.types import Chargeback, Presentment, RecordOfCard, Refund, Representment
 from billfold.payments.cards.store import get_card
 from billfold.payments.cards.types import CardType
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
+from billfold.sandbox.card_processor.settlement import interchange_of, present
 from billfold.sandbox.operations import derived_id, request_id, sandbox_post
 
 SETTLES_AFTER = 2
@@ -197,7 +191,7 @@ async def clear(caller: Caller, bank: Bank, data: CardClearing) -> BookedCardRec
     return await _book(
         caller,
         bank,
-        ClearCard,
+        Presentment,
         data.card_id,
         amount=data.amount_usdc,
         network_reference=data.network_reference,
@@ -209,7 +203,7 @@ async def clear(caller: Caller, bank: Bank, data: CardClearing) -> BookedCardRec
 @sandbox_post("card-refund/", name="sandbox_card_refund", moves_money=True, refuses=("not-found", "pocket-not-open"))
 async def refund(caller: Caller, bank: Bank, data: CardRefund) -> BookedCardRecord:
     """Refund to a card."""
-    return await _book(caller, bank, RefundCard, data.card_id, amount=data.amount_usdc, merchant=data.merchant)
+    return await _book(caller, bank, Refund, data.card_id, amount=data.amount_usdc, merchant=data.merchant)
 
 
 @sandbox_post(
@@ -220,7 +214,7 @@ async def refund(caller: Caller, bank: Bank, data: CardRefund) -> BookedCardReco
 )
 async def charge_back(caller: Caller, bank: Bank, data: CardDispute) -> BookedCardRecord:
     """Charge a purchase back, until the merchant objects."""
-    return await _dispute(caller, bank, ChargeBack, data)
+    return await _dispute(caller, bank, Chargeback, data, reason_code="10-4")
 
 
 @sandbox_post(
@@ -231,7 +225,7 @@ async def charge_back(caller: Caller, bank: Bank, data: CardDispute) -> BookedCa
 )
 async def represent(caller: Caller, bank: Bank, data: CardDispute) -> BookedCardRecord:
     """Let the merchant prove a purchase that was charged back."""
-    return await _dispute(caller, bank, Represent, data)
+    return await _dispute(caller, bank, Representment, data)
 
 
 async def _send(
@@ -264,33 +258,29 @@ async def _send(
 
 
 async def _dispute(
-    caller: Caller, bank: Bank, command: type[ChargeBack | Represent], data: CardDispute
+    caller: Caller, bank: Bank, kind: type[Chargeback | Representment], data: CardDispute, **fields: Any
 ) -> BookedCardRecord:
-    owner, card_id = await caller.owned(bank, "card", data.card_id)
+    owner, _ = await caller.owned(bank, "card", data.card_id)
     purchase = await store.get_payment(bank.pool, owner, data.record_id)
     amount = data.amount_usdc or purchase.amount
-    return await _book(caller, bank, command, card_id, amount=amount, original_id=data.record_id)
+    return await _book(caller, bank, kind, data.card_id, amount=amount, original_record_id=data.record_id, **fields)
 
 
-async def _book(caller: Caller, bank: Bank, command: type[CardRecord], named: UUID, **fields: Any) -> BookedCardRecord:
+async def _book(
+    caller: Caller, bank: Bank, kind: type[RecordOfCard], named: UUID, *, amount: int, **fields: Any
+) -> BookedCardRecord:
+    """Book a record at once; the processor states it in the file of its settlement date."""
     owner, card_id = await caller.owned(bank, "card", named)
-    others = filter(None, (fields.get("original_id"),))
-    answer = await bank.engine.submit(
-        command(
-            **caller.command_fields(owner),
-            references=references_of(card_id, fields.get("network_reference"), *others),
-            record_id=derived_id(bank, caller),
-            card_id=card_id,
-            settles_on=_settles_on(bank, et_date(caller.now)),
-            **fields,
-        )
+    settles_on = bank.calendars.add_fed_days(et_date(caller.now), SETTLES_AFTER)
+    record = kind(
+        record_id=derived_id(bank, caller),
+        card_id=card_id,
+        amount=amount,
+        interchange=interchange_of(amount, kind.direction),
+        **fields,
     )
-    if answer.outcome["record_id"] is None:
-        raise Refused("pocket-not-open", "The Pocket of the card is closed.")
+    outcome = await book_record(bank, record, owner, settles_on)
+    await present(bank, record, settles_on)
     return msgspec.convert(
-        {name: answer.outcome[name] for name in ("record_id", "transaction_id")}, BookedCardRecord, strict=False
+        {name: outcome[name] for name in ("record_id", "transaction_id")}, BookedCardRecord, strict=False
     )
-
-
-def _settles_on(bank: Bank, today: date) -> date:
-    return bank.calendars.add_fed_days(today, SETTLES_AFTER)

@@ -100,6 +100,11 @@ class Merchant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     terminal_id: Annotated[str, msgspec.Meta(max_length=16)] | None = None
     acquirer_id: Annotated[str, msgspec.Meta(max_length=16)] | None = None
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for texts that are not one printable line: some databases cannot hold them."""
+        if not "".join(filter(None, msgspec.structs.astuple(self))).isprintable():
+            raise ValueError("must be printable characters on one line")
+
 
 class AuthorizationRow(Row, frozen=True, kw_only=True):
     """What a card may take for one purchase. Amounts are cents; `merchant` is JSON text.

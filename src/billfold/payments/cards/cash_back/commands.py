@@ -1,0 +1,28 @@
+"""The command that gives cash back. References the card."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from billfold.ledger.commands import Command, Reference
+from billfold.payments.cards.cash_back.rules import give_cash_back
+from billfold.payments.cards.cash_back.types import CashBackRow
+
+
+class GiveCashBack(Command, frozen=True, kw_only=True):
+    """Give a card's cash back for a month, by a version of the partner's rule. Amounts are cents."""
+
+    rule = give_cash_back
+    reference_kinds = (Reference.CARD,)
+    fingerprints = (CashBackRow,)
+    needs_identifiers = False
+
+    cash_back_id: UUID
+    card_id: UUID
+    period: str
+    rule_version: int
+    basis_points: int
+    cap: int | None
+    purchases: int
+    refunds: int
+    carried_in: int

@@ -1,0 +1,85 @@
+"""Queries of the rules of cash back, of what cards paid in a month, and of what was given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.payments.cards.cash_back.types import NEVER_PURCHASES, CardMonth, CashBackRow, CashBackRule
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.platform.database.pool import Connection, Pool
+
+_RULE = ", ".join(CashBackRule.__struct_fields__)
+_INSERT_RULE = f"INSERT INTO cash_back_rule ({_RULE}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING *"
+_LIST_RULES = f"SELECT {_RULE} FROM cash_back_rule WHERE partner_id = $1 ORDER BY version"
+_IN_FORCE = f"""
+SELECT {_RULE} FROM cash_back_rule WHERE partner_id = $1 AND from_month <= $2
+ ORDER BY from_month DESC, version DESC LIMIT 1
+"""
+_HAS_JOB = "SELECT EXISTS (SELECT 1 FROM scheduled_job WHERE kind = $1 AND object_id = $2)"
+_CASH_BACK = ", ".join(CashBackRow.__struct_fields__)
+_GIVEN = f"SELECT {_CASH_BACK} FROM cash_back WHERE period = $1 ORDER BY customer_id, card_id LIMIT $2"
+# What a month counts of a payment `p`: nothing of an excluded category.
+COUNTED_MONTH = """
+SELECT p.customer_id, p.card_id,
+       coalesce(sum(p.amount) FILTER (WHERE p.kind IN ('PURCHASE', 'REPRESENTMENT')), 0)::bigint AS purchases,
+       coalesce(sum(p.amount) FILTER (WHERE p.kind IN ('REFUND', 'CHARGEBACK')), 0)::bigint AS refunds
+  FROM card_payment p JOIN customer c USING (customer_id)
+ WHERE c.partner_id = $1 AND p.created_at >= $2 AND p.created_at < $3
+   AND p.merchant->>'category_code' <> ALL($4::text[])
+ GROUP BY p.customer_id, p.card_id
+"""
+_MONTHS = f"""
+SELECT customer_id, card_id, purchases, refunds, coalesce(b.carried, 0)::bigint AS carried_in
+  FROM ({COUNTED_MONTH}) m
+  LEFT JOIN LATERAL (SELECT least(purchases - refunds + carried_in, 0) AS carried FROM cash_back b
+                      WHERE (b.customer_id, b.card_id) = (m.customer_id, m.card_id) AND b.period < $5
+                      ORDER BY b.period DESC LIMIT 1) b ON true
+ WHERE NOT EXISTS (SELECT 1 FROM cash_back g
+                    WHERE (g.customer_id, g.card_id, g.period) = (m.customer_id, m.card_id, $5))
+ ORDER BY customer_id, card_id
+"""
+
+
+async def add_rule(conn: Connection, rule: CashBackRule) -> Record:
+    """Store a rule; return its row."""
+    (row,) = await conn.fetch(_INSERT_RULE, *msgspec.structs.astuple(rule))
+    return row
+
+
+async def list_rules(conn: Connection | Pool, partner_id: UUID) -> list[CashBackRule]:
+    """Return the rules of a partner, in the order in which they were set."""
+    return [CashBackRule(**row) for row in await conn.fetch(_LIST_RULES, partner_id)]
+
+
+async def find_rule(conn: Connection | Pool, partner_id: UUID, period: str) -> CashBackRule | None:
+    """Return the rule by which a partner gives cash back for a month."""
+    row = await conn.fetchrow(_IN_FORCE, partner_id, period)
+    return None if row is None else CashBackRule(**row)
+
+
+async def list_months(
+    conn: Connection | Pool, rule: CashBackRule, period: str, span: tuple[datetime, datetime]
+) -> list[CardMonth]:
+    """Return the cards of a partner that paid or got something back in a month, and have no cash back for it yet."""
+    excluded: Sequence[str] = [*NEVER_PURCHASES, *rule.excluded_categories]
+    return [CardMonth(**row) for row in await conn.fetch(_MONTHS, rule.partner_id, *span, excluded, period)]
+
+
+async def list_given(conn: Connection | Pool, period: str, *, limit: int = 1_000) -> list[CashBackRow]:
+    """Return what was given for a month."""
+    return [CashBackRow(**row) for row in await conn.fetch(_GIVEN, period, limit)]
+
+
+async def has_job(conn: Connection | Pool, job: ScheduledJob) -> bool:
+    """Tell whether a job of this kind is scheduled for this object, at whatever time."""
+    is_scheduled: bool = await conn.fetchval(_HAS_JOB, job.kind, job.object_id)
+    return is_scheduled

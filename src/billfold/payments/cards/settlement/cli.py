@@ -1,0 +1,113 @@
+"""`billfold card-settlement`: files of the card processor, and records that could not be booked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
+from billfold.cli.context import CliError
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.payments.cards.settlement import store
+from billfold.payments.cards.settlement.booking import assign_record
+from billfold.payments.suspense.commands import WriteOffFromSuspense
+from billfold.platform.errors import NotFound
+from billfold.platform.ids import command_id
+from billfold.platform.money import format_usd
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.payments.cards.settlement.types import SettlementRecordRow
+
+group = CommandGroup(
+    "card-settlement", "Show files of the card processor, and work on records that were not booked.", example="list"
+)
+
+ItemId = Annotated[UUID, typer.Argument(help="The item's id, from the list of exceptions.")]
+
+
+@group.table(
+    "list",
+    columns=("reference", "settles on", "records>", "fees>", "interchange>", "net settlement>", "file"),
+    empty="No settlement file has arrived.",
+)
+async def list_files(bank: Bank) -> Iterable[Row]:
+    """List the last hundred accepted files. A positive net settlement is paid by the bank."""
+    return [
+        (
+            each.reference,
+            each.settles_on,
+            each.records,
+            format_usd(each.fees),
+            format_usd(each.interchange),
+            format_usd(each.net_settlement),
+            each.file_id,
+        )
+        for each in await store.list_files(bank.pool)
+    ]
+
+
+@group.table(
+    "exceptions",
+    columns=("item", "record", "type", "card", "direction", "amount>", "reason", "file and line"),
+    empty="Every record is booked.",
+)
+async def exceptions(bank: Bank) -> Iterable[Row]:
+    """List the records that are held in suspense, oldest first."""
+    rows = await store.list_held(bank.pool)
+    return [
+        (
+            row.item_id,
+            row.record_id,
+            row.type,
+            row.card_id,
+            row.direction,
+            format_usd(row.amount),
+            reason,
+            f"{row.file_id} {row.line}",
+        )
+        for row, reason in rows
+    ]
+
+
+@group.command(f"assign {EXAMPLE_ID} --card 91b2...01")
+async def assign(
+    bank: Bank,
+    item_id: ItemId,
+    card: Annotated[UUID | None, typer.Option(help="The card it belongs to; by default the record's own.")] = None,
+) -> str:
+    """Book a record to a card, its own or another. It may be repeated."""
+    record = await _record(bank, item_id)
+    card_id = card or record.card_id
+    if card_id is None:
+        raise CliError("The record has no card.", "Name one with --card, or write it off.")
+    await assign_record(bank, record, card_id)
+    return f"{format_usd(record.amount)} are booked to card {card_id}."
+
+
+@group.command(f"write-off {EXAMPLE_ID} --reason 'The card is not ours'")
+async def write_off(
+    bank: Bank, item_id: ItemId, reason: Annotated[str, typer.Option(help="Why, for the audit log.")]
+) -> str:
+    """Book a record to the bank's losses: it has no card, and the processor does not take it back."""
+    record = await _record(bank, item_id)
+    await submit_as_operator(
+        bank,
+        WriteOffFromSuspense,
+        bank_customer_id(bank.seed),
+        key=command_id("card-settlement.write_off", item_id),
+        references=(item_id,),
+        item_id=item_id,
+        reason=reason,
+    )
+    return f"{format_usd(record.amount)} are written off."
+
+
+async def _record(bank: Bank, item_id: UUID) -> SettlementRecordRow:
+    try:
+        return await store.get_record(bank.pool, item_id)
+    except NotFound:
+        raise CliError("No record has this item.", "See `billfold card-settlement exceptions`.") from None

@@ -1,0 +1,27 @@
+"""Interchange is income of the bank, fees of processor and network are its expense: both settle with the file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.types import AccountKind, JournalKind
+
+if TYPE_CHECKING:
+    from billfold.payments.cards.settlement.commands import BookCardSettlement
+
+
+def book_settlement(books: Books, cmd: BookCardSettlement, ctx: Context) -> Outcome:
+    """Post interchange and fees against the card rail, in the bank's own books."""
+    book = book_of(books, cmd.customers[0])
+    # It is booked on the open business date of the bank: only the day end moves on to the next.
+    entry_no = book.begin(JournalKind.CARD, ctx, settles_on=cmd.settles_on, business_date=book.business_date)
+    rail, interchange = book.internal_account(AccountKind.RAIL_CARD), book.internal_account(AccountKind.INTERCHANGE)
+    if cmd.interchange > 0:
+        book.post(rail, interchange, cmd.interchange)
+    elif cmd.interchange < 0:
+        book.post(interchange, rail, -cmd.interchange)
+    if cmd.fees:
+        book.post(book.internal_account(AccountKind.CARD_FEES), rail, cmd.fees)
+    book.close()
+    return {"file_id": str(cmd.file_id), "journal_no": entry_no}

@@ -1,0 +1,213 @@
+"""Queries of settlement files and their records, beside what is booked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from billfold.payments.cards.authorizations.types import CardPaymentKind
+from billfold.payments.cards.settlement.types import SettlementFileRow, SettlementRecordRow
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_FILE_COLUMNS, _RECORD_COLUMNS = SettlementFileRow.__struct_fields__, SettlementRecordRow.__struct_fields__
+_FILE = ", ".join(_FILE_COLUMNS)
+_RECORD = ", ".join(f"r.{each}" for each in _RECORD_COLUMNS)
+_INSERT_FILE = f"""
+INSERT INTO card_settlement_file ({_FILE}, accepted_at)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (file_id) DO NOTHING RETURNING true
+"""
+_FIND_FILES = f"SELECT {_FILE} FROM card_settlement_file WHERE file_id = $1 OR reference = $2"
+_LIST_FILES = f"SELECT {_FILE} FROM card_settlement_file ORDER BY settles_on DESC, accepted_at DESC LIMIT 100"
+_RECORDS_OF = f"SELECT {_RECORD} FROM card_settlement_record r WHERE file_id = $1 ORDER BY line"
+_GET_RECORD = f"SELECT {_RECORD} FROM card_settlement_record r WHERE item_id = $1"
+_HELD = f"""
+SELECT {_RECORD}, i.reason AS held_for
+  FROM card_settlement_record r JOIN suspense_item i USING (item_id)
+ WHERE i.status = 'HELD' ORDER BY i.created_at, r.file_id, r.line LIMIT 500
+"""
+_RECORDED = "SELECT record_id FROM card_settlement_record WHERE record_id = ANY($1::uuid[])"
+_PAYMENTS = "SELECT record_id, card_id, kind, amount, interchange FROM card_payment WHERE record_id = ANY($1::uuid[])"
+_HOLDERS = "SELECT value, customer_id FROM directory WHERE kind = 'card' AND value = ANY($1::text[])"
+_BUSINESS_DATE = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
+_DECISION = """
+SELECT accepted AND outcome->>'status' = 'POSTED' FROM command WHERE customer_id = $1 AND command_id = $2
+"""
+# What is booked on the rail: records of cards, and journal entries of the bank ($1). Positive: the bank pays.
+_BOOKED = """
+SELECT settles_on, 'records' AS kind,
+       CASE WHEN kind IN ('REFUND', 'CHARGEBACK') THEN -amount ELSE amount END AS paid
+  FROM card_payment
+UNION ALL
+SELECT j.settles_on, o.kind, CASE WHEN p.credit = a.account_no THEN p.amount ELSE -p.amount END AS paid
+  FROM journal_entry j JOIN posting p USING (customer_id, entry_no)
+  JOIN account a ON a.customer_id = p.customer_id AND a.account_no IN (p.debit, p.credit) AND a.kind = 'rail:card'
+  JOIN account o ON o.customer_id = p.customer_id AND o.account_no IN (p.debit, p.credit) AND o.kind <> 'rail:card'
+ WHERE j.customer_id = $1 AND j.kind NOT IN ('clearing', 'settlement')
+"""
+_RECONCILED = f"""
+SELECT settles_on, coalesce(f.files, 0)::bigint AS files, coalesce(f.net, 0)::bigint AS file_net,
+       coalesce(m.records, 0)::bigint AS records, coalesce(m.held, 0)::bigint AS held,
+       coalesce(m.fees, 0)::bigint AS fees, coalesce(m.interchange, 0)::bigint AS interchange,
+       coalesce(c.reserve, 0)::bigint AS reserve, c.reserve IS NOT NULL AS is_settled
+  FROM (SELECT settles_on, count(*) AS files, sum(net_settlement) AS net FROM card_settlement_file GROUP BY 1) f
+  FULL JOIN (SELECT settles_on, sum(paid) FILTER (WHERE kind = 'records') AS records,
+                    sum(paid) FILTER (WHERE kind = 'suspense') AS held,
+                    sum(paid) FILTER (WHERE kind = 'card_fees') AS fees,
+                    -sum(paid) FILTER (WHERE kind = 'interchange') AS interchange
+               FROM ({_BOOKED}) each GROUP BY 1) m USING (settles_on)
+  FULL JOIN (SELECT settles_on, sum(outflow) - sum(inflow) AS reserve
+               FROM clearing WHERE rail = 'CARD' GROUP BY 1) c USING (settles_on)
+ ORDER BY settles_on DESC
+"""
+# What of a date is stated and not booked, booked and not stated, or both with other amounts. Files that are not
+# processed yet have the first.
+_DIFFERENCES = """
+SELECT settles_on, record_id, coalesce(p.card_id, r.card_id) AS card_id, r.stated, p.booked
+  FROM (SELECT f.settles_on, r.record_id, r.card_id,
+               CASE r.direction WHEN 'DEBIT' THEN r.amount ELSE -r.amount END AS stated
+          FROM card_settlement_record r JOIN card_settlement_file f USING (file_id)
+         WHERE r.type NOT IN ('FEE', 'UNREADABLE')
+           AND NOT EXISTS (SELECT 1 FROM suspense_item i WHERE i.item_id = r.item_id)) r
+  FULL JOIN (SELECT settles_on, record_id, card_id,
+                    CASE WHEN kind IN ('REFUND', 'CHARGEBACK') THEN -amount ELSE amount END AS booked
+               FROM card_payment p
+              WHERE NOT EXISTS (SELECT 1 FROM suspense_item i JOIN card_settlement_record r USING (item_id)
+                                 WHERE r.record_id = p.record_id AND i.status = 'ASSIGNED')) p
+       USING (settles_on, record_id)
+ WHERE r.stated IS DISTINCT FROM p.booked
+ ORDER BY settles_on DESC, record_id LIMIT 200
+"""
+
+
+class BookedRecord(NamedTuple):
+    """A record as it is booked to a card."""
+
+    record_id: UUID
+    card_id: UUID
+    kind: CardPaymentKind
+    amount: int
+    interchange: int
+
+
+class RecordDifference(NamedTuple):
+    """A record that is not booked as its file states it, in cents; positive: the bank pays."""
+
+    settles_on: date
+    record_id: UUID
+    card_id: UUID
+    stated: int | None
+    booked: int | None
+
+
+class DateReconciliation(NamedTuple):
+    """What the files of a settlement date state and what is booked, in cents; positive: the bank pays.
+
+    `reserve` is what the reserve paid, once the bank has closed the date.
+    """
+
+    settles_on: date
+    files: int
+    file_net: int
+    records: int
+    held: int
+    fees: int
+    interchange: int
+    reserve: int
+    is_settled: bool
+
+    @property
+    def booked(self) -> int:
+        """What is booked on the rail."""
+        return self.records + self.held + self.fees - self.interchange
+
+    @property
+    def difference(self) -> int:
+        """What the files state and is not booked."""
+        return self.file_net - self.booked
+
+    @property
+    def unsettled(self) -> int:
+        """What is booked and the reserve has not paid."""
+        return self.booked - self.reserve
+
+
+async def save_file(
+    conn: Connection, file: SettlementFileRow, records: Sequence[SettlementRecordRow], *, now: datetime
+) -> None:
+    """Record an accepted file with its records. A file that is recorded stays unchanged."""
+    values = [getattr(file, each) for each in _FILE_COLUMNS]
+    if await conn.fetchval(_INSERT_FILE, *values, now):
+        rows = [tuple(getattr(each, name) for name in _RECORD_COLUMNS) for each in records]
+        await conn.copy_records_to_table("card_settlement_record", columns=_RECORD_COLUMNS, records=rows)
+
+
+async def find_files(conn: Connection | Pool, file_id: UUID, reference: str) -> list[SettlementFileRow]:
+    """Return the accepted file with this id, and that with this reference."""
+    return [SettlementFileRow(**row) for row in await conn.fetch(_FIND_FILES, file_id, reference)]
+
+
+async def list_files(conn: Connection | Pool) -> list[SettlementFileRow]:
+    """Return the last hundred accepted files, newest settlement date first."""
+    return [SettlementFileRow(**row) for row in await conn.fetch(_LIST_FILES)]
+
+
+async def list_records(conn: Connection | Pool, file_id: UUID) -> list[SettlementRecordRow]:
+    """Return the records of a file, in order."""
+    return [SettlementRecordRow(**row) for row in await conn.fetch(_RECORDS_OF, file_id)]
+
+
+async def get_record(conn: Connection | Pool, item_id: UUID) -> SettlementRecordRow:
+    """Return the record that is held in suspense as this item. Raises NotFound."""
+    row = await conn.fetchrow(_GET_RECORD, item_id)
+    if row is None:
+        raise NotFound("This is no item of a card settlement file.")
+    return SettlementRecordRow(**row)
+
+
+async def list_held(conn: Connection | Pool) -> list[tuple[SettlementRecordRow, str]]:
+    """Return the records that are held in suspense, each with the reason, oldest first."""
+    rows = [dict(row) for row in await conn.fetch(_HELD)]
+    return [(SettlementRecordRow(**{name: row[name] for name in _RECORD_COLUMNS}), row["held_for"]) for row in rows]
+
+
+async def find_recorded(conn: Connection | Pool, record_ids: Collection[UUID]) -> set[UUID]:
+    """Return the records among these that an accepted file has."""
+    return {row["record_id"] for row in await conn.fetch(_RECORDED, list(record_ids))}
+
+
+async def find_payments(conn: Connection | Pool, record_ids: Collection[UUID]) -> dict[UUID, BookedRecord]:
+    """Return what is booked of these records."""
+    return {row["record_id"]: BookedRecord(*row) for row in await conn.fetch(_PAYMENTS, list(record_ids))}
+
+
+async def find_holders(conn: Connection | Pool, card_ids: Collection[UUID]) -> dict[UUID, UUID]:
+    """Return the customers of these cards, as far as there are such cards."""
+    rows = await conn.fetch(_HOLDERS, [str(each) for each in card_ids])
+    return {UUID(row["value"]): row["customer_id"] for row in rows}
+
+
+async def get_business_date(conn: Connection | Pool, bank_id: UUID) -> date:
+    """Return the open business date of the bank."""
+    day: date = await conn.fetchval(_BUSINESS_DATE, bank_id)
+    return day
+
+
+async def find_decision(conn: Connection | Pool, customer_id: UUID, command_id: UUID) -> bool | None:
+    """Tell whether a command booked its record; None where there was no such command."""
+    is_booked: bool | None = await conn.fetchval(_DECISION, customer_id, command_id)
+    return is_booked
+
+
+async def reconcile(conn: Connection | Pool, bank_id: UUID) -> list[DateReconciliation]:
+    """Compare the files with what is booked, per settlement date, newest first."""
+    return [DateReconciliation(*row) for row in await conn.fetch(_RECONCILED, bank_id)]
+
+
+async def list_differences(conn: Connection | Pool) -> list[RecordDifference]:
+    """Return the records that are stated and not booked, or booked and not stated; newest settlement date first."""
+    return [RecordDifference(*row) for row in await conn.fetch(_DIFFERENCES)]

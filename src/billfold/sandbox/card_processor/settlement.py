@@ -1,0 +1,96 @@
+"""The simulated card processor's settlement: it keeps what merchants presented, and sends a file per settlement date.
+
+The file arrives in the inbox in the morning of its date, like one of a real processor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Iterator
+from datetime import date, time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import Direction
+from billfold.payments.cards.settlement.file_format import write_file
+from billfold.payments.cards.settlement.inbound import CardSettlementFiles
+from billfold.payments.cards.settlement.types import FORMAT, VERSION, Fee, FeeKind, Header, RecordOfCard
+from billfold.payments.files.folder_exchange import ExchangeFolders
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.ids import command_id
+from billfold.platform.money import round_half_up
+from billfold.sandbox.card_processor.launch import CARD_PROCESSOR
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+CYCLE_JOB: Final = "sandbox.card_cycle"
+"""The appointment at which the processor sends the file of a settlement date."""
+SENT_AT: Final = time(5)
+_INTERCHANGE_BPS: Final = 150
+_NETWORK_FEE_BPS: Final = 13
+_PROCESSOR_FEE_CENTS: Final = 5
+_WHOLE: Final = 10_000
+_record: msgspec.json.Decoder[RecordOfCard] = msgspec.json.Decoder(RecordOfCard)
+
+
+def interchange_of(amount: int, direction: Direction) -> int:
+    """Return what the bank receives of a payment, in cents; of money that comes back it gives it back."""
+    cents = round_half_up(amount * _INTERCHANGE_BPS, _WHOLE)
+    return cents if direction == Direction.DEBIT else -cents
+
+
+async def present(bank: Bank, record: RecordOfCard, settles_on: date) -> None:
+    """Keep a record for the file of its settlement date. The same record is sent once."""
+    await asyncio.to_thread(_append, _kept(bank, settles_on), msgspec.json.encode(record) + b"\n")
+    at = et_instant(settles_on, SENT_AT)
+    await jobs_store.schedule(
+        bank.pool, [ScheduledJob(CYCLE_JOB, command_id("card-cycle", str(settles_on)), None, at=at)]
+    )
+
+
+async def send_cycle(bank: Bank, job: ScheduledJob) -> None:
+    """Send the file of a settlement date, and let it be taken at once: a scheduled job."""
+    settles_on = et_date(job.at)
+    lines = (await asyncio.to_thread(_kept(bank, settles_on).read_bytes)).splitlines()
+    records = {each.record_id: each for each in map(_record.decode, lines)}
+    header = Header(
+        format=FORMAT,
+        version=VERSION,
+        reference=f"CYCLE-{settles_on}",
+        bank=bank.settings.bank_routing_number,
+        settles_on=settles_on,
+        created_at=job.at,
+        currency="USD",
+    )
+    content = write_file(header, [*records.values(), *_fees(settles_on, records.values())])
+    assert isinstance(bank.rails.card, ExchangeFolders)
+    await bank.rails.card.network_side().transmit(f"card-settlement-{settles_on}.jsonl", content)
+    await CardSettlementFiles().process_all(bank)
+
+
+def _fees(settles_on: date, records: Iterable[RecordOfCard]) -> Iterator[Fee]:
+    paid = [each.amount for each in records if each.direction == Direction.DEBIT]
+    network = round_half_up(sum(paid) * _NETWORK_FEE_BPS, _WHOLE)
+    amounts = {FeeKind.PROCESSOR: len(paid) * _PROCESSOR_FEE_CENTS, FeeKind.NETWORK: network}
+    for kind, amount in amounts.items():
+        if amount:
+            record_id = command_id(f"card-fee:{kind}", str(settles_on))
+            yield Fee(record_id=record_id, kind=kind, amount=amount, description=f"{kind.title()} fees")
+
+
+def _kept(bank: Bank, settles_on: date) -> Path:
+    return bank.settings.state_dir / CARD_PROCESSOR / f"presented-{settles_on}.jsonl"
+
+
+def _append(path: Path, line: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with path.open("ab") as file:
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())

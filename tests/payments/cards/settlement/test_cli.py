@@ -1,0 +1,55 @@
+"""What the operator does with records that were not booked, and reads of the card rail."""
+
+import pytest
+from tests.payments.cli_bank import prepare
+from tests.support.card_settlement import Processor, fee, presentment, refund
+from tests.support.commands import EngineCommands
+from tests.support.whole_bank import Holder
+
+from billfold.platform import ids
+from billfold.sandbox.clock.stepper import ClockStepper
+
+__all__ = ["prepare"]
+
+
+@pytest.fixture
+def operator(billfold, prepare):
+    """A bank with a card and a file with bad records: (run a command, the items by amount, the card)."""
+
+    async def live(bank):
+        commands = EngineCommands(bank)
+        holder = Holder(bank, *await commands.new_pocket(await commands.new_customer()))
+        await holder.deposit(1_000_00)
+        processor = Processor(bank)
+        card = await processor.card(holder)
+        bought = presentment(card, 10_00)
+        await processor.send(bought, presentment(ids.new(), 40_00), refund(ids.new(), 5_00), bought, fee(3))
+        items = await bank.pool.fetch("SELECT amount, item_id FROM suspense_item")
+        return {row["amount"]: row["item_id"] for row in items}, card
+
+    items, card = prepare(live)
+    return (lambda *words: billfold(*(str(word) for word in words))), items, card
+
+
+def test_records_that_were_not_booked_are_assigned_or_written_off(operator, prepare):
+    billfold, items, card = operator
+    status, shown = billfold("card-settlement", "exceptions")
+    assert (status, shown.count("unknown-card"), shown.count("repeated")) == (0, 2, 1), shown
+    assert "CYCLE-1" in billfold("card-settlement", "list")[1]
+    for words in (("suspense", "return", items[40_00]), ("card-settlement", "assign", items[40_00])):
+        assert billfold(*words)[0] == 1
+    assert billfold("card-settlement", "assign", items[10_00])[0] == 1  # its record is booked
+    assert billfold("card-settlement", "assign", ids.new())[0] == 1
+    booked = f"✓ $40.00 are booked to card {card}."
+    assert billfold("card-settlement", "assign", items[40_00], "--card", card) == (0, booked)
+    assert billfold("card-settlement", "assign", items[5_00], "--card", card)[0] == 0
+    why = ("--reason", "sent twice")
+    assert billfold("card-settlement", "write-off", items[10_00], *why) == (0, "✓ $10.00 are written off.")
+    assert billfold("card-settlement", "assign", items[40_00], "--card", card)[0] == 1
+    assert billfold("card-settlement", "exceptions") == (0, "✓ Every record is booked.")
+    status, shown = billfold("clearing", "--rail", "card")
+    assert (status, "open" in shown) == (0, True), shown
+    prepare(lambda bank: ClockStepper(bank).advance_business_days(2))
+    status, shown = billfold("clearing", "--rail", "card")
+    assert (status, "open" in shown) == (0, False), shown
+    assert billfold("verify")[0] == 0
