@@ -33,6 +33,7 @@ class Place:
         self.vault, self.card_id = CardVault(folder), str(uuid4())
         self.card = self.vault.issue(self.card_id, date(2025, 6, 2))
         environ = {f"CARD_PROCESSOR_{name.upper()}": str(value) for name, value in options.items()}
+        parsed = read_options(environ, folder)
         self.settings = HostSettings(
             host="127.0.0.1",
             port=self.port,
@@ -40,7 +41,8 @@ class Place:
             bank_address="127.0.0.1",
             bank_key=BANK_KEY.hex(),
             trusted_ca=None,
-            options=read_options(environ, folder),
+            mac_required=bool(parsed.mac_required),
+            options=parsed,
         )
 
     @asynccontextmanager

@@ -30,7 +30,7 @@ from billfold.cli.serve import check_ports, child_command_line, start_servers, s
 from billfold.migrations import runner
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
-from billfold.sandbox.card_processor.launch import card_host_command, card_host_environment
+from billfold.sandbox.card_processor.launch import card_host_command, processor_environment
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, write_sandbox_file
 from billfold.sandbox.provisioning import prepare_sandbox
@@ -122,7 +122,7 @@ async def _run(
             "card processor",
             card_host_command(settings),
             logs / "card_processor.log",
-            environment=card_host_environment(),
+            environment=processor_environment(),
         )
         await _wait_until_up(saved_sandbox, logs, stop)
         step.end()

@@ -17,6 +17,7 @@ import structlog
 from billfold.payments.cards.ports import EncryptedDetail, IssuedCard, PinError, PublicKeyError
 from billfold.payments.cards.types import CardOrderRow, CardStatus
 from billfold.platform.errors import InvariantError, Unavailable
+from billfold.sandbox.card_processor.launch import processor_environment
 
 log = structlog.get_logger(__name__)
 
@@ -100,6 +101,7 @@ class SimulatedCardProcessor:
                 str(self._folder),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
+                env=processor_environment(),
                 limit=_LINE_MAX_BYTES,
                 start_new_session=True,
             )

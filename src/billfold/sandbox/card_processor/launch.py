@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,6 +57,7 @@ def prepare_card_host(settings: Settings, bank_key: bytes | None, trusted_ca: Pa
     host = HostSettings(
         host=settings.host,
         port=_port(settings.host, options.port),
+        mac_required=_may_be_reached(settings.host) if options.mac_required is None else options.mac_required,
         bank_url=settings.cards_origin,
         bank_address=own_url_host(settings.host),
         bank_key=bank_key.hex(),
@@ -70,7 +72,7 @@ def prepare_card_host(settings: Settings, bank_key: bytes | None, trusted_ca: Pa
         port=host.port,
         length_prefix=options.length_prefix,
         mac_algorithm=options.mac_algorithm,
-        mac_required=options.mac_required,
+        mac_required=host.mac_required,
         mac_key=options.mac_key,
         pin_key=options.pin_key,
     )
@@ -81,9 +83,14 @@ def card_host_command(settings: Settings) -> Sequence[str]:
     return (sys.executable, "-m", "billfold.sandbox.card_processor.host", str(settings.state_dir / CARD_PROCESSOR))
 
 
-def card_host_environment() -> Mapping[str, str]:
-    """Return the environment of that process: without what is the bank's."""
+def processor_environment() -> Mapping[str, str]:
+    """Return the environment of a process of the processor: without what is the bank's."""
     return {name: value for name, value in os.environ.items() if not name.startswith("BILLFOLD_")}
+
+
+def _may_be_reached(host: str) -> bool:
+    """Tell whether other machines may reach what listens on an address."""
+    return not ip_address(socket.getaddrinfo(host, None)[0][4][0]).is_loopback
 
 
 def _port(host: str, wanted: int | None) -> int:

@@ -38,7 +38,7 @@ async def run(folder: Path, settings: HostSettings, stop: asyncio.Event) -> None
     forwarder = Forwarder(store, bank)
     host.on_owed = forwarder.wake
     mac = MacKey(options.mac_algorithm, bytes.fromhex(options.mac_key or ""))
-    converse = partial(Conversation, host, mac, mac_required=options.mac_required)
+    converse = partial(Conversation, host, mac, mac_required=settings.mac_required)
     server = await asyncio.start_server(
         NetworkServer(converse, options.length_prefix).serve, settings.host, settings.port
     )

@@ -31,8 +31,11 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Where it listens; if unset, 8583 or, where that is taken, a free one."""
     length_prefix: LengthPrefix = LengthPrefix.TWO_BYTES
     mac_algorithm: MacAlgorithm = MacAlgorithm.HMAC
-    mac_required: bool = False
-    """Whether messages without a MAC are refused. One that is there is checked always."""
+    mac_required: bool | None = None
+    """Whether messages without a MAC are refused; if unset, unless this machine alone can send them.
+
+    One that is there is checked always.
+    """
     mac_key: Key32 | None = None
     """Hexadecimal digits; if unset, one is drawn and kept. So for the next."""
     pin_key: Key16 | None = None
@@ -45,6 +48,7 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     host: str
     port: int
+    mac_required: bool
     bank_url: str
     bank_address: str
     """Where the bank listens, under whatever name."""
