@@ -36,9 +36,10 @@ def pem(public_key, form=PublicFormat.PKCS1):
     return public_key.public_bytes(Encoding.PEM, form).decode()
 
 
-def decrypted(answer):
+def decrypted(answer, how=None):
+    """Return number, CVV and expiration, which were encrypted to the client's key."""
     values = (answer[f"encrypted_{name}"] for name in ("pan", "cvv", "expiration"))
-    return [client_key().decrypt(base64.b64decode(value), padding.PKCS1v15()).decode() for value in values]
+    return [client_key().decrypt(base64.b64decode(value), how or padding.PKCS1v15()).decode() for value in values]
 
 
 def encrypted_pin(key, pin=PIN):

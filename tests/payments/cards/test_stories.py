@@ -6,7 +6,8 @@ from itertools import pairwise
 from uuid import UUID
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 from stdnum import luhn
 from tests.journeys.test_nothing_personal_in_a_dump import dumped
@@ -46,8 +47,9 @@ async def test_a_virtual_card_is_online_and_the_client_alone_reads_its_number(ho
     spki = pem(key, PublicFormat.SubjectPublicKeyInfo)
     await desk.refused("POST", path, {"public_key": spki}, status=422, code="public-key-reused")
     await desk.bank.pool.execute("DELETE FROM card_detail_key")
-    again = await desk.post(path, {"public_key": spki}, status=200)
-    assert decrypted(again) == [pan, cvv, expiration]
+    again = await desk.post(path, {"public_key": spki, "padding": "OAEP_SHA256"}, status=200)
+    oaep = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
+    assert decrypted(again, oaep) == [pan, cvv, expiration]
 
     everything = b"".join((await dumped(desk.bank)).values()) + "".join(capfd.readouterr()).encode()
     folder = desk.bank.settings.state_dir
@@ -260,9 +262,7 @@ async def test_a_request_that_is_repeated_makes_one_card(holder, monkeypatch):
     assert listed["card_id"] == made["card_id"]
 
 
-@pytest.mark.parametrize(
-    ("field", "value"), [("state", None), ("state", "ZZ"), ("country", "XX"), ("city", ""), ("postal_code", 5)]
-)
-async def test_an_address_no_card_can_be_sent_to_is_refused(holder, field, value):
-    body = {"name_on_card": "Ada Marsh", "shipping_address": SHIPPING | {field: value}}
-    await holder.desk.invalid("POST", f"{holder.account}/card-orders/", body, loc=f"body.shipping_address.{field}")
+async def test_an_address_no_card_can_be_sent_to_is_refused(holder):
+    for field, value in (("state", None), ("state", "ZZ"), ("country", "XX"), ("city", ""), ("postal_code", 5)):
+        body = {"name_on_card": "Ada Marsh", "shipping_address": SHIPPING | {field: value}}
+        await holder.desk.invalid("POST", f"{holder.account}/card-orders/", body, loc=f"body.shipping_address.{field}")

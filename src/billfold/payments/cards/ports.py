@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.cards.types import CardOrderRow, CardStatus
+from billfold.payments.cards.types import CardOrderRow, CardStatus, Padding
 
 
 class IssuedCard(msgspec.Struct, frozen=True, kw_only=True):
@@ -19,7 +19,7 @@ class IssuedCard(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EncryptedDetail(msgspec.Struct, frozen=True, kw_only=True):
-    """Card number, CVV and expiration (`MM/YY`), each encrypted to the client's key: base64, RSAES-PKCS1-v1_5."""
+    """Card number, CVV and expiration (`MM/YY`), each encrypted to the client's key, in base64."""
 
     pan: str
     cvv: str
@@ -41,7 +41,7 @@ class CardProcessor(Protocol):
     async def issue(self, card_id: UUID, *, on: date) -> IssuedCard:
         """Issue the card of this id, or return it as it was issued. `on` is the business date."""
 
-    async def encrypt_detail(self, card_id: UUID, public_key: str) -> EncryptedDetail:
+    async def encrypt_detail(self, card_id: UUID, public_key: str, padding: Padding) -> EncryptedDetail:
         """Encrypt number, CVV and expiration to an RSA key in PEM. Raises PublicKeyError."""
 
     async def order(self, order: CardOrderRow, shipping_address: str) -> None:

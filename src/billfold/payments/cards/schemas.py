@@ -20,6 +20,7 @@ from billfold.payments.cards.types import (
     ClosureReason,
     MagstripeStatus,
     OrderStatus,
+    Padding,
 )
 
 Pem = Annotated[
@@ -86,10 +87,11 @@ class DetailKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The client's public key, for this request only."""
 
     public_key: Pem
+    padding: Padding = Padding.PKCS1_V1_5
 
 
 class CardDetail(msgspec.Struct, kw_only=True):
-    """Number, CVV and expiration (`MM/YY`), encrypted to the client's key (RSAES-PKCS1-v1_5), in base64."""
+    """Number, CVV and expiration (`MM/YY`), encrypted to the client's key with its padding, in base64."""
 
     card_id: UUID
     encrypted_pan: str

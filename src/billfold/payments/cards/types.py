@@ -64,6 +64,13 @@ class OrderStatus(StrEnum):
     RECEIVED = "RECEIVED"
 
 
+class Padding(StrEnum):
+    """How card details are encrypted to the client's key (RFC 8017)."""
+
+    PKCS1_V1_5 = "PKCS1_V1_5"
+    OAEP_SHA256 = "OAEP_SHA256"
+
+
 class CardRow(Row, frozen=True, kw_only=True):
     """A card as stored. `expires_on` is the last day it can be used, by the bank's clock."""
 

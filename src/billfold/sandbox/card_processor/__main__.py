@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from billfold.payments.cards.ports import PinError, PublicKeyError
+from billfold.payments.cards.types import Padding
 from billfold.sandbox.card_processor.vault import CardVault
 
 
@@ -26,6 +27,7 @@ class Request(msgspec.Struct, forbid_unknown_fields=True):
     card_id: str = ""
     on: date | None = None
     value: str = ""
+    padding: Padding = Padding.PKCS1_V1_5
 
 
 def answer(vault: CardVault, request: Request) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def _issue(vault: CardVault, request: Request) -> dict[str, Any]:
 _METHODS: Final[Mapping[str, Callable[[CardVault, Request], Any]]] = MappingProxyType(
     {
         "issue": _issue,
-        "encrypt_detail": lambda vault, request: vault.encrypt_detail(request.card_id, request.value),
+        "encrypt_detail": lambda vault, request: vault.encrypt_detail(request.card_id, request.value, request.padding),
         "pin_key": lambda vault, _: vault.pin_key(),
         "set_status": lambda vault, request: vault.set_status(request.card_id, request.value),
         "set_pin": lambda vault, request: vault.set_pin(request.card_id, request.value),

@@ -15,7 +15,7 @@ import msgspec
 import structlog
 
 from billfold.payments.cards.ports import EncryptedDetail, IssuedCard, PinError, PublicKeyError
-from billfold.payments.cards.types import CardOrderRow, CardStatus
+from billfold.payments.cards.types import CardOrderRow, CardStatus, Padding
 from billfold.platform.errors import InvariantError, Unavailable
 from billfold.sandbox.card_processor.launch import processor_environment
 
@@ -39,9 +39,9 @@ class SimulatedCardProcessor:
         """Issue a card, or return it as it was issued."""
         return msgspec.convert(await self._call("issue", card_id=str(card_id), on=on.isoformat()), IssuedCard)
 
-    async def encrypt_detail(self, card_id: UUID, public_key: str) -> EncryptedDetail:
+    async def encrypt_detail(self, card_id: UUID, public_key: str, padding: Padding) -> EncryptedDetail:
         """Encrypt what is secret of a card to an RSA key in PEM. Raises PublicKeyError."""
-        detail = await self._call("encrypt_detail", card_id=str(card_id), value=public_key)
+        detail = await self._call("encrypt_detail", card_id=str(card_id), value=public_key, padding=padding)
         return msgspec.convert(detail, EncryptedDetail)
 
     async def order(self, order: CardOrderRow, shipping_address: str) -> None:

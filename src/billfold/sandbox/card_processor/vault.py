@@ -14,6 +14,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.serialization import (
@@ -27,6 +28,7 @@ from stdnum import luhn
 
 from billfold.payments.cards.detail_keys import load_detail_key
 from billfold.payments.cards.ports import PinError
+from billfold.payments.cards.types import Padding
 
 ISSUER_NUMBER: Final = "40000012"
 """The first digits of every number, of a range that networks keep for tests."""
@@ -36,6 +38,7 @@ _YEARS_VALID: Final = 4
 _KEY_BYTES: Final = 32
 _NONCE_BYTES: Final = 12
 _PIN_KEY_BITS: Final = 2048
+_OAEP: Final = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), label=None)
 _TABLE = """
 CREATE TABLE IF NOT EXISTS card (
   card_id    TEXT PRIMARY KEY,
@@ -98,16 +101,14 @@ class CardVault:
         pan = self._cipher.decrypt(row[0][:_NONCE_BYTES], row[0][_NONCE_BYTES:], card_id.encode())
         return StoredCard(pan.decode(), date.fromisoformat(row[1]))
 
-    def encrypt_detail(self, card_id: str, public_key: str) -> dict[str, str]:
+    def encrypt_detail(self, card_id: str, public_key: str, chosen: Padding = Padding.PKCS1_V1_5) -> dict[str, str]:
         """Return number, CVV and expiration, encrypted to a client's key. Raises PublicKeyError, LookupError."""
         key, card = load_detail_key(public_key), self.find(card_id)
+        how = _OAEP if chosen == Padding.OAEP_SHA256 else padding.PKCS1v15()
         if card is None:
             raise LookupError(card_id)
         values = {"pan": card.pan, "cvv": self.cvv(card), "expiration": card.expiration}
-        return {
-            name: base64.b64encode(key.encrypt(value.encode(), padding.PKCS1v15())).decode()
-            for name, value in values.items()
-        }
+        return {name: base64.b64encode(key.encrypt(value.encode(), how)).decode() for name, value in values.items()}
 
     def pin_key(self) -> str:
         """Return the public key for PINs, in PEM."""

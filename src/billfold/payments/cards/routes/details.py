@@ -45,7 +45,7 @@ async def create_virtual_card(caller: Caller, bank: Bank, account_id: UUID, data
     assert customer is not None
     card_id = caller.new_resource_id(bank.seed)
     issued = await processor.issue(card_id, on=et_date(caller.now))
-    detail = await _encrypt(bank, card_id, data.public_key)
+    detail = await _encrypt(bank, card_id, data)
     await bank.engine.submit(
         CreateVirtualCard(
             **caller.command_fields(owner),
@@ -94,7 +94,7 @@ async def _read_detail(
     require_not_closed(card)
     await count_object(bank.pool, card_id, "card-detail", limit=_READS, wall=caller.wall)
     await _claim(caller, bank, data.public_key)
-    detail = await _encrypt(bank, card_id, data.public_key)
+    detail = await _encrypt(bank, card_id, data)
     async with caller.audited(bank, card.customer_id, "card.read", resource_id=card_id):
         return render_detail(card_id, detail)
 
@@ -110,8 +110,8 @@ async def _claim(caller: Caller, bank: Bank, public_key: str) -> None:
         raise Refused("public-key-reused", "The key was used in an earlier request.")
 
 
-async def _encrypt(bank: Bank, card_id: UUID, public_key: str) -> EncryptedDetail:
+async def _encrypt(bank: Bank, card_id: UUID, data: DetailKey) -> EncryptedDetail:
     try:
-        return await processor_of(bank).encrypt_detail(card_id, public_key)
+        return await processor_of(bank).encrypt_detail(card_id, data.public_key, data.padding)
     except PublicKeyError as error:
         raise InvalidInput.at("body", "public_key", msg=str(error)) from None
