@@ -28,6 +28,7 @@ from tests.support.partner_client import new_partner
 
 from billfold.cli.serve import child_command_line
 from billfold.migrations import runner
+from billfold.payments.cards.authorizations.processor_api import processor_key, sign_message
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, read_clock, wall_now, write_clock
 from billfold.platform.crypto import sign_request
@@ -40,9 +41,9 @@ from billfold.wiring.cli_context import Wiring
 
 KILLS = int(os.environ.get("BILLFOLD_KILLS", "9"))
 SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))
-PATH = "/api/v1/transfers/on-us/"
-CARDS = 0.1
-"""How many of the requests create a card, which a process of its own issues."""
+PATH, MESSAGES = "/api/v1/transfers/on-us/", "/v1/messages/"
+CARDS, SWIPES = 0.1, 0.3
+"""How many of the requests create a card, which a process of its own issues, and how many pay with one."""
 CUSTOMERS, LINES = 12, 8
 PAUSE = (0.1, 0.9)
 WHOLE_EVERY = 24
@@ -139,12 +140,13 @@ def free_port():
 class Client:
     """Somebody outside who pays, asks again until there is an answer, and keeps a list."""
 
-    def __init__(self, programs, partner, pockets):
+    def __init__(self, programs, partner, pockets, card_key):
         self.random = Random(SEED)
         self.partner = partner
-        self.pockets = pockets
-        self.acknowledged = {}
-        self.sent = set()
+        self.pockets, self.cards = pockets, []
+        self.card_key = card_key
+        self.acknowledged, self.sent = {}, set()
+        self.decided, self.swiped = {}, set()
         self.troubles = 0
         self.stopping = False
         tls = ssl.create_default_context(cafile=str(programs.state_dir / "tls" / "ca.pem"))
@@ -152,12 +154,15 @@ class Client:
             base_url=f"https://localhost:{programs.port}",
             verify=tls,
             timeout=5.0,
-            headers={"host": f"{partner.slug}.localhost"},
+            headers={"content-type": "application/json"},
         )
 
     async def line(self):
         """Pay or create a card, again and again; nothing that has no answer yet is given up."""
         while not self.stopping:
+            if self.cards and self.random.random() < SWIPES:
+                await self._swipe(str(ids.new()))
+                continue
             path, body = self._card() if self.random.random() < CARDS else (PATH, self._payment())
             await self._ask(str(ids.new()), path, body)
 
@@ -184,27 +189,54 @@ class Client:
 
     async def _ask(self, key, path, body):
         self.sent.add(key)
+        made = await self._post(path, body, lambda: self._signed(key, path, body))
+        if made is not None:
+            self.cards += [made["card_id"]] if "card_id" in made else []
+            self.acknowledged[key] = made.get("id") or made["card_id"]
+
+    async def _swipe(self, key):
+        """Let the processor of cards ask for a decision."""
+        self.swiped.add(key)
+        message = {
+            "message_id": key,
+            "type": "AUTHORIZATION",
+            "card_id": self.random.choice(self.cards),
+            "network_reference": key,
+            "amount": self.random.randint(1, 200_00),
+            "merchant": {"name": "Shop", "category_code": "5411"},
+            "transmitted_at": "2025-06-02T13:00:00Z",
+        }
+        body = msgspec.json.encode(message)
+        decided = await self._post(MESSAGES, body, lambda: self._of_the_processor(body))
+        self.decided |= {} if decided is None else {key: decided}
+
+    async def _post(self, path, body, headers):
+        """Return what is answered in the end; None if nothing is."""
         late = monotonic() + QUIET_SECONDS
         while monotonic() < late:
             try:
-                answer = await self._http.post(path, content=body, headers=self._signed(key, path, body))
+                answer = await self._http.post(path, content=body, headers=headers())
             except (httpx.HTTPError, OSError, ssl.SSLError):
                 self.troubles += 1
                 await asyncio.sleep(0.1)
                 continue
             if answer.is_success:
-                made = answer.json()
-                self.acknowledged[key] = made.get("id") or made["card_id"]
-                return
+                return answer.json()
             # Only what may be tried again may happen here: nothing about the request is wrong.
             assert answer.status_code in {409, 429, 500, 502, 503, 504}, answer.text
             self.troubles += 1
             await asyncio.sleep(0.2)
+        return None
+
+    def _of_the_processor(self, body):
+        timestamp = str(int(wall_now().timestamp()))
+        signature = sign_message(self.card_key, timestamp, body)
+        return {"host": "cards.localhost", "x-timestamp": timestamp, "x-signature": signature}
 
     def _signed(self, key, path, body):
         return {
+            "host": f"{self.partner.slug}.localhost",
             "authorization": f"Bearer {self.partner.token}",
-            "content-type": "application/json",
             "x-service-idempotency": key,
             "x-service-signature": sign_request(self.partner.secret, key, path, body=body),
         }
@@ -221,7 +253,7 @@ async def settle(programs):
     async with open_bank.open_bank(settings, programs.dsn) as bank:
         partner = await new_partner(bank, rate=1_000_000, money=1_000_000)
         pockets = [await new_customer(bank, partner) for _ in range(CUSTOMERS)]
-    return partner, pockets
+        return partner, pockets, processor_key(settings, bank.seed)
 
 
 async def new_customer(bank, partner):
@@ -271,11 +303,11 @@ def programs(tmp_path):
 
 async def test_nothing_acknowledged_is_lost_or_doubled_when_processes_are_killed(programs):
     print(f"BILLFOLD_KILLS_SEED={SEED}")
-    partner, pockets = await settle(programs)
+    partner, pockets, card_key = await settle(programs)
     for name in ("serve", "worker"):
         programs.start(name)
     await until_healthy(programs)
-    client = Client(programs, partner, pockets)
+    client = Client(programs, partner, pockets, card_key)
     clock = asyncio.create_task(let_time_pass(programs))
     lines = [asyncio.create_task(client.line()) for _ in range(LINES)]
     for number in range(KILLS):
@@ -333,6 +365,7 @@ async def must_have_happened_once(programs, client):
     vault = CardVault(programs.state_dir / "card_processor")
     assert cards
     assert all(map(vault.find, cards))
+    await must_have_decided_once(conn, client)
     assert len(client.acknowledged) > 2 * KILLS
     assert client.troubles > 0
     report = await verify_bank(conn)
@@ -342,3 +375,21 @@ async def must_have_happened_once(programs, client):
         f"{KILLS} kills, {len(client.acknowledged)} acknowledged,"
         f" {len(client.sent) - len(client.acknowledged)} not, {client.troubles} asked again"
     )
+
+
+async def must_have_decided_once(conn, client):
+    """Compare what the processor of cards was answered; what came too late was answered with a decline."""
+    rows = await conn.fetch(
+        "SELECT key::text, outcome->>'decision' AS decision, outcome->>'authorization_id' AS id FROM command"
+        " WHERE kind = 'AuthorizeCard'"
+    )
+    decided = {row["key"]: (row["decision"], row["id"]) for row in rows}
+    assert len(decided) == len(rows)
+    assert set(decided) <= client.swiped
+    answered = {
+        key: (each["decision"], each["authorization_id"])
+        for key, each in client.decided.items()
+        if each["reason"] != "TIMED_OUT"
+    }
+    assert {key: decided.get(key) for key in answered} == answered
+    assert any(decision == "APPROVED" for decision, _ in answered.values())

@@ -177,6 +177,8 @@ async def test_a_card_spends_in_a_day_what_its_limits_allow(cardholder):
         assert more["reason"] == reason
     await cardholder.held(40_00)
     await cardholder.declined("CARD_LIMIT", 1)
+    await cardholder.set_status(cardholder.card, "CLOSED")
+    await desk.refused("PUT", limits, {"daily": 1}, status=412, code="already-closed")
 
 
 async def test_a_hold_that_is_raised_lasts_for_its_time_from_then_on(cardholder):

@@ -25,7 +25,7 @@ async def get_card_limits(caller: Caller, bank: Bank, account_id: UUID, card_id:
     return render_limits(card_id, await store.find_limits(bank.pool, card.customer_id, card_id))
 
 
-@put(_PATH, tag="cards")
+@put(_PATH, tag="cards", refuses=("already-closed",))
 async def set_card_limits(
     caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: SettingCardLimits
 ) -> CardLimits:

@@ -9,6 +9,7 @@ import msgspec
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.payments.cards.authorizations.rules.holds import card_of
 from billfold.payments.cards.authorizations.types import CardLimitsRow, CardSpending, DeclineReason, spending_id_of
+from billfold.payments.cards.rules import require_not_closed
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
 
 def set_card_limits(books: Books, cmd: SetCardLimits, ctx: Context) -> Outcome:
-    """Set the limits of a card in place of those it had."""
+    """Set the limits of a card in place of those it had. Refuses: already-closed."""
     book = book_of(books, cmd.customers[0])
     card = card_of(book, cmd.card_id)
+    require_not_closed(card)
     seen = _spending(book, card)
     row = CardLimitsRow(
         customer_id=book.customer_id,

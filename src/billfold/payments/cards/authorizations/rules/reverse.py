@@ -45,6 +45,8 @@ def reverse_authorization(books: Books, cmd: ReverseAuthorization, ctx: Context)
     if row.status != AuthorizationStatus.PENDING:
         return decided(row, Decision.APPROVED, 0)
     cents = row.remaining if cmd.amount is None else min(cmd.amount, row.remaining)
+    if not cents:
+        return decided(row, Decision.APPROVED, 0)
     _release(book, row, ctx, cents=cents, is_late=cmd.is_late)
     raise_card_event(book, ctx, kinds.CARD_REVERSED, card=card, cents=cents)
     return decided(row, Decision.APPROVED, cents)
