@@ -25,6 +25,8 @@ from billfold.cli.folders import check_folders
 from billfold.cli.output import console, format_eastern, print_error
 from billfold.ledger.jobs.due_work import next_due
 from billfold.migrations import runner
+from billfold.payments.crypto.deposits.store import list_cursors, list_deposits
+from billfold.payments.crypto.deposits.types import DepositStatus
 from billfold.payments.crypto.withdrawals.store.transactions import list_blocked
 from billfold.payments.files import retries
 from billfold.platform.clock import business_now, read_clock, wall_now
@@ -42,6 +44,8 @@ BACKLOG_LIMIT = timedelta(minutes=5)
 CONNECT_SECONDS = 10.0
 DISK_FREE_MIN = 500 * 2**20
 
+UNREAD_LIMIT = timedelta(minutes=15)
+"""A worker asks the nodes every few seconds."""
 UNSEALED_LIMIT = timedelta(hours=2)
 """A worker seals every hour."""
 
@@ -125,6 +129,7 @@ async def _check_database(context: CliContext, settings: Settings, dsn: str, par
                 "rail files": _rail_files,
                 "workers": _failed_work,
                 "wallets": _wallets,
+                "chains": _chains,
             }
             checks += [await _attempt(what, look(conn)) for what, look in looks.items()]
             checks.append(await _attempt("market data", _market_data(conn, settings)))
@@ -243,6 +248,21 @@ async def _wallets(conn: Connection) -> HealthCheck:
         f"{first.chain} since {first.problem_since:%Y-%m-%d %H:%M} UTC: {first.problem}, {first.problem_detail}{more}"
     )
     return HealthCheck("wallets", found, "See docs/operate/crypto_withdrawals.md; it goes on by itself.")
+
+
+async def _chains(conn: Connection) -> HealthCheck:
+    """What keeps deposits from being credited, or made the bank bear one; the first is named."""
+    lost = await list_deposits(conn, [DepositStatus.REORGED])
+    if lost:
+        found = f"deposit {lost[0].deposit_id} was reorged on {lost[0].chain} after it was booked ({len(lost)} in all)"
+        return HealthCheck("chains", found, "See `billfold crypto deposits list` and docs/operate/crypto.md.")
+    cursors = await list_cursors(conn)
+    for each in cursors:
+        if each.problems or wall_now() - each.agreed_at > UNREAD_LIMIT:
+            said = "; ".join(f"{node} {problem}" for node, problem in each.problems.items())
+            found = f"{each.chain} is read up to {each.agreed_at:%Y-%m-%d %H:%M} UTC: {said or 'no worker reads it'}"
+            return HealthCheck("chains", found, "Mend the nodes, or start a worker: `billfold worker`.")
+    return HealthCheck("chains", f"{len(cursors)} are read" if cursors else "none is read")
 
 
 def _check_server(context: CliContext, settings: Settings, partners: Sequence[str]) -> Iterator[HealthCheck]:

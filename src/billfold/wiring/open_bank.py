@@ -48,7 +48,6 @@ from billfold.wiring.initialize import (
 )
 from billfold.wiring.providers import (
     card_processor_of,
-    chains_of,
     check_adapters,
     check_file_store,
     custodian_of,
@@ -201,7 +200,6 @@ async def check_start(settings: Settings, dsn: str) -> None:
         _, vault = await check_bank(conn, settings)
         await check_master_keys(conn, settings, vault)
     check_adapters(settings)
-    chains_of(settings)
     await check_file_store(settings)
 
 

@@ -230,7 +230,8 @@ def on_chains(pool: Pool, settings: Settings) -> dict[str, Any]:
 
 
 def check_adapters(settings: Settings) -> str:
-    """Make every adapter of a real bank, and say which they are. Raises CliError."""
+    """Read the chains, make every adapter of a real bank, and say which they are. Raises CliError."""
+    chains_of(settings)
     if not settings.is_production:
         return "simulated, where none is set"
     custodian_of(settings, None)

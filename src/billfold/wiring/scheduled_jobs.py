@@ -41,6 +41,7 @@ from billfold.payments.cards.cash_back.types import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
 from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
+from billfold.payments.crypto.deposits.worker import record_returned
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
@@ -63,6 +64,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
         {
             WIRE_SEND: wires.run,
             "wire.suspense_return": queue_held_return,
+            "crypto.suspense_return": record_returned,
             ach_windows.COLLECT_JOB: ach_windows.collect_debits,
             ach_windows.COUNT_SETTLED_JOB: ach_windows.count_settled,
             ACH_FILES_JOB: AchFileProcessor().run,

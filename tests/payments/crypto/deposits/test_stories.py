@@ -1,17 +1,26 @@
 """Deposits on a real chain: credited when final and agreed about, held when in doubt, taken back when reorged."""
 
+import asyncio
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
+import msgspec
 import pytest
 from eth_hash.auto import keccak
 from tests.fixtures.chain import lent_chain
+from tests.support.applications import run_jobs
 from tests.support.partner_desk import Opened, PartnerApi
 from tests.support.screening import LIST, import_list
 
+from billfold.cli.context import CliError
 from billfold.payments.crypto.chains.evm import EvmNode
-from billfold.payments.crypto.deposits import store
+from billfold.payments.crypto.deposits import cli, store
 from billfold.payments.crypto.deposits.watcher import ChainWatcher
+from billfold.payments.crypto.deposits.worker import ChainWatchers
+from billfold.payments.suspense import cli as suspense_cli
+from billfold.platform.errors import Refused
 from billfold.sandbox.chain.accounts import CHAIN_NAME, address_of
+from billfold.verify.runner import verify_bank
 
 DOLLAR = 1_000_000
 SANDBOX = "/api/v1/sandbox/crypto"
@@ -204,7 +213,28 @@ async def test_what_must_not_be_credited_is_held_and_an_operator_releases_it(dep
     assert ("WRONG_TOKEN", DOLLAR) in await depositor.seen()
     assert await depositor.credits() == []
     assert await depositor.balance("suspense") == 90_00
-    del other
+    await _release(depositor, portal, other)
+
+
+async def _release(depositor, portal, other):
+    bank = depositor.bank
+    held, questioned, listed = [each.deposit_id for each in await store.list_deposits(bank.pool)]
+    stranger = await depositor.portal(await depositor.desk.pocket())
+    with pytest.raises(CliError, match="No portal of the deposit's customer"):
+        await cli.assign(bank, held, stranger["wallet_address"])
+    with pytest.raises(Refused, match="closed"):
+        await cli.assign(bank, held, portal["wallet_address"])
+    await cli.assign(bank, held, other["wallet_address"].lower())
+    with pytest.raises(Refused, match="HELD already"):
+        await cli.release(bank, held)
+    await suspense_cli.return_item(bank, listed)
+    await run_jobs(bank)
+    assert await depositor.credits() == [60_00]
+    assert await depositor.balance("suspense") == 0
+    # The log that lied: an operator who has seen the tokens credits it, and the closed portal takes nothing.
+    with pytest.raises(CliError, match="UNAVAILABLE"):
+        await cli.release(bank, questioned)
+    assert await depositor.credits() == [60_00]
 
 
 async def test_bad_requests_for_addresses_are_refused_and_no_index_is_used_twice(depositor, partner_desks):
@@ -232,3 +262,40 @@ async def test_bad_requests_for_addresses_are_refused_and_no_index_is_used_twice
     await desk.invalid("POST", f"{SANDBOX}/deposit/", bank_portal, loc="body.portal_id")
     depositor.bank.wallets = None
     await desk.refused("POST", path, body | {"chain": CHAIN_NAME}, status=422, code="rail-not-available")
+
+
+async def test_verify_names_the_damaged_row_of_a_deposit_a_log_or_an_address(depositor):
+    bank, portal = depositor.bank, await depositor.portal()
+    await depositor.deposited(portal, 12.5)
+    for table, change in (
+        ("crypto_deposit", "UPDATE crypto_deposit SET units = '1'"),
+        ("crypto_deposit", "UPDATE crypto_deposit SET amount = amount + 1"),
+        ("crypto_deposit", "DELETE FROM crypto_deposit"),
+        ("crypto_deposit", "UPDATE chain_transfer SET units = '1'"),
+        ("chain_transfer", "UPDATE chain_transfer SET log_index = 9"),
+        ("portal", "UPDATE portal SET address_index = 77 WHERE address_index IS NOT NULL"),
+        ("portal", "UPDATE portal SET wallet_address = '0x' WHERE address_index IS NOT NULL"),
+    ):
+        async with bank.pool.acquire() as conn:
+            transaction = conn.transaction()
+            await transaction.start()
+            await conn.execute(change)
+            report = await verify_bank(conn, market=bank.market, vault=bank.vault)
+            await transaction.rollback()
+        assert table in {finding.table for finding in report.findings}, (change, report.findings)
+
+
+async def test_a_chain_whose_nodes_are_away_stops_no_other_and_no_address_is_given_twice_at_once(depositor):
+    bank = depositor.bank
+    (chain,) = bank.chains.values()
+    away = msgspec.structs.replace(chain, name="BASE", chain_id=8453, rpc_urls=("http://127.0.0.1:9/",))
+    bank.chains = {"BASE": away, chain.name: chain}
+    wallets = await asyncio.gather(*(bank.wallets.allot(chain.name) for _ in range(20)))
+    assert len({wallet.address for wallet in wallets}) == 20
+    portal = await depositor.portal()
+    await depositor.send(portal, 77)
+    await depositor.mine()
+    async with aclosing(ChainWatchers(poll_seconds=0)) as watchers:
+        for _ in range(2):
+            await watchers(bank)
+    assert await depositor.credits() == [77_00]

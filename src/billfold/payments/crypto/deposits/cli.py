@@ -15,6 +15,7 @@ from billfold.payments.crypto.chains.rules import read_address
 from billfold.payments.crypto.cli_group import crypto
 from billfold.payments.crypto.deposits import store
 from billfold.payments.crypto.deposits.commands import CreditDeposit
+from billfold.payments.crypto.deposits.rules import UNAVAILABLE
 from billfold.payments.crypto.deposits.types import ChainDeposit, DepositStatus, TransferStatus
 from billfold.payments.suspense.commands import AssignFromSuspense
 from billfold.payments.suspense.store import get_item
@@ -90,6 +91,8 @@ async def release(bank: Bank, deposit_id: DepositId) -> str:
         is_released=True,
         references=(deposit_id, found.portal_id),
     )
+    if outcome["status"] == UNAVAILABLE:
+        raise CliError("Its portal is closed: the deposit is UNAVAILABLE to it.", "Credit another Pocket by hand.")
     return f"The deposit is {outcome['status']}."
 
 

@@ -16,6 +16,7 @@ from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.ledger.jobs.types import ScheduledJob
     from billfold.payments.crypto.chains.types import Chain
 
 log = structlog.get_logger(__name__)
@@ -23,6 +24,12 @@ log = structlog.get_logger(__name__)
 POLL_SECONDS = 2.0
 ROUND_SECONDS = 120.0
 _LOCK = 0x63686E
+
+
+async def record_returned(bank: Bank, at: ScheduledJob) -> None:
+    """Log a deposit that an operator returned: who has the keys of the address sends the tokens, not the bank."""
+    del bank
+    log.warning("deposit_returned_outside", item_id=str(at.object_id))
 
 
 class ChainWatchers:
