@@ -128,6 +128,14 @@ async def test_a_decision_that_comes_too_late_is_reversed_and_an_advice_may_stil
     assert (await cardholder.reserved(), await cardholder.listed()) == (0, [])
     assert await processor.decide("ADVICE") == ("APPROVED", 40_00, None)
     assert await cardholder.listed() == [("DEBIT", "BOOKED", 40_00)]
+    more = processor.message("INCREMENT", 5_00)
+    monkeypatch.setattr(messages, "DEADLINE_SECONDS", 0)
+    assert await processor.decide(message=more) == ("DECLINED", 0, "TIMED_OUT")
+    await cardholder.desk.bank.background.close()
+    monkeypatch.undo()
+    assert await processor.decide(message=more) == ("DECLINED", 0, "TIMED_OUT")
+    assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
+    assert await cardholder.reserved() == 40_00
 
 
 async def test_an_advice_is_held_whatever_the_pocket_has(processor, cardholder):

@@ -68,7 +68,7 @@ class IncrementAuthorization(CardMessage, frozen=True, kw_only=True):
 
 
 class ReverseAuthorization(CardMessage, frozen=True, kw_only=True):
-    """Release so many cents of a hold; None: all. `is_late`: the bank's own decision came too late."""
+    """Release so many cents of a hold; None: all. `is_late`: the bank's own approval came too late."""
 
     rule = reverse_authorization
 

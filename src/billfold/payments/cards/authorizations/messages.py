@@ -17,14 +17,12 @@ import msgspec
 from billfold.payments.cards.authorizations import store
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,
-    CardMessage,
     IncrementAuthorization,
     InquireBalance,
     ReverseAuthorization,
     references_of,
 )
 from billfold.payments.cards.authorizations.types import (
-    AuthorizationStatus,
     Decision,
     DeclineReason,
     EntryMode,
@@ -32,6 +30,7 @@ from billfold.payments.cards.authorizations.types import (
     NetworkReference,
 )
 from billfold.platform.errors import BillfoldError, InvalidInput, MarketDataStale, Unavailable
+from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -42,6 +41,8 @@ DEADLINE_SECONDS: Final = 1.8
 """Of the two seconds of the network; the rest is for the way."""
 AMOUNT_MAX: Final = 999_999_999_999
 """Twelve digits, as in field 4 of ISO 8583."""
+_LATE: Final = "card-processor:late"
+"""Reverses what was decided too late, under the key of the message."""
 
 
 class MessageType(StrEnum):
@@ -104,9 +105,12 @@ async def _decide(bank: Bank, message: Message, command: Command) -> MessageAnsw
         return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.TIMED_OUT)
     except MarketDataStale:
         return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.UNAVAILABLE)
-    if answer.replayed and isinstance(command, CardMessage):
-        return await _as_it_is_now(bank, command, answer)
-    return _rendered(answer.outcome)
+    decided = _rendered(answer.outcome)
+    if answer.replayed and await store.has_command(bank.pool, command.customers[0], command_id(_LATE, command.key)):
+        return msgspec.structs.replace(
+            decided, decision=Decision.DECLINED, approved_amount=0, reason=DeclineReason.TIMED_OUT
+        )
+    return decided
 
 
 def _command_of(message: Message, customer_id: UUID) -> Command:
@@ -151,7 +155,7 @@ async def _reverse_late(
     if cents:
         await bank.engine.submit(
             ReverseAuthorization(
-                caller="card-processor:late",
+                caller=_LATE,
                 key=command.key,
                 customers=command.customers,
                 references=command.references,
@@ -159,17 +163,9 @@ async def _reverse_late(
                 network_reference=command.network_reference,
                 merchant=command.merchant,
                 amount=cents,
-                is_late=True,
+                is_late=isinstance(command, AuthorizeCard),
             )
         )
-
-
-async def _as_it_is_now(bank: Bank, command: CardMessage, answer: Answer) -> MessageAnswer:
-    """Return the decision of a message that was sent before: no longer approved if it was reversed as too late."""
-    row = await store.find_authorization(bank.pool, command.customers[0], command.card_id, command.network_reference)
-    if row is not None and row.status == AuthorizationStatus.DECLINED:
-        return MessageAnswer(decision=Decision.DECLINED, reason=row.reason, authorization_id=row.authorization_id)
-    return _rendered(answer.outcome)
 
 
 def _rendered(outcome: dict[str, Any]) -> MessageAnswer:

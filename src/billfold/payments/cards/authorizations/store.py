@@ -44,6 +44,7 @@ SELECT l.*, a.authorized_on, a.spent
      GROUP BY authorized_on) a ON true
  WHERE l.customer_id = ANY($1::uuid[]) AND l.card_id = ANY($2::uuid[])
 """
+_HAS_COMMAND = "SELECT EXISTS (SELECT FROM command WHERE customer_id = $1 AND command_id = $2)"
 _GET_LIMITS = "SELECT * FROM card_limits WHERE customer_id = $1 AND card_id = $2"
 
 
@@ -69,6 +70,12 @@ async def get_payment(conn: Connection | Pool, customer_id: UUID, record_id: UUI
     if row is None:
         raise NotFound("There is no such card payment.")
     return _payment(row)
+
+
+async def has_command(conn: Connection | Pool, customer_id: UUID, command_id: UUID) -> bool:
+    """Return whether a command was decided."""
+    found: bool = await conn.fetchval(_HAS_COMMAND, customer_id, command_id)
+    return found
 
 
 async def find_limits(conn: Connection | Pool, customer_id: UUID, card_id: UUID) -> CardLimitsRow | None:

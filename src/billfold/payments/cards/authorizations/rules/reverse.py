@@ -83,7 +83,7 @@ def _release(
         changed = msgspec.structs.replace(changed, reversed=row.reversed + cents)
     if not changed.remaining:
         changed = msgspec.structs.replace(changed, status=AuthorizationStatus.CLEARED if row.cleared else ends)
-        if is_late:
+        if is_late and not row.cleared:
             changed = msgspec.structs.replace(
                 changed, status=AuthorizationStatus.DECLINED, reason=DeclineReason.TIMED_OUT
             )
