@@ -40,7 +40,7 @@ class NetworkServer:
         self._open += 1
         try:
             await _Connection(self._converse(), self._prefix, writer).run(reader)
-        except (LengthError, TimeoutError, EOFError, OSError) as error:
+        except (LengthError, TimeoutError, EOFError, OSError, asyncio.CancelledError) as error:  # cancelled: all ends
             log.info("network_connection_ended", reason=type(error).__name__)
         finally:
             self._open -= 1
