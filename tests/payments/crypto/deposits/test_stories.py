@@ -187,6 +187,7 @@ async def test_nothing_is_credited_until_both_nodes_agree_and_what_is_wrong_is_s
         assert any(said in each for each in (await depositor.problems()).values()), (fault, await depositor.problems())
         assert set(await depositor.problems()) <= hosts
         await depositor.fault(2, None)
+        depositor.restart()
         await depositor.watch()
         assert len(await depositor.credits()) == nth
         assert await depositor.problems() == {}

@@ -38,7 +38,8 @@ class ChainWatcher:
         self._chain = chain
         self._nodes = nodes
         self._votes = Nodes(chain, nodes)
-        self._reported: dict[str, str] = {}
+        # None until the first round: what an earlier process reported may be over.
+        self._reported: dict[str, str] | None = None
 
     async def run_round(self) -> int:
         """Read what is new; return how many deposits were booked."""
@@ -175,7 +176,7 @@ class ChainWatcher:
         problems = self._votes.problems
         if problems != self._reported:
             for host, problem in problems.items():
-                if self._reported.get(host) != problem:
+                if (self._reported or {}).get(host) != problem:
                     log.error("chain_node_problem", chain=self._chain.name, node=host, problem=problem)
             await store.save_problems(self._bank.pool, self._chain.name, problems)
             self._reported = dict(problems)
