@@ -101,19 +101,26 @@ async def test_an_operator_cancels_what_was_not_mined(usdc):
     assert (await usdc.paid(), await usdc.moved()) == (0, 0)
 
 
-async def test_a_wallet_that_is_short_waits_and_says_so(usdc, bank):
-    sender = usdc.sender
-    await usdc.work()
+async def test_a_blocked_wallet_waits_says_so_and_goes_on(usdc, bank):
     address = await bank.signer.address()
     request_id = await usdc.send(100_00)
-    node = sender._nodes[0]
-    held = await node.balance(TEST_DOLLAR, address, (await node.head()).number)
-    assert held == units_of(1_000_000_00, 6)
     key = (bank.settings.state_dir / "crypto_signer" / "wallet.key").read_bytes()
-    await usdc.faucet.transfer(TEST_DOLLAR, PAYEE, held, key=key)
+    await usdc.faucet.transfer(TEST_DOLLAR, PAYEE, units_of(1_000_000_00, 6), key=key)
     await usdc.work()
-    assert await usdc.state(request_id) is None
-    assert await bank.pool.fetchval("SELECT problem FROM crypto_wallet") == "TOKENS_SHORT"
+    assert (await usdc.state(request_id), await usdc.problem()) == (None, "TOKENS_SHORT")
+    await usdc.faucet.mint(TEST_DOLLAR, address, units_of(500_00, 6))
+    await usdc.work()
+    await usdc.mine(3)
+    assert (await usdc.status(request_id), await usdc.problem()) == (("COMPLETED", None), None)
+
+    await usdc.faucet.transfer(TEST_DOLLAR, PAYEE, 1, key=key)
+    later = await usdc.send(50_00)
+    await usdc.work()
+    assert (await usdc.state(later), await usdc.problem()) == (None, "USED_ELSEWHERE")
+    await cli.accept_nonces(bank, "ETHEREUM", 3)
+    await usdc.work()
+    await usdc.mine(3)
+    assert (await usdc.status(later), await usdc.problem()) == (("COMPLETED", None), None)
 
 
 LISTED = "0x5abc000000000000000000000000000000000bad"

@@ -25,6 +25,8 @@ group = crypto.subgroup("withdrawals", "What the bank sends on chains.", example
 
 WithdrawalId = Annotated[UUID, typer.Argument(help="The withdrawal's id, which is its transfer request's.")]
 Status = Annotated[WithdrawalStatus | None, typer.Option(case_sensitive=False)]
+Chain = Annotated[str, typer.Argument(help="The chain's name.")]
+NextNonce = Annotated[int, typer.Argument(min=1, help="How many transactions the wallet has sent.")]
 Most = Annotated[int, typer.Option("--limit", min=1, max=1_000)]
 _REQUESTED = "The worker does it in its next round. `billfold crypto withdrawals show` says when it is done."
 
@@ -49,6 +51,19 @@ async def wallets(bank: Bank) -> Iterable[Row]:
         )
         for each in await store.list_wallets(bank.pool)
     ]
+
+
+@crypto.command("accept-nonces ETHEREUM 12")
+async def accept_nonces(bank: Bank, chain: Chain, next_nonce: NextNonce) -> str:
+    """Go on with a later nonce, after the wallet's key was used elsewhere (`USED_ELSEWHERE`)."""
+    wallets_of_chain = [each for each in await store.list_wallets(bank.pool) if each.chain == chain]
+    if not wallets_of_chain or bank.signer is None:
+        raise CliError(f"The bank has no wallet on {chain}.", "Run `billfold crypto wallets`.")
+    address = await bank.signer.address()
+    for each in wallets_of_chain:
+        if each.address == address:
+            await store.skip_nonces(bank.pool, each, next_nonce)
+    return f"The next nonce on {chain} is {next_nonce}, unless it was beyond that already."
 
 
 @group.table(

@@ -9,6 +9,7 @@ from billfold.payments.crypto.chains.json_rpc import NodeRefused, NodeUnavailabl
 from billfold.payments.crypto.withdrawals.ports import UnsignedTransaction
 
 _BARE, _WITH_TRANSACTIONS = False, True
+_REVERTED = 3
 _DEFAULT_PRIORITY_FEE = 1_500_000_000
 """1.5 gwei, where a node makes no suggestion."""
 
@@ -69,8 +70,10 @@ class WalletNode(EvmNode):
         call = {"from": sender, "to": transaction.to, "data": transaction.data}
         try:
             return self._quantity(await self.rpc.call("eth_estimateGas", call))
-        except NodeRefused:
-            return None
+        except NodeRefused as refusal:
+            if refusal.code == _REVERTED or "revert" in refusal.message.lower():
+                return None
+            raise NodeUnavailable(self.host, f"eth_estimateGas: {refusal}") from None
 
     async def send(self, raw: str) -> str | None:
         """Give the node a signed transaction; return its reason if it refuses it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -79,7 +80,8 @@ class ChainSender:
             except Blocked as blocked:
                 this.problems.append(blocked)
         done += await report_transactions(bank, self._chain.name)
-        await _keep_problem(this)
+        first = this.problems[0] if this.problems else None
+        await _keep_problem(bank, wallet, first, now=this.wall)
         return done
 
     async def _wallet(self, bank: Bank) -> Wallet | None:
@@ -92,7 +94,13 @@ class ChainSender:
                 used = await self._count_agreed(address)
                 await store.add_wallet(bank.pool, self._chain.name, address, first_nonce=used)
                 found = await store.find_wallet(bank.pool, self._chain.name, address)
-        except (Blocked, Unavailable) as problem:
+        except Unavailable as error:
+            for known in await store.list_wallets(bank.pool):
+                if known.chain == self._chain.name:
+                    blocked = Blocked(WalletProblem.SIGNER_UNAVAILABLE, str(error))
+                    await _keep_problem(bank, known, blocked, now=wall_now())
+            return None
+        except Blocked as problem:
             log.warning("crypto_wallet_unavailable", chain=self._chain.name, error=str(problem))
             return None
         return found
@@ -105,14 +113,14 @@ class ChainSender:
         return first
 
 
-async def _keep_problem(this: Round) -> None:
-    first = this.problems[0] if this.problems else None
-    problem, detail = (None, None) if first is None else (first.problem, first.detail)
-    if await store.set_problem(this.bank.pool, this.wallet, problem, detail, now=this.wall):
-        if first is None:
-            log.info("crypto_wallet_pays_again", chain=this.chain.name)
-        else:
-            log.warning("crypto_wallet_blocked", chain=this.chain.name, problem=problem, detail=detail)
+async def _keep_problem(bank: Bank, wallet: Wallet, blocked: Blocked | None, *, now: datetime) -> None:
+    problem, detail = (None, None) if blocked is None else (blocked.problem, blocked.detail)
+    if not await store.set_problem(bank.pool, wallet, problem, detail, now=now):
+        return
+    if blocked is None:
+        log.info("crypto_wallet_pays_again", chain=wallet.chain)
+    else:
+        log.warning("crypto_wallet_blocked", chain=wallet.chain, problem=problem, detail=detail)
 
 
 def withdrawal_senders(chains: Chains) -> tuple[ChainSender, ...]:
