@@ -64,13 +64,13 @@ class EvmNode:
         found: list[TokenTransfer] = []
         for start in range(0, len(recipients), ADDRESSES_PER_QUERY):
             chunk = recipients[start : start + ADDRESSES_PER_QUERY]
-            asked: dict[str, Any] = {} if tokens is None else {"address": list(tokens)}
-            asked |= {
+            log_filter: dict[str, Any] = {} if tokens is None else {"address": list(tokens)}
+            log_filter |= {
                 "fromBlock": hex(first),
                 "toBlock": hex(last),
                 "topics": [TRANSFER_TOPIC, None, [topic_of(each) for each in chunk]],
             }
-            logs = await self._read("eth_getLogs", asked)
+            logs = await self._read("eth_getLogs", log_filter)
             if not isinstance(logs, list):
                 raise NodeUnavailable(self.host, "eth_getLogs: no list")
             expected = {each.lower() for each in chunk}
@@ -82,7 +82,7 @@ class EvmNode:
                 if not first <= transfer.block_number <= last or transfer.recipient.lower() not in expected:
                     is_asked = False
                 if not is_asked:
-                    raise NodeUnavailable(self.host, "eth_getLogs: a log that was not asked for")
+                    raise NodeUnavailable(self.host, "eth_getLogs: a log that was not requested")
                 found.append(transfer)
         return sorted(found, key=lambda each: (each.block_number, each.log_index))
 
