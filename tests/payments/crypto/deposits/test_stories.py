@@ -19,7 +19,8 @@ from billfold.payments.crypto.deposits.watcher import ChainWatcher
 from billfold.payments.crypto.deposits.worker import ChainWatchers
 from billfold.payments.suspense import cli as suspense_cli
 from billfold.platform.errors import Refused
-from billfold.sandbox.chain.accounts import CHAIN_NAME, address_of
+from billfold.sandbox.chain.accounts import CHAIN_NAME, TEST_DOLLAR, address_of
+from billfold.sandbox.chain.faucet import Faucet
 from billfold.verify.runner import verify_bank
 
 DOLLAR = 1_000_000
@@ -300,3 +301,28 @@ async def test_a_chain_whose_nodes_are_away_stops_no_other_and_no_address_is_giv
         for _ in range(2):
             await watchers(bank)
     assert await depositor.credits() == [77_00]
+
+
+async def test_nodes_that_fall_behind_what_was_booked_take_nothing_back(depositor):
+    bank, portal = depositor.bank, await depositor.portal()
+    await depositor.mine(20)
+    await depositor.deposited(portal, 10)
+    for fault in ("LAG", None):
+        for node in (1, 2):
+            await depositor.fault(node, fault)
+            await depositor.watch()
+        await depositor.mine()
+        await depositor.watch(2)
+        assert await depositor.seen() == [("FINAL", 10 * DOLLAR)], fault
+    assert await depositor.credits() == [10_00]
+    async with bank.pool.acquire() as conn:
+        report = await verify_bank(conn, market=bank.market, vault=bank.vault)
+    assert not report.findings
+
+
+async def test_an_amount_that_no_ledger_holds_stops_no_other_deposit(depositor):
+    portal = await depositor.portal()
+    async with aclosing(Faucet(depositor.urls[0])) as faucet:
+        await faucet.mint(TEST_DOLLAR, portal["wallet_address"], 10**30)
+    await depositor.deposited(portal, 5)
+    assert await depositor.statuses() == [("QUESTIONED", 0, "AMOUNT_TOO_LARGE"), ("CREDITED", 5_00, None)]

@@ -16,7 +16,7 @@ from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
 from billfold.payments.crypto.chains.rules import cents_of
 from billfold.payments.crypto.deposits import store
 from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
-from billfold.payments.crypto.deposits.rules import UNAVAILABLE, details_of
+from billfold.payments.crypto.deposits.rules import CENTS_MAX, UNAVAILABLE, details_of
 from billfold.payments.crypto.deposits.types import ChainDeposit, DepositStatus, HoldReason, Recipient
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
 from billfold.platform.errors import Refused
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 CALLER = "chain-watcher"
-_UNBOOKED = frozenset({HoldReason.BALANCE_DIFFERS, HoldReason.BALANCE_UNKNOWN})
+_UNBOOKED = frozenset({HoldReason.BALANCE_DIFFERS, HoldReason.BALANCE_UNKNOWN, HoldReason.AMOUNT_TOO_LARGE})
 """Reasons that leave it open whether anything arrived at all."""
 
 
@@ -121,6 +121,8 @@ class DepositBooking:
         return found
 
     async def _reason_to_hold(self, transfer: TokenTransfer, owner: Recipient) -> HoldReason | None:
+        if cents_of(transfer.units, self._deposit(transfer).decimals).cents > CENTS_MAX:
+            return HoldReason.AMOUNT_TOO_LARGE
         if await self._bank.sanctions.has_wallet(self._bank.pool, transfer.sender):
             return HoldReason.SENDER_LISTED
         if owner.chain != self._chain.name:

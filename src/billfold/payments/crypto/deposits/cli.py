@@ -92,7 +92,9 @@ async def release(bank: Bank, deposit_id: DepositId) -> str:
         references=(deposit_id, found.portal_id),
     )
     if outcome["status"] == UNAVAILABLE:
-        raise CliError("Its portal is closed: the deposit is UNAVAILABLE to it.", "Credit another Pocket by hand.")
+        raise CliError(
+            "The deposit is UNAVAILABLE: its portal is closed, or it is too large.", "Credit another Pocket by hand."
+        )
     return f"The deposit is {outcome['status']}."
 
 

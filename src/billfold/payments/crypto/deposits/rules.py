@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     )
 
 UNAVAILABLE = "UNAVAILABLE"
-"""The outcome of a credit to a portal that takes nothing."""
+"""The outcome of a credit to a portal that takes nothing, or not so much."""
+CENTS_MAX = 999_999_999_999
+"""The most that one deposit brings, as of a wire: a token can mint any number of units."""
 
 
 def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
@@ -40,6 +42,8 @@ def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
     carried = _carried(book, cmd.portal_id).get(token, 0)
     cents = max(cents_of(max(carried + units, 0), cmd.deposit.decimals).cents, 0)
     arrived: Outcome = {}
+    if cents > CENTS_MAX:
+        return {"status": UNAVAILABLE}
     if cents >= cmd.deposit.minimum_cents:
         arrived = receive_money(books, _payment(cmd, cents), ctx)
         if arrived["status"] != "COMPLETED":

@@ -75,6 +75,8 @@ class ChainWatcher:
 
     async def _preview(self, cursor: Cursor, agreed: Agreement) -> Cursor:
         """Show what is not final yet; a node that cannot tell delays nothing that is."""
+        if agreed.head.number <= cursor.final_number:
+            return cursor  # nodes that fell behind say nothing of what was booked by them
         try:
             return await self._follow(cursor, agreed)
         except NodeUnavailable as error:
