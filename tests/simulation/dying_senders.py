@@ -17,7 +17,7 @@ from billfold.payments.crypto.withdrawals.worker import ChainSender
 from billfold.platform.database import claims
 from billfold.platform.logs import configure_logging
 from billfold.sandbox.chain.launch import local_node_urls
-from billfold.sandbox.crypto_signer import line_process
+from billfold.sandbox.processes import line_process
 
 
 def dying_senders(dsn, state_dir, port):

@@ -30,9 +30,10 @@ from billfold.cli.serve import check_ports, child_command_line, start_servers, s
 from billfold.migrations import runner
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
-from billfold.sandbox.card_processor.launch import card_host_command, processor_environment
+from billfold.sandbox.card_processor.launch import card_host_command
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, write_sandbox_file
+from billfold.sandbox.processes.line_process import environment_of_others
 from billfold.sandbox.provisioning import prepare_sandbox
 from billfold.sandbox.recording_client import RecordingClient
 from billfold.sandbox.sandbox_client import partner_http
@@ -122,7 +123,7 @@ async def _run(
             "card processor",
             card_host_command(settings),
             logs / "card_processor.log",
-            environment=processor_environment(),
+            environment=environment_of_others(),
         )
         await _wait_until_up(saved_sandbox, logs, stop)
         step.end()

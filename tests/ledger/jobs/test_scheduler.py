@@ -8,6 +8,7 @@ from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import next_scheduled_at, run_scheduled_jobs
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform import ids
+from billfold.platform.errors import Unavailable
 from billfold.sandbox.clock.stepper import ClockStepper
 
 
@@ -80,3 +81,24 @@ async def test_an_appointment_moves_when_it_is_made_again_and_can_be_cancelled(b
     assert await next_scheduled_at(bank) == now + timedelta(days=1)
     await jobs_store.cancel(bank.pool, "meeting", it)
     assert await next_scheduled_at(bank) is None
+
+
+async def test_what_does_not_answer_is_waited_for_once_in_a_run(bank):
+    met = []
+
+    async def ring(_, appointment):
+        met.append(appointment.object_id)
+        raise Unavailable("nobody answers")
+
+    async def meet(_, appointment):
+        met.append(appointment.object_id)
+
+    bank.job_runners = {"call": ring, "meeting": meet}
+    now, second = await bank.now(), timedelta(seconds=1)
+    first, other, last = ids.new(), ids.new(), ids.new()
+    appointments = [("call", first, now), ("call", other, now + second), ("meeting", last, now + 2 * second)]
+    await jobs_store.schedule(bank.pool, [ScheduledJob(kind, it, None, at=at) for kind, it, at in appointments])
+    once = await run_scheduled_jobs(bank, now + timedelta(hours=1))
+    assert met == [first, last]
+    again = await run_scheduled_jobs(bank, now + timedelta(hours=1), put_aside=[each.name for each in once.failed])
+    assert met[2:] == [each.object_id for each in again.failed] == [other]

@@ -22,8 +22,8 @@ from billfold.events.notifications.payment_notifications import notify_of_paymen
 from billfold.payments.cards import checks, cli
 from billfold.payments.cards.routes import details
 from billfold.platform.clock import wall_now
-from billfold.sandbox.card_processor import client
 from billfold.sandbox.card_processor.vault import CardVault
+from billfold.sandbox.processes import line_process
 from billfold.verify.fingerprints import check_fingerprints
 
 
@@ -248,7 +248,7 @@ async def test_a_request_that_is_repeated_makes_one_card(holder, monkeypatch):
     key, path = "7f0c6a0e-2f4e-4f0a-8f6d-2b8f6c1d9e30", f"{holder.account}/virtual-cards/"
     await desk.get("/api/v1/public-keys/")
     (process,) = processors()
-    monkeypatch.setattr(client, "TIMEOUT_SECONDS", 0.5)
+    monkeypatch.setattr(line_process, "TIMEOUT_SECONDS", 0.5)
     process.suspend()
     await desk.refused("POST", path, body, status=503, code="unavailable", key=key)
     process.wait(5)

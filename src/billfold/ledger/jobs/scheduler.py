@@ -16,6 +16,7 @@ import msgspec
 
 from billfold.ledger.jobs.store import complete
 from billfold.ledger.jobs.types import ScheduledJob
+from billfold.platform.errors import Unavailable
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -64,11 +65,14 @@ async def run_scheduled_jobs(bank: Bank, by: datetime, *, put_aside: Collection[
     """Run every job due by `by`, in order; one that fails stays and blocks no other.
 
     Jobs of one instant and kind run concurrently. Those `put_aside`, by their names, are left out.
+    When what a kind of job needs does not answer, the rest of that kind waits for the next run: each would
+    wait for it anew, and all other jobs with them.
     """
     results = WorkResults[ScheduledJob](Counter(), {})
-    while bank.job_runners:
+    kinds = set(bank.job_runners)
+    while kinds:
         excluded = [*put_aside, *(each.name for each in results.failed)]
-        rows = await bank.pool.fetch(_DUE, by, list(bank.job_runners), excluded, BATCH_SIZE)
+        rows = await bank.pool.fetch(_DUE, by, list(kinds), excluded, BATCH_SIZE)
         due = [ScheduledJob(*row) for row in rows]
         if not due:
             break
@@ -76,6 +80,7 @@ async def run_scheduled_jobs(bank: Bank, by: datetime, *, put_aside: Collection[
         done = await results.gather({each: run_job(bank, each) for each in batch})
         await complete(bank.pool, list(done))
         results.happened[batch[0].kind] += len(done)
+        kinds -= {each.kind for each, error in results.failed.items() if isinstance(error, Unavailable)}
     return results
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
-import sys
-from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,23 +13,18 @@ import structlog
 
 from billfold.payments.cards.ports import EncryptedDetail, IssuedCard, PinError, PublicKeyError
 from billfold.payments.cards.types import CardOrderRow, CardStatus, Padding
-from billfold.platform.errors import InvariantError, Unavailable
-from billfold.sandbox.card_processor.launch import processor_environment
+from billfold.platform.errors import InvariantError
+from billfold.sandbox.processes.line_process import LineProcess
 
 log = structlog.get_logger(__name__)
-
-TIMEOUT_SECONDS = 10.0
-_RETRY_AFTER_SECONDS = 5
-_LINE_MAX_BYTES = 1 << 16
 
 
 class SimulatedCardProcessor:
     """One process per bank process; they share the folder of their numbers."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._process: asyncio.subprocess.Process | None = None
-        self._lock = asyncio.Lock()
+        module = "billfold.sandbox.card_processor"
+        self._process = LineProcess(module, folder, "card processor")
         self._pin_key: str | None = None
 
     async def issue(self, card_id: UUID, *, on: date) -> IssuedCard:
@@ -64,59 +56,11 @@ class SimulatedCardProcessor:
 
     async def close(self) -> None:
         """End the process."""
-        process, self._process = self._process, None
-        if process is not None and process.returncode is None:
-            process.kill()
-            await process.wait()
+        await self._process.close()
 
     async def _call(self, method: str, **values: str) -> Any:  # noqa: ANN401 - what the method returns
-        request = msgspec.json.encode({"method": method, **values}) + b"\n"
-        async with self._lock:
-            try:
-                line = await asyncio.wait_for(self._exchange(request), TIMEOUT_SECONDS)
-            except BaseException as error:
-                await self.close()  # a response that comes later belongs to nobody
-                if isinstance(error, (OSError, TimeoutError, EOFError)):
-                    raise Unavailable(
-                        "The card processor does not answer.", retry_after_seconds=_RETRY_AFTER_SECONDS
-                    ) from None
-                raise
-        response = msgspec.json.decode(line)
+        response = await self._process.request({"method": method, **values})
         return response["result"] if "result" in response else _fail(response)
-
-    async def _exchange(self, request: bytes) -> bytes:
-        """Return the response to a request; a process that has ended is started anew, and gets it again, once."""
-        line = await self._send(request) or await self._send(request)
-        if not line:
-            raise EOFError
-        return line
-
-    async def _send(self, request: bytes) -> bytes:
-        """Send a request; return its response, nothing when the process ends before."""
-        if self._process is None or self._process.returncode is not None:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "billfold.sandbox.card_processor",
-                str(self._folder),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                env=processor_environment(),
-                limit=_LINE_MAX_BYTES,
-                start_new_session=True,
-            )
-        process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        line = b""
-        with suppress(ConnectionError):
-            process.stdin.write(request)
-            await process.stdin.drain()
-            line = await process.stdout.readline()
-        if not line.endswith(b"\n"):
-            await self.close()
-            return b""
-        return line
 
 
 def _fail(response: dict[str, str]) -> NoReturn:

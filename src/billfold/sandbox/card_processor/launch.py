@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,11 +81,6 @@ def prepare_card_host(settings: Settings, bank_key: bytes | None, trusted_ca: Pa
 def card_host_command(settings: Settings) -> Sequence[str]:
     """Return the command line of the process of the host."""
     return (sys.executable, "-m", "billfold.sandbox.card_processor.host", str(settings.state_dir / CARD_PROCESSOR))
-
-
-def processor_environment() -> Mapping[str, str]:
-    """Return the environment of a process of the processor: without what is the bank's."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("BILLFOLD_")}
 
 
 def _may_be_reached(host: str) -> bool:

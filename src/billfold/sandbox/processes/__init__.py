@@ -1,0 +1,1 @@
+"""What the simulated counterparts with a process of their own share."""

@@ -1,0 +1,92 @@
+"""A simulated counterpart in a process of its own: a request per line to it, a response per line from it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from billfold.platform.errors import Unavailable
+
+TIMEOUT_SECONDS = 10.0
+"""How long a request takes at most, with those before it."""
+_RETRY_AFTER_SECONDS = 5
+_LINE_MAX_BYTES = 1 << 16
+
+
+def environment_of_others() -> Mapping[str, str]:
+    """Return the environment of a process that is not the bank's: without the settings of the bank."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("BILLFOLD_")}
+
+
+class LineProcess:
+    """Runs `python -m MODULE FOLDER` from the first request on, and again once it has ended.
+
+    A request that the process did not answer before it ended is sent once more: requests are safe to repeat.
+    """
+
+    def __init__(self, module: str, folder: Path, name: str) -> None:
+        self._words = (module, str(folder))
+        self._name = name
+        self._process: asyncio.subprocess.Process | None = None
+        self._lock = asyncio.Lock()
+
+    async def request(self, content: object) -> dict[str, Any]:
+        """Return the response to a request, both as JSON. Raises Unavailable."""
+        request = msgspec.json.encode(content) + b"\n"
+        try:
+            async with asyncio.timeout(TIMEOUT_SECONDS), self._lock:
+                line = await self._exchange(request)
+        except (OSError, TimeoutError, EOFError):
+            detail = f"The {self._name} does not answer."
+            raise Unavailable(detail, retry_after_seconds=_RETRY_AFTER_SECONDS) from None
+        return msgspec.json.decode(line, type=dict[str, Any])
+
+    async def close(self) -> None:
+        """End the process."""
+        process, self._process = self._process, None
+        if process is not None and process.returncode is None:
+            process.kill()
+            await process.wait()
+
+    async def _exchange(self, request: bytes) -> bytes:
+        try:
+            line = await self._send(request) or await self._send(request)
+        except BaseException:
+            await self.close()  # a response that comes later belongs to nobody
+            raise
+        if not line:
+            raise EOFError
+        return line
+
+    async def _send(self, request: bytes) -> bytes:
+        """Send a request; return its response, nothing when the process ends before."""
+        if self._process is None or self._process.returncode is not None:
+            self._process = await asyncio.create_subprocess_exec(
+                sys.executable,
+                "-m",
+                *self._words,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                env=environment_of_others(),
+                limit=_LINE_MAX_BYTES,
+                start_new_session=True,
+            )
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        line = b""
+        with suppress(ConnectionError):
+            process.stdin.write(request)
+            await process.stdin.drain()
+            line = await process.stdout.readline()
+        if not line.endswith(b"\n"):
+            await self.close()
+            return b""
+        return line
