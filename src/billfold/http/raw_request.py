@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
+from itertools import accumulate
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -253,6 +254,9 @@ def is_uuid(text: str) -> bool:
 
 DEPTH_MAX = 32
 ITEMS_MAX = 1000
+# Possessive, and closed by the end too: each byte is looked at once.
+_STRING = re.compile(rb'"(?:[^"\\]|\\.?)*+"?', re.DOTALL)
+_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
 """What neither a database nor XML can hold, what terminals obey, and what shows a text in another order."""
 _NOT_IN_NAMES = re.compile("[\t\n\r\u061c\u200e\u200f\u2028\u2029]")
@@ -278,17 +282,18 @@ def check_json(body: bytes) -> None:
 
     Every step takes time in proportion to the length of the body, whatever is in it.
     """
+    # Before it is decoded: how deep a decoder can go depends on what else raised the limit of recursion.
+    if body.count(b"[") + body.count(b"{") > DEPTH_MAX and _depth(body) > DEPTH_MAX:
+        raise _malformed(f"It nests deeper than {DEPTH_MAX} levels.")
     try:
         decoded = json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
     except UnicodeDecodeError:
         raise _malformed("It is not UTF-8.") from None
-    except RecursionError:
-        raise _too_deep() from None
     except (json.JSONDecodeError, _NotJson) as error:
         raise _malformed(str(error).replace("\n", " ")) from None
     except ValueError:
         raise _malformed("A number in it has thousands of digits.") from None
-    if body.count(b"[") + body.count(b"{") > DEPTH_MAX or body.count(b",") >= ITEMS_MAX:
+    if body.count(b",") >= ITEMS_MAX:
         _check_size(decoded, ())
     if _MAYBE_WRONG.search(body):
         _check_texts(decoded)
@@ -334,11 +339,14 @@ def missing_body() -> InvalidInput:
     return InvalidInput.at("body", msg="a JSON body is required", kind="missing")
 
 
+def _depth(body: bytes) -> int:
+    brackets = _STRING.sub(b"", body).translate(None, delete=_NOT_BRACKETS)
+    return max(accumulate(1 if each in b"[{" else -1 for each in brackets), default=0)
+
+
 def _check_size(value: object, place: tuple[str | int, ...]) -> None:
     if not isinstance(value, list | dict):
         return
-    if len(place) == DEPTH_MAX:
-        raise _too_deep()
     if len(value) > ITEMS_MAX:
         raise InvalidInput.at("body", *place, msg=f"may have at most {ITEMS_MAX} items", kind="too_long")
     for step, each in enumerate(value) if isinstance(value, list) else value.items():
@@ -390,10 +398,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse(constant: str) -> None:
     raise _NotJson(f"{constant} is not JSON.")
-
-
-def _too_deep() -> BillfoldError:
-    return _malformed(f"It nests deeper than {DEPTH_MAX} levels.")
 
 
 def _malformed(why: str) -> BillfoldError:
