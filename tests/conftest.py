@@ -7,6 +7,7 @@ The server lives in memory where the machine allows it: cloning the migrated tem
 import asyncio
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -23,6 +24,14 @@ pytest_plugins = [
     "tests.support.whole_bank",
     *(f"tests.fixtures.{path.stem}" for path in (Path(__file__).parent / "fixtures").glob("[!_]*.py")),
 ]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Give every run a folder of its own: in pytest's common one each run closes what another's server must reach."""
+    if config.option.basetemp is None:
+        config.option.basetemp = tempfile.mkdtemp(prefix="billfold-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
