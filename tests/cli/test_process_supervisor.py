@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -85,37 +84,39 @@ async def test_the_watch_continues_after_it_failed(monkeypatch):
     assert told[0] == "The database is gone. It is tried again."
 
 
-def test_a_process_exits_when_its_parent_is_killed(tmp_path):
-    child = tmp_path / "child.py"
+ORPHANED = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: time.sleep(0.01)\n"
+
+
+@pytest.mark.parametrize(("before", "after"), [("", ""), (ORPHANED, ""), ("", "signal.signal(15, signal.SIG_IGN)\n")])
+def test_a_process_exits_when_its_parent_is_killed(tmp_path, before, after):
+    """Even one that was still starting then, or that does not listen."""
+    child, parent = tmp_path / "child.py", tmp_path / "parent.py"
     child.write_text(
-        "import time\n"
+        "import signal, time\n"
         "from billfold.cli import process_supervisor\n"
-        "process_supervisor.WATCH_SECONDS = 0.05\n"
+        "process_supervisor.WATCH_SECONDS = process_supervisor.STOP_SECONDS = 0.05\n"
+        f"print('up', flush=True)\n{before}{after}"
         "process_supervisor.exit_with_parent()\n"
-        "print('up', flush=True)\n"
+        "print('watching', flush=True)\n"
         "time.sleep(600)\n"
     )
-    script = (
-        "import subprocess, sys, time\n"
-        f"child = subprocess.Popen([sys.executable, {str(child)!r}])\n"
-        "print(child.pid, flush=True)\n"
-        "time.sleep(600)\n"
+    parent.write_text(
+        "import asyncio, os, sys\n"
+        "from billfold.cli.process_supervisor import Supervisor\n"
+        "async def main():\n"
+        "    supervisor = Supervisor(os.environ, print, watch=lambda: None)\n"
+        f"    child = await supervisor.start('child', (sys.executable, {str(child)!r}))\n"
+        "    print(child.process.pid, flush=True)\n"
+        "    await asyncio.sleep(600)\n"
+        "asyncio.run(main())\n"
     )
-    source = Path(supervision.__file__).parents[3]
-    environment = {**os.environ, "PYTHONPATH": str(source)}
-    parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment)
-    assert parent.stdout is not None
-    grandchild = int(parent.stdout.readline())
-    assert parent.stdout.readline().strip() == "up"
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
-    for _ in range(200):
-        if not psutil.pid_exists(grandchild):
-            return
-        time.sleep(0.05)
-    os.kill(grandchild, signal.SIGKILL)
-    raise AssertionError("the child outlived its parent")
+    environment = {**os.environ, "PYTHONPATH": str(Path(supervision.__file__).parents[2])}
+    with subprocess.Popen([sys.executable, parent], stdout=subprocess.PIPE, text=True, env=environment) as process:
+        orphan = psutil.Process(int(process.stdout.readline()))
+        for line in ("up", *([] if before else ["watching"])):
+            assert process.stdout.readline().strip() == line
+        process.kill()
+        orphan.wait(10)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

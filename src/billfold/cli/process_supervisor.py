@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import signal
 import threading
@@ -18,6 +19,8 @@ STOP_SECONDS = 20.0
 RESTART_SECONDS = 1.0
 """How long a process that exited at once waits before it is restarted."""
 WATCH_SECONDS = 1.0
+_SUPERVISOR = "SUPERVISOR_PID"
+"""What a child has in its environment: its parent may be gone before it asks who that is."""
 
 StepReporter = Callable[[str], None]
 
@@ -95,7 +98,7 @@ class Supervisor:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=dict(child.environment),
+                env={**child.environment, _SUPERVISOR: str(os.getpid())},
                 start_new_session=True,
             )
         child.starts += 1
@@ -116,12 +119,15 @@ class Supervisor:
 
 
 def exit_with_parent() -> None:
-    """Exit this process when its parent is gone, however that happened."""
-    parent = os.getppid()
+    """Exit this process when its parent is gone, however and whenever that happened; kill it if it does not exit."""
+    forked_by = multiprocessing.parent_process()
+    parent = forked_by.pid if forked_by else int(os.environ.get(_SUPERVISOR, os.getppid()))
 
     def watch() -> None:
         while os.getppid() == parent:
             time.sleep(WATCH_SECONDS)
         os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(STOP_SECONDS)
+        os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=watch, name="parent-watch", daemon=True).start()
