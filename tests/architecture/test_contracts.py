@@ -34,6 +34,19 @@ def test_folders_of_the_package_are_small():
     assert not [name_of(each) for each in folders if len(list(each.glob("[!_]*.py"))) > FOLDER_FILES]
 
 
+def test_no_declared_pattern_lets_a_line_break_follow():
+    """`$` matches before one: `\\Z` is the end of a text."""
+    assert not [f"{name_of(path)} {each.value}" for path in SOURCES for each in patterns_of(path) if "$" in each.value]
+
+
+def patterns_of(path):
+    """The patterns of the fields that a file declares."""
+    if path.is_relative_to(SOURCE):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.keyword) and node.arg == "pattern" and isinstance(node.value, ast.Constant):
+                yield node.value
+
+
 def long_functions(path):
     """The functions of a file that are longer than they may be."""
     is_rule = "rules" in path.parts or path.stem == "rules" or path.parent.name == "book"

@@ -112,6 +112,7 @@ def test_a_process_exits_when_its_parent_is_killed(tmp_path, before, after):
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(supervision.__file__).parents[2])}
     with subprocess.Popen([sys.executable, parent], stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
         orphan = psutil.Process(int(process.stdout.readline()))
         for line in ("up", *([] if before else ["watching"])):
             assert process.stdout.readline().strip() == line

@@ -152,8 +152,8 @@ class Order(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     colors: list[Literal["RED", "BLUE"]] | None = None
     material: Wood | Stone | None = None
     name: Annotated[str, msgspec.Meta(min_length=1, max_length=5, pattern=NOT_BLANK)] | None = None
-    code: Annotated[str, msgspec.Meta(pattern="^[A-Z]{2}$", description="two letters")] | None = None
-    bare: Annotated[str, msgspec.Meta(pattern="^x$")] | None = None
+    code: Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{2}\Z", description="two letters")] | None = None
+    bare: Annotated[str, msgspec.Meta(pattern=r"^x\Z")] | None = None
     number: int | None = None
     ready: bool = False
     lines: Annotated[list[int], msgspec.Meta(min_length=1)] | None = None
@@ -176,6 +176,7 @@ class Order(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         ({"name": "longer"}, "name", "must have at most 5 characters"),
         ({"name": "  "}, "name", "may not be blank"),
         ({"code": "usa"}, "code", "must be two letters"),
+        ({"code": "US\n"}, "code", "must be two letters"),
         ({"bare": "y"}, "bare", "must match ^x$"),
         ({"number": 1.5}, "number", "must be a whole number or null, not a number with a point or an exponent"),
         ({"number": "1"}, "number", "must be a whole number or null, not a text"),

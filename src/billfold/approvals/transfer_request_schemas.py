@@ -47,7 +47,7 @@ class DecideTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=
 
     status: Literal["APPROVED", "DENIED"]
     comment: Annotated[str, msgspec.Meta(max_length=500)] | None = None
-    content_hash: Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")] | None = None
+    content_hash: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}\Z")] | None = None
     version: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)] | None = None
 
     @property

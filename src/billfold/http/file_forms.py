@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from billfold.http.raw_request import RawRequest, body_parts, has_control, too_large
+from billfold.http.json_syntax import has_control
+from billfold.http.raw_request import RawRequest, body_parts, too_large
 from billfold.platform.errors import BillfoldError
 
 if TYPE_CHECKING:

@@ -1,12 +1,11 @@
 """A request as it arrived: the bytes that were signed, from whom, for which host; and its JSON body, read strictly.
 
-JSON is UTF-8 without repeated names, control characters or deep nesting, and types are exact.
+Types are exact.
 """
 
 from __future__ import annotations
 
 import codecs
-import json
 import re
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -14,7 +13,6 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from itertools import accumulate
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -23,9 +21,9 @@ import msgspec
 from billfold.documents import rules as document_rules
 from billfold.documents.ports import FileKind
 from billfold.http.caller import Call
+from billfold.http.json_syntax import CONTROL, check_json, has_control, malformed
 from billfold.http.schemas import CheckedBody
 from billfold.http.validation_errors import field_errors, mistakes_in
-from billfold.platform.crypto import is_sealed_text
 from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 from billfold.platform.network.addresses import network_of, without_port
@@ -102,7 +100,7 @@ class RawRequest:
         """Raise InvalidInput for names that are not `known`; True ones may be repeated."""
         sent = self.query_values
         wrong = [
-            FieldError(("query", _CONTROL.sub("", name)), "may not hold control characters", "value_error")
+            FieldError(("query", CONTROL.sub("", name)), "may not hold control characters", "value_error")
             for name, values in sorted(sent.items())
             if has_control(name) or any(map(has_control, values))
         ]
@@ -252,53 +250,6 @@ def is_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
-DEPTH_MAX = 32
-ITEMS_MAX = 1000
-# Possessive, and closed by the end too: each byte is looked at once.
-_STRING = re.compile(rb'"(?:[^"\\]|\\.?)*+"?', re.DOTALL)
-_NOT_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufffe\uffff]")
-"""What neither a database nor XML can hold, what terminals obey, and what shows a text in another order."""
-_NOT_IN_NAMES = re.compile("[\t\n\r\u061c\u200e\u200f\u2028\u2029]")
-"""What ends the line of a name or an address, or turns its direction. Other texts may have it."""
-_HALF = re.compile("[\ud800-\udfff]")  # of a pair of UTF-16, which is no character
-_MAYBE_WRONG = re.compile(
-    rb"\\[bfnrt]|\\u[dD][89a-fA-F]|\\u00[0189]|\\u007[fF]|\\u20[026]|\\u061[cC]|\\u[fF]{3}[eEfF]"
-    rb"|\"sealed:|\\u00[2-7]|\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8e\x8f\xa8-\xae]|\xe2\x81[\xa6-\xa9]|\xef\xbf[\xbe\xbf]"
-)
-
-
-def has_control(text: str) -> bool:
-    """Tell whether a text has a character that neither a database nor XML can hold."""
-    return _CONTROL.search(text) is not None
-
-
-class _NotJson(ValueError):
-    """What Python would let pass."""
-
-
-def check_json(body: bytes) -> None:
-    """Raise `malformed-json` unless these bytes are JSON that is read in one way only.
-
-    Every step takes time in proportion to the length of the body, whatever is in it.
-    """
-    # Before it is decoded: how deep a decoder can go depends on what else raised the limit of recursion.
-    if body.count(b"[") + body.count(b"{") > DEPTH_MAX and _depth(body) > DEPTH_MAX:
-        raise _malformed(f"It nests deeper than {DEPTH_MAX} levels.")
-    try:
-        decoded = json.loads(body.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
-    except UnicodeDecodeError:
-        raise _malformed("It is not UTF-8.") from None
-    except (json.JSONDecodeError, _NotJson) as error:
-        raise _malformed(str(error).replace("\n", " ")) from None
-    except ValueError:
-        raise _malformed("A number in it has thousands of digits.") from None
-    if body.count(b",") >= ITEMS_MAX:
-        _check_size(decoded, ())
-    if _MAYBE_WRONG.search(body):
-        _check_texts(decoded)
-
-
 @contextmanager
 def in_body() -> Iterator[None]:
     """Prefix the place of mistakes with `body`."""
@@ -328,7 +279,7 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
     except msgspec.ValidationError:
         raise InvalidInput(mistakes_in(body, declared)) from None
     except msgspec.DecodeError as error:
-        raise _malformed(str(error)) from None
+        raise malformed(str(error)) from None
     if isinstance(decoded, CheckedBody) and (wrong := list(field_errors(decoded))):
         raise InvalidInput(wrong)
     return decoded
@@ -337,68 +288,3 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
 def missing_body() -> InvalidInput:
     """Return the refusal of a request that should have a body."""
     return InvalidInput.at("body", msg="a JSON body is required", kind="missing")
-
-
-def _depth(body: bytes) -> int:
-    brackets = _STRING.sub(b"", body).translate(None, delete=_NOT_BRACKETS)
-    return max(accumulate(1 if each in b"[{" else -1 for each in brackets), default=0)
-
-
-def _check_size(value: object, place: tuple[str | int, ...]) -> None:
-    if not isinstance(value, list | dict):
-        return
-    if len(value) > ITEMS_MAX:
-        raise InvalidInput.at("body", *place, msg=f"may have at most {ITEMS_MAX} items", kind="too_long")
-    for step, each in enumerate(value) if isinstance(value, list) else value.items():
-        _check_size(each, (*place, step))
-
-
-def _check_texts(decoded: object) -> None:
-    texts = list(texts_in(decoded, ()))
-    if any(_HALF.search(text) for _, text in texts):
-        raise _malformed("A text in it has half of a surrogate pair.")
-    wrong = [
-        FieldError(("body", *place), "may not hold control characters", "value_error")
-        for place, text in texts
-        if has_control(text) or (_NOT_IN_NAMES.search(text) and _is_name(place))
-    ]
-    # Where stored texts are opened, one that a client wrote must not be taken for one that the bank encrypted.
-    wrong += [
-        FieldError(("body", *place), "may not look like an encrypted value", "value_error")
-        for place, text in texts
-        if is_sealed_text(text)
-    ]
-    if wrong:
-        raise InvalidInput(wrong)
-
-
-def _is_name(place: tuple[str | int, ...]) -> bool:
-    return any(str(step).endswith(("name", "address")) for step in place)
-
-
-def texts_in(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yield every text with its place; the name of a field stands at the object it is in."""
-    if isinstance(value, str):
-        yield place, value
-    elif isinstance(value, list):
-        for index, each in enumerate(value):
-            yield from texts_in(each, (*place, index))
-    elif isinstance(value, dict):
-        for name, each in value.items():
-            yield place, name
-            yield from texts_in(each, (*place, name))
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise _NotJson("An object repeats a name.")
-    return found
-
-
-def _refuse(constant: str) -> None:
-    raise _NotJson(f"{constant} is not JSON.")
-
-
-def _malformed(why: str) -> BillfoldError:
-    return BillfoldError("malformed-json", f"The body is not JSON as it should be. {why}")

@@ -23,6 +23,11 @@ def one_of(*known: str) -> msgspec.Meta:
     return msgspec.Meta(extra_json_schema={"enum": list(known)})
 
 
+def published_pattern(pattern: str) -> str:
+    r"""Return a declared pattern as JSON Schema has it (ECMA-262): its `$` is the end, like `\Z` in Python."""
+    return pattern.replace(r"\Z", "$")
+
+
 BankTime = Annotated[datetime, msgspec.Meta(description="On the bank's clock, which a sandbox can set.")]
 WallTime = Annotated[datetime, msgspec.Meta(description="On the wall clock, also where the bank's is set otherwise.")]
 

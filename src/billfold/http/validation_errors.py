@@ -18,7 +18,7 @@ from uuid import UUID
 import msgspec
 from msgspec import inspect
 
-from billfold.http.schemas import NOT_BLANK, CheckedBody
+from billfold.http.schemas import NOT_BLANK, CheckedBody, published_pattern
 from billfold.platform.errors import FieldError
 
 Place = tuple[str | int, ...]
@@ -216,7 +216,7 @@ def _form(kind: inspect.StrType, described: str | None, text: str) -> str | None
         return None
     if kind.pattern == NOT_BLANK:
         return "may not be blank"
-    return f"must be {described}" if described else f"must match {kind.pattern}"
+    return f"must be {described}" if described else f"must match {published_pattern(kind.pattern)}"
 
 
 def _bound_broken(kind: inspect.IntType | inspect.FloatType, value: float) -> str | None:

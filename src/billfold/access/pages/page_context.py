@@ -27,8 +27,9 @@ from billfold.access.users.passkeys import RelyingParty
 from billfold.access.users.passwords import PasswordGate
 from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.access.users.types import ClientInfo, Session, User
+from billfold.http.json_syntax import has_control
 from billfold.http.limits.upload_turns import UploadTurns
-from billfold.http.raw_request import RawRequest, has_control, is_uuid
+from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token

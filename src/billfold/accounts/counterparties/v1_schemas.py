@@ -76,7 +76,7 @@ class LinkTokenRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True)
 
     client_name: Annotated[str, msgspec.Meta(min_length=1, max_length=30)]
     redirect_uri: (
-        Annotated[str, msgspec.Meta(pattern=r"^https://[^\s]+$", max_length=2000, description="an https address")]
+        Annotated[str, msgspec.Meta(pattern=r"^https://[^\s]+\Z", max_length=2000, description="an https address")]
         | None
     ) = None
     android_package_name: Annotated[str, msgspec.Meta(min_length=1, max_length=255)] | None = None

@@ -13,18 +13,18 @@ from billfold.platform.countries import COUNTRIES, US_STATES
 from billfold.platform.errors import InvalidInput
 
 Line = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
-Country = Annotated[str, msgspec.Meta(pattern="^[A-Z]{2}$", description="a country as two letters, like US")]
+Country = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{2}\Z", description="a country as two letters, like US")]
 Phone = Annotated[
     str,
     msgspec.Meta(
-        pattern=r"^(\+[1-9][0-9]{1,14}|1?[2-9][0-9]{9})$",
+        pattern=r"^(\+[1-9][0-9]{1,14}|1?[2-9][0-9]{9})\Z",
         description="a phone number like +12125550100; ten digits without + are a US number",
     ),
 ]
 Email = Annotated[
     str,
     msgspec.Meta(
-        pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+$", max_length=254, description="an address like treasury@acme.example"
+        pattern=r"^[^@\s]+@[^@\s]+\.[^@\s]+\Z", max_length=254, description="an address like treasury@acme.example"
     ),
 ]
 ClosureReason = Literal["SUSPICIOUS_ACTIVITY", "USER_INSTIGATED", "PARTNER_INITIATED_CLOSURE", "INACTIVITY"]

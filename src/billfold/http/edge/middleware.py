@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 
-from billfold.http.raw_request import RawRequest, attach, client_of, has_control, is_trusted
+from billfold.http.json_syntax import has_control
+from billfold.http.raw_request import RawRequest, attach, client_of, is_trusted
 from billfold.http.responses import ProblemWithHeaders, problem, response_to
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, monotonic, read_clock, wall_now

@@ -13,6 +13,8 @@ from uuid import UUID
 import msgspec
 from msgspec import NODEFAULT, UNSET, UnsetType
 
+from billfold.http.schemas import published_pattern
+
 Document = dict[str, Any]
 _SIMPLE: Mapping[Any, Document] = {
     str: {"type": "string"},
@@ -139,7 +141,7 @@ def _constraints(arguments: tuple[Any, ...]) -> Document:
     for meta in arguments[1:]:
         for name, keyword in _CONSTRAINTS.items():
             if (value := getattr(meta, name)) is not None:
-                found[keyword] = value
+                found[keyword] = published_pattern(value) if name == "pattern" else value
         for name, keyword in (("min_length", "min"), ("max_length", "max")):
             if (value := getattr(meta, name)) is not None:
                 found[keyword + ("Items" if is_list else "Length")] = value

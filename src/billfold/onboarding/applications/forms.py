@@ -22,7 +22,7 @@ AgreementVersion = Annotated[str, msgspec.Meta(min_length=1, max_length=50, patt
 Occupation = Annotated[str, msgspec.Meta(min_length=2, max_length=200, pattern=r"\S")]
 Share = Annotated[
     str,
-    msgspec.Meta(pattern=r"^(0(\.[0-9]{1,6})?|1(\.0{1,6})?)$", description='a share from "0" to "1" such as "0.51"'),
+    msgspec.Meta(pattern=r"^(0(\.[0-9]{1,6})?|1(\.0{1,6})?)\Z", description='a share from "0" to "1" such as "0.51"'),
 ]
 
 INDUSTRIES: Final = frozenset(

@@ -16,8 +16,8 @@ from billfold.platform.errors import InvalidInput
 ADDENDA_MAX = 1
 """CCD, PPD and WEB entries carry at most one line of payment-related information."""
 
-Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LINE_WIDTH, pattern=r"^[ -~]+$")]
-Description = Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")]
+Line = Annotated[str, msgspec.Meta(min_length=1, max_length=LINE_WIDTH, pattern=r"^[ -~]+\Z")]
+Description = Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}\Z")]
 _DEFAULTS: dict[str, str] = {Direction.DEBIT: "Funding TX", Direction.CREDIT: "Release TX"}
 
 

@@ -27,7 +27,7 @@ Pem = Annotated[
     str,
     msgspec.Meta(min_length=1, max_length=4096, description="RSA, 4096 bits, PEM: `RSA PUBLIC KEY` or `PUBLIC KEY`."),
 ]
-Base64 = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9+/]+={0,2}$", max_length=1024)]
+Base64 = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9+/]+={0,2}\Z", max_length=1024)]
 RequestedStatus = Literal["ONLINE", "OFFLINE", "CLOSED", "OPEN", "LOCKED"]
 STATUS_ALIASES = {"OPEN": CardStatus.ONLINE, "LOCKED": CardStatus.OFFLINE}
 """Names of an earlier release."""

@@ -53,7 +53,7 @@ class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=AMOUNT_MAX_CENTS)]
     company_name: Text16 = "FakeCompany"
     sec_code: Literal["CCD", "PPD", "WEB"] = "PPD"
-    company_entry_description: Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}$")] = "PAYMENT"
+    company_entry_description: Annotated[str, msgspec.Meta(pattern=r"^[ a-zA-Z0-9]{1,10}\Z")] = "PAYMENT"
 
 
 @sandbox_post("ach/entries/", name="sandbox_ach_entry", moves_money=True, refuses=("not-found", "no-open-portal"))

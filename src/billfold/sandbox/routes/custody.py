@@ -29,10 +29,10 @@ class SecurityTransferRequest(msgspec.Struct, forbid_unknown_fields=True, kw_onl
 
     account_id: UUID
     direction: Literal["IN", "OUT"]
-    cusip: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{9}$")]
+    cusip: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{9}\Z")]
     quantity: Annotated[int, msgspec.Meta(ge=1, le=UNITS_MAX)]
     counterparty_name: Annotated[str, msgspec.Meta(min_length=1, max_length=140)] = "Another Custodian"
-    counterparty_account: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{1,34}$")] = "0000"
+    counterparty_account: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{1,34}\Z")] = "0000"
     acquired_on: date | None = None
     cost_usdc: Annotated[int, msgspec.Meta(ge=0, le=COST_MAX_CENTS)] | None = None
 

@@ -49,11 +49,11 @@ class WireRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """One wire from anybody, to a portal or to any account number, be it closed or nobody's."""
 
     portal_id: UUID | None = None
-    account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4,17}$")] | None = None
+    account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4,17}\Z")] | None = None
     amount_usdc: Annotated[int, msgspec.Meta(ge=1, le=WIRE_MAX_CENTS)]
     sender_name: Text
-    sender_account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{4,34}$")] | None = None
-    sender_routing_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{9}$")] | None = None
+    sender_account_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9A-Z]{4,34}\Z")] | None = None
+    sender_routing_number: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{9}\Z")] | None = None
 
 
 @sandbox_post("fund/", name="sandbox_fund", moves_money=True, refuses=("not-found", "no-open-portal"))

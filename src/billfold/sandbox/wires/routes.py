@@ -12,7 +12,7 @@ from billfold.ledger.bank import Bank
 from billfold.sandbox.operations import sandbox_post
 from billfold.sandbox.wires.fedwire import Returned, SimulatedFedwire
 
-Code = Annotated[str, msgspec.Meta(pattern="^[A-Z0-9]{4}$", description="a code of ISO 20022, such as AC04")]
+Code = Annotated[str, msgspec.Meta(pattern=r"^[A-Z0-9]{4}\Z", description="a code of ISO 20022, such as AC04")]
 WIRE_MAX_CENTS = 999_999_999_999
 InformationText = Annotated[str, msgspec.Meta(min_length=1, max_length=105)]
 

@@ -83,9 +83,9 @@ class CardPaymentKind(StrEnum):
 
 
 Text = Annotated[str, msgspec.Meta(max_length=100)]
-CategoryCode = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}$", max_length=4)]
-NetworkReference = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[!-~]+$(?!\n)")]
-"""What all messages of a purchase name. `$` alone would let a line break follow."""
+CategoryCode = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}\Z", max_length=4)]
+NetworkReference = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[!-~]+\Z")]
+"""What all messages of a purchase name."""
 
 
 class Merchant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

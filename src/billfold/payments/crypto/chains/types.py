@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-NAME_PATTERN = "^[A-Z][A-Z0-9_]{1,31}$"
+NAME_PATTERN = r"^[A-Z][A-Z0-9_]{1,31}\Z"
 CENTS_DECIMALS = 2
 DECIMALS_MAX = 36
 CONFIRMATIONS_MAX = 10_000
@@ -23,7 +23,7 @@ class ChainFamily(StrEnum):
 class Token(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A token that is worth one dollar: its contract, and the smallest deposit in cents that is credited."""
 
-    asset: Annotated[str, msgspec.Meta(pattern="^[A-Z0-9]{2,12}$")]
+    asset: Annotated[str, msgspec.Meta(pattern=r"^[A-Z0-9]{2,12}\Z")]
     address: str
     decimals: Annotated[int, msgspec.Meta(ge=CENTS_DECIMALS, le=DECIMALS_MAX)]
     minimum_cents: Annotated[int, msgspec.Meta(ge=1, le=1_000_000_00)] = 1_00

@@ -10,18 +10,18 @@ import msgspec
 from msgspec import Meta
 from typing_extensions import override
 
-Imad = Annotated[str, Meta(pattern="^[0-9]{8}[A-Z0-9]{8}[0-9]{6}$")]
+Imad = Annotated[str, Meta(pattern=r"^[0-9]{8}[A-Z0-9]{8}[0-9]{6}\Z")]
 """The IMAD of a message: date, source and sequence."""
-Uetr = Annotated[str, Meta(pattern="^[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}$")]
+Uetr = Annotated[str, Meta(pattern=r"^[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}\Z")]
 """The UETR of a payment: a UUID of version 4."""
-RoutingNumber = Annotated[str, Meta(pattern="^[0-9]{9}$")]
-Bic = Annotated[str, Meta(pattern="^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?$")]
-Iban = Annotated[str, Meta(pattern="^[A-Z]{2}[0-9]{2}[a-zA-Z0-9]{1,30}$")]
-Country = Annotated[str, Meta(pattern="^[A-Z]{2}$")]
+RoutingNumber = Annotated[str, Meta(pattern=r"^[0-9]{9}\Z")]
+Bic = Annotated[str, Meta(pattern=r"^[A-Z0-9]{4}[A-Z]{2}[A-Z0-9]{2}([A-Z0-9]{3})?\Z")]
+Iban = Annotated[str, Meta(pattern=r"^[A-Z]{2}[0-9]{2}[a-zA-Z0-9]{1,30}\Z")]
+Country = Annotated[str, Meta(pattern=r"^[A-Z]{2}\Z")]
 Cents = Annotated[int, Meta(gt=0, le=999_999_999_999)]
 """Up to $9,999,999,999.99."""
-MessageName = Annotated[str, Meta(pattern="^[a-z]{4}[.][0-9]{3}[.]001[.][0-9]{2}$")]
-Code = Annotated[str, Meta(pattern="^[A-Z0-9]{4}$")]
+MessageName = Annotated[str, Meta(pattern=r"^[a-z]{4}[.][0-9]{3}[.]001[.][0-9]{2}\Z")]
+Code = Annotated[str, Meta(pattern=r"^[A-Z0-9]{4}\Z")]
 """A reason or status of the ISO 20022 external code sets, such as AC04 or ACSC."""
 Text16 = Annotated[str, Meta(min_length=1, max_length=16)]
 Text34 = Annotated[str, Meta(min_length=1, max_length=34)]
@@ -85,8 +85,8 @@ class CreditTransfer(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.008.00
     instruction_id: Text35 | None = None
     amount: Cents
     settles_on: date
-    charges: Annotated[str, Meta(pattern="^(DEBT|CRED|SHAR|SLEV)$")] = "SLEV"
-    kind: Annotated[str, Meta(pattern="^CTR[CDS]$")] = "CTRC"
+    charges: Annotated[str, Meta(pattern=r"^(DEBT|CRED|SHAR|SLEV)\Z")] = "SLEV"
+    kind: Annotated[str, Meta(pattern=r"^CTR[CDS]\Z")] = "CTRC"
     sender: RoutingNumber
     receiver: RoutingNumber
     intermediary: Agent | None = None
@@ -122,7 +122,7 @@ class PaymentReturn(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.004.001
     creditor: Party
     reason: Code
     information: Text105 | None = None
-    kind: Annotated[str, Meta(pattern="^CTR[CDS]$")] = "CTRC"
+    kind: Annotated[str, Meta(pattern=r"^CTR[CDS]\Z")] = "CTRC"
 
 
 class PaymentStatus(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.002.001.10"):
@@ -178,11 +178,11 @@ class Header(msgspec.Struct, frozen=True, kw_only=True, tag="head.001.001.03"):
     names of connection parties.
     """
 
-    sender: Annotated[str, Meta(pattern="^[A-Z0-9]{9}$")]
-    receiver: Annotated[str, Meta(pattern="^[A-Z0-9]{9}$")]
+    sender: Annotated[str, Meta(pattern=r"^[A-Z0-9]{9}\Z")]
+    receiver: Annotated[str, Meta(pattern=r"^[A-Z0-9]{9}\Z")]
     business_id: Text35
     message_name: MessageName
-    environment: Annotated[str, Meta(pattern="^(TEST|PROD)$")]
+    environment: Annotated[str, Meta(pattern=r"^(TEST|PROD)\Z")]
     created_at: datetime
 
 

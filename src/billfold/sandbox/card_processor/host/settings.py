@@ -20,8 +20,8 @@ DEFAULT_PORT: Final = 8583
 _FILE: Final = "host.json"
 _PIN_KEY_BYTES, _MAC_KEY_BYTES = 16, 32
 
-Key16 = Annotated[str, Meta(pattern="^[0-9A-Fa-f]{32}$")]
-Key32 = Annotated[str, Meta(pattern="^[0-9A-Fa-f]{64}$")]
+Key16 = Annotated[str, Meta(pattern=r"^[0-9A-Fa-f]{32}\Z")]
+Key32 = Annotated[str, Meta(pattern=r"^[0-9A-Fa-f]{64}\Z")]
 
 
 class HostOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
