@@ -8,15 +8,17 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.simulation.invariants import check_bank, check_book, check_cards, check_earnings, picture
+from tests.simulation.invariants import check_bank, check_book, check_cards, check_chains, check_earnings, picture
 from tests.simulation.life import WEEKS, Life
 from tests.simulation.memory_bank import MemoryBank
+from tests.simulation.on_chains import OFF_CHAIN, PAYEE, of_withdrawal, transfer_on_chain, wallet_of
 from tests.support.commands import Commands, opened
 from typing_extensions import override
 
-from billfold.accounts.commands import EnrolCustomer, SetCustomerState, SetPocketState, UpdatePocket
+from billfold.accounts.commands import EnrolCustomer, OpenPortal, SetCustomerState, SetPocketState, UpdatePocket
 from billfold.bills.rules.market import Market
 from billfold.ledger.commands import BankPolicy, Context, Missing
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,
     ChargeBack,
@@ -30,11 +32,15 @@ from billfold.payments.cards.authorizations.commands import (
 )
 from billfold.payments.cards.authorizations.types import Merchant
 from billfold.payments.cards.commands import CreateVirtualCard
+from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
+from billfold.payments.crypto.deposits.types import HoldReason
+from billfold.payments.crypto.withdrawals.commands import SendUsdc
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.errors import BillfoldError, NotFound, Refused
 from billfold.platform.ids import command_id, derive
+from billfold.sandbox.chain.accounts import CHAIN_NAME
 from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
 
@@ -71,12 +77,19 @@ class Books(RuleBasedStateMachine, Commands):
     def found(self, strategies, dollars):
         self.bank = MemoryBank(MARKET, CALENDARS, TERMS, seed=b"seed of the machine", now=START)
         self.count = 0
-        self.places, self.cleared = [], []
+        self.places, self.cleared, self.wallets, self.payees = [], [], [], {}
+        self.arrived, self.sent = [], []
         self.bank.submit(Life(self.bank, 0).found())
         for number in range(2):
             self.enrol(self.customer(number))
         for number, (weeks, again) in enumerate(strategies):
             self.open(number % 2, weeks, again)
+        for number in range(2):
+            details = {"chain": CHAIN_NAME, "wallet_address": PAYEE, "asset": "USDC"}
+            payee = self.add_counterparty(
+                self.customer(number), "crypto_wallet_address", details=details, verification="linking_provider"
+            )
+            self.payees[self.customer(number)] = UUID(payee["counterparty_id"])
         for place, amount in enumerate(dollars):
             self.deposit(place, amount * 100, "WIRE")
 
@@ -93,6 +106,9 @@ class Books(RuleBasedStateMachine, Commands):
             self.places.append(opened(customer, outcome))
             card = {"card_id": self.card_of(self.places[-1]), "pocket_id": self.places[-1].id}
             self.submit(CreateVirtualCard, customer, **card, name="", last_four="4242", expires_on=date(2029, 6, 30))
+            wallet = wallet_of(len(self.places))
+            on_chain = self.submit(OpenPortal, customer, pocket_id=self.places[-1].id, name="On chain", wallet=wallet)
+            self.wallets.append((self.places[-1]._replace(portal=UUID(on_chain["portal_id"])), wallet.address))
 
     @precondition(lambda self: len(self.places) < PLACES)
     @rule(number=st.integers(0, 1), weeks=st.sampled_from(WEEKS), again=st.sampled_from((*WEEKS, None)))
@@ -207,6 +223,47 @@ class Books(RuleBasedStateMachine, Commands):
         number = derive(b"record", command_id("machine", str(self.count)), 0)
         return {"record_id": number, "amount": amount, "settles_on": settles_on}
 
+    # -- chains -----------------------------------------------------------------------
+
+    @rule(place=places, units=st.integers(1, 3_000_000), is_doubted=st.booleans())
+    def arrive(self, place, units, is_doubted):
+        place, address = self.wallets[place % len(self.wallets)]
+        deposit, deposit_id = transfer_on_chain(self.count, address, units), derive(b"deposit", place.id, self.count)
+        about = {"portal_id": place.portal, "pocket_id": place.id, "deposit": deposit, "deposit_id": deposit_id}
+        about |= {"references": (deposit_id, place.portal)}
+        self.arrived.append((place.customer, about))
+        doubt = {"amount": 0, "reason": HoldReason.BALANCE_DIFFERS}
+        kind, fields = (RecordUnbooked, doubt) if is_doubted else (CreditDeposit, {})
+        self.submit(kind, place.customer, **about, **fields)
+
+    @precondition(lambda self: self.arrived)
+    @rule(nth=places, kind=st.sampled_from((CreditDeposit, WriteOffDeposit, RestoreDeposit)))
+    def arrived_goes_on(self, nth, kind):
+        customer, about = self.arrived[nth % len(self.arrived)]
+        if kind is CreditDeposit:
+            self.submit(kind, customer, **about, is_released=True)
+            return
+        block = {"block_number": self.count, "block_hash": str(self.count), "log_index": 0}
+        about = {name: about[name] for name in ("deposit_id", "references")}
+        fields = about | (block if kind is RestoreDeposit else {})
+        self.submit(kind, customer, bank_customer_id(self.bank.seed), **fields)
+
+    @rule(place=places, part=parts, approved=st.booleans())
+    def send_usdc(self, place, part, approved):
+        customer, pocket, _ = self.at(place)
+        payee, withdrawal_id = self.payees[customer], derive(b"usdc", pocket, self.count)
+        fields = {"counterparty_id": payee, "references": (payee,), "approved": approved}
+        sent = {"withdrawal_id": withdrawal_id, "pocket_id": pocket, "amount": self.part_of(place, part)}
+        outcome = self.submit(SendUsdc, customer, **sent, **fields)
+        if not isinstance(outcome, BillfoldError) and outcome["status"] == "PENDING":
+            self.sent.append((customer, withdrawal_id))
+
+    @precondition(lambda self: self.sent)
+    @rule(nth=places, kind=st.sampled_from(OFF_CHAIN))
+    def usdc_goes_on(self, nth, kind):
+        customer, withdrawal_id = self.sent[nth % len(self.sent)]
+        self.submit(kind, customer, **of_withdrawal(kind, withdrawal_id))
+
     def part_of(self, origin, part):
         place = self.at(origin)
         pocket = self.bank.books[place.customer].pockets[place.id]
@@ -288,6 +345,11 @@ class Books(RuleBasedStateMachine, Commands):
                 check_earnings(pocket, MARKET, self.bank.now)
         check_bank(self.bank)
         check_cards(self.bank)
+
+    @override
+    def teardown(self):
+        if hasattr(self, "bank"):
+            check_chains(self.bank)
 
 
 Books.TestCase.settings = settings(

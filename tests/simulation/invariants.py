@@ -3,11 +3,14 @@
 from collections import Counter
 from uuid import UUID
 
+from msgspec.json import decode
+
 from billfold.bills.rules.earnings import PocketState, compute_earnings
 from billfold.ledger.book.holdings import selling_order
 from billfold.ledger.book.rows import TransactionEntry
 from billfold.payments.cards.authorizations.types import AuthorizationRow
 from billfold.payments.clearing.types import RailSettlement
+from billfold.payments.crypto.deposits.types import CryptoDepositRow
 from billfold.treasury.overdraft.rules import overdraft_of
 
 
@@ -53,6 +56,29 @@ def check_cards(bank):
     assert bank.totals["rail:card", "USD"] == sum(moved) - sum(settled)
 
 
+def check_chains(bank):
+    """Each deposit is booked as its row says, no unit twice; of losses there are reorged credits alone."""
+    booked: Counter[str] = Counter()
+    for row in bank.tables[TransactionEntry]:
+        if row.title == "Crypto deposit":
+            booked[decode(row.details)["crypto_transfer_id"]] += row.amount
+    lost = 0
+    for book in bank.books.values():
+        seen = bank.seen.of(book.customer_id)
+        deposits = [each for each in seen.values() if isinstance(each, CryptoDepositRow)]
+        reorged = {each.portal_id for each in deposits if each.status == "REORGED"}
+        for row in deposits:
+            # One that is held may have been assigned since.
+            status = row.reason if row.status == "REORGED" else row.status
+            at_most = row.amount if status in {"CREDITED", "HELD"} else 0
+            at_least = row.amount if status == "CREDITED" else 0
+            assert at_least <= booked.pop(str(row.deposit_id), 0) <= at_most
+            lost += row.amount if (row.status, row.reason) == ("REORGED", "CREDITED") else 0
+            assert row.portal_id in reorged or min(seen[row.portal_id].by_token.values()) >= 0
+    assert not booked
+    assert bank.totals["losses", "USD"] == -lost
+
+
 def check_bank(bank):
     """Every asset sums to zero; between customers nothing is lost; the street is explained."""
     by_asset: Counter[str] = Counter()
@@ -72,7 +98,7 @@ def check_bank(bank):
         elif side != "MATURITY":
             cents -= sign * count
     assert bank.totals["street", "USD"] == cents
-    for rail in ("ACH", "WIRE"):
+    for rail in ("ACH", "WIRE", "CRYPTO"):
         assert bank.totals[f"rail:{rail.lower()}", "USD"] == bank.under_way.left(rail)
     for cusip in {asset for _, asset in bank.totals} - {"USD"}:
         there = bank.totals["street", cusip] + bank.totals["treasury", cusip]

@@ -10,11 +10,13 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from tests.simulation import banking, paying_by_card
+from tests.simulation import banking, on_chains, paying_by_card
 from tests.simulation.banking import BANKING
+from tests.simulation.linking import LINKING
+from tests.simulation.on_chains import ON_CHAINS
 from tests.simulation.operating import CALLER, OPERATING, learn, of_a_pocket
 from tests.simulation.paying_by_card import PAYING_BY_CARD
-from tests.support.commands import Commands, opened
+from tests.support.commands import Commands, Place, opened
 from typing_extensions import override
 
 from billfold.accounts.commands import (
@@ -27,7 +29,7 @@ from billfold.accounts.commands import (
     UpdatePocket,
     UpdatePortal,
 )
-from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
+from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
@@ -60,6 +62,7 @@ class Life(Commands):
         self.held, self.given, self.doomed, self.leaving = [], [], [], []
         self.wires, self.entries = [], []
         self.cards, self.cleared = [], []
+        self.wallets, self.arrived, self.usdc, self.following = [], [], [], []
         self.files = files
         self.count = 0
         self.outcomes = {}
@@ -121,7 +124,10 @@ class Life(Commands):
             self.pockets.append(place)
             self.portals[place.id] = [place.portal]
         elif isinstance(step, OpenPortal):
-            self.portals[step.pocket_id].append(UUID(outcome["portal_id"]))
+            portal = Place(step.customers[0], step.pocket_id, UUID(outcome["portal_id"]))
+            self.portals[step.pocket_id].append(portal.portal)
+            if step.wallet is not None:
+                self.wallets.append((portal, step.wallet.address))
         elif isinstance(step, AddCounterparty):
             self.linked.append((step.customers[0], UUID(outcome["counterparty_id"])))
         elif isinstance(step, TransferOnUs) and outcome["status"] == "PENDING":
@@ -130,6 +136,7 @@ class Life(Commands):
             learn(self, step, outcome)
             banking.learn(self, step, outcome)
             paying_by_card.learn(self, step, outcome)
+            on_chains.learn(self, step, outcome)
 
     # -- commands -------------------------------------------------------------------------
 
@@ -263,33 +270,6 @@ class Life(Commands):
             return None
         return self.submit(UpdateCustomer, self.random.choice(self.people), profile=None)
 
-    def link(self):
-        place, target = self._pocket(), self._pocket()
-        if place is None or target is None or len(self.linked) > self.wanted:
-            return None
-        portal = self.bank.books[target.customer].portals[target.portal]
-        return self.add_counterparty(
-            place.customer,
-            "on_us",
-            details={"account_number": portal.network_address},
-            verification=None,
-            target_customer_id=target.customer,
-            target_pocket_id=target.id,
-        )
-
-    def unlink(self):
-        if not self.linked:
-            return None
-        customer, counterparty = self.random.choice(self.linked)
-        return self.submit(
-            UpdateCounterparty,
-            customer,
-            counterparty_id=counterparty,
-            unlink=self.random.random() < 0.5,
-            rename=True,
-            display_name="X",
-        )
-
     # -- the same again ------------------------------------------------------------------------
 
     def repeat(self):
@@ -356,7 +336,7 @@ class Life(Commands):
         return max(1, self._worth(place) * self.random.randint(50, 105) // 100)
 
 
-ASIDE = OPERATING | BANKING | PAYING_BY_CARD
+ASIDE = LINKING | OPERATING | BANKING | PAYING_BY_CARD | ON_CHAINS
 LATEST = et_instant(date(2026, 5, 1), 0)
 _KINDS = (
     ("deposit", 22),
@@ -392,6 +372,11 @@ _KINDS = (
     ("card", 0.5),
     ("card_message", 6),
     ("card_record", 3),
+    ("wallet", 0.5),
+    ("deposit_on_chain", 3),
+    ("deposit_goes_on", 2),
+    ("usdc", 1.5),
+    ("usdc_goes_on", 2),
     ("repeat", 4),
     ("reuse_key", 1.5),
     ("minutes", 3),

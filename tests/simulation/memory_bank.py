@@ -33,6 +33,8 @@ from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts,
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.types import RAILS, RailSettlement
+from billfold.payments.crypto.chains.rules import units_of
+from billfold.payments.crypto.deposits.types import CarriedUnits, CryptoDepositRow, DepositStatus
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow
 from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
@@ -77,9 +79,10 @@ class Rails:
     def learn(self, book):
         """Note the payments of a draft; what the house has settled of them is forgotten."""
         for row in book.draft.rows_of(TransactionEntry):
-            if row.type in RAILS and row.swept:
+            rail = "CRYPTO" if "crypto_transfer_id" in row.details else row.type
+            if rail in RAILS and row.swept:
                 incoming = row.direction == "CREDIT"
-                self.payments.append((row.type, row.settles_at, incoming, row.amount))
+                self.payments.append((rail, row.settles_at, incoming, row.amount))
         for row in book.draft.rows_of(RailSettlement):
             until = self._closing
             self.payments = [
@@ -136,8 +139,12 @@ class Seen:
         for withdrawal in book.draft.rows_of(WithdrawalRow):
             known[withdrawal.withdrawal_id] = withdrawal
         for table, key, columns in book.draft.rows_of(Update):
-            if table is WithdrawalRow:
+            if table in {WithdrawalRow, CryptoDepositRow}:
                 known[key] = msgspec.structs.replace(known[key], **columns)
+        if book.draft.rows_of(CryptoDepositRow) or any(
+            update.row is CryptoDepositRow for update in book.draft.rows_of(Update)
+        ):
+            known |= carried_of([row for row in known.values() if isinstance(row, CryptoDepositRow)])
         kinds = {row.entry_no: row.kind for row in book.draft.rows_of(JournalEntry)}
         for row in book.draft.rows_of(TransactionEntry):
             if row.type in {"FEE", "CREDIT", "GENERIC"}:
@@ -165,6 +172,16 @@ class Seen:
             if table is WireRow:
                 seen = known[key]
                 known[key] = seen._replace(row=msgspec.structs.replace(seen.row, **columns))
+
+
+def carried_of(deposits):
+    """What arrived at each portal and is not booked, by token."""
+    carried: defaultdict[UUID, Counter[str]] = defaultdict(Counter)
+    for row in deposits:
+        unbooked = int(row.units) - units_of(row.amount, row.decimals)
+        counted = {DepositStatus.QUESTIONED: 0, DepositStatus.REORGED: min(unbooked, 0)}.get(row.status, unbooked)
+        carried[row.portal_id][row.token] += counted
+    return {portal_id: CarriedUnits(dict(by_token)) for portal_id, by_token in carried.items()}
 
 
 class MemoryBank:

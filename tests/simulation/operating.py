@@ -29,7 +29,7 @@ def learn(life, step, outcome):
     """Remember what later steps may ask for."""
     if isinstance(step, DeliverBills):
         life.leaving.append((step.customers[0], step.transfer_id))
-    elif isinstance(step, HoldInSuspense):
+    elif isinstance(step, HoldInSuspense) and step.rail != "CRYPTO":
         life.held.append(step.item_id)
     elif isinstance(step, PostGoodwillCredit | AdjustPocket):
         life.given.append((Place(step.customers[0], step.pocket_id, step.pocket_id), UUID(outcome["activity_id"])))

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 import asyncpg
 import msgspec
 import pytest
-from tests.simulation.invariants import check_bank, check_book, check_cards, check_earnings
+from tests.simulation.invariants import check_bank, check_book, check_cards, check_chains, check_earnings
 from tests.simulation.life import Life, WalkTo
 from tests.simulation.memory_bank import MemoryBank
+from tests.simulation.on_chains import PATH
 from tests.support.whole_bank import SEED, close_bank, engine_beside, open_bank
 
 from billfold.bills.rules.market import Market
@@ -17,9 +18,12 @@ from billfold.bills.types import BillSettlement
 from billfold.ledger.book.rows import EventEntry, JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
 from billfold.ledger.commands import BankPolicy
 from billfold.payments.clearing.types import RailSettlement
+from billfold.payments.crypto.deposits.types import CryptoDepositRow, DepositStatus
+from billfold.payments.crypto.withdrawals.types import WithdrawalRow, WithdrawalStatus
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import BillfoldError
 from billfold.platform.settings.settings import Settings
+from billfold.sandbox.chain.accounts import DEPOSIT_XPUB
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.verify.runner import verify_bank
@@ -29,6 +33,22 @@ STEPS = int(os.environ.get("BILLFOLD_SIMULATION_STEPS", "15000"))
 THROUGH_POSTGRES = 2_500
 LOOK_EVERY = 2_500
 START = datetime(2025, 6, 2, 13, tzinfo=UTC)
+CHAINS_SAY = (
+    """INSERT INTO chain_transfer SELECT chain, tx_hash, log_index, block_number, block_hash, token, sender, recipient,
+         units, CASE status WHEN 'REORGED' THEN 'REORGED' ELSE 'FINAL' END, created_at FROM crypto_deposit""",
+    "INSERT INTO crypto_wallet (chain, address, first_nonce, next_nonce) VALUES ('ETHEREUM', '0x', 0, 1000)",
+    """INSERT INTO crypto_transaction (customer_id, withdrawal_id, chain, state, wallet, nonce, token, gas_limit,
+         reason, transaction_hash, block_number, block_hash, reserved_at, updated_at)
+       SELECT customer_id, withdrawal_id, chain,
+         CASE status WHEN 'COMPLETED' THEN 'CONFIRMED' WHEN 'REJECTED' THEN 'REVERTED' ELSE 'SUBMITTED' END, '0x',
+         row_number() OVER (ORDER BY withdrawal_id), '0x', 1, reason, transaction_hash, 1, '0x', created_at, created_at
+       FROM crypto_withdrawal WHERE status <> 'PENDING'""",
+    """INSERT INTO crypto_signature (customer_id, withdrawal_id, attempt, intent, transaction_hash, max_fee,
+         priority_fee, raw, signed_at)
+       SELECT customer_id, withdrawal_id, 1, 'PAY', coalesce(transaction_hash, withdrawal_id::text), 1, 0, '',
+         reserved_at FROM crypto_transaction""",
+)
+"""What watcher and sender would have stored: no chain is there, and verification compares with it."""
 TERMS = BankPolicy(
     aum_fee_bps=Settings().aum_fee_bps,
     routing_number=Settings().bank_routing_number,
@@ -59,6 +79,7 @@ def look(bank):
             check_earnings(pocket, bank.market, bank.now)
     check_bank(bank)
     check_cards(bank)
+    check_chains(bank)
 
 
 def test_everything_stays_whole_when_a_bank_lives_through_thousands_of_steps(life):
@@ -72,6 +93,9 @@ def test_everything_stays_whole_when_a_bank_lives_through_thousands_of_steps(lif
         row.title for row in life.bank.tables[TransactionEntry]
     }
     assert {"replayed", "idempotency-key-reused", "COMPLETED", "REJECTED", "PENDING"} <= set(life.outcomes)
+    rows = [row for book in life.bank.books.values() for row in life.bank.seen.of(book.customer_id).values()]
+    assert {row.status for row in rows if isinstance(row, CryptoDepositRow)} == set(DepositStatus)
+    assert {row.status for row in rows if isinstance(row, WithdrawalRow)} == set(WithdrawalStatus)
     assert {row.kind for row in life.bank.tables[JournalEntry]} == {
         "adjustment",
         "clearing",
@@ -97,6 +121,7 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
     lived = [life.step() for _ in range(THROUGH_POSTGRES)]
     bank = await open_bank(bank_dsn)
     bank.engine.terms = TERMS
+    await bank.pool.execute("INSERT INTO wallet_xpub (xpub, derivation_path) VALUES ($1, $2)", DEPOSIT_XPUB, PATH)
     bank.job_runners = {}  # who would answer from outside speaks in this life
     # Two engines on one database, each with books that the other has made stale.
     other = engine_beside(bank, lanes=1)
@@ -109,6 +134,8 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
         else:
             assert await outcome_of(bank.engine, step) == told(answer), (number, step)
     bank.engine = engines[0]
+    for statement in CHAINS_SAY:
+        await bank.pool.execute(statement)
     async with bank.pool.acquire() as conn:
         await must_be_the_same(conn, life.bank)
         report = await verify_bank(conn, market=bank.market)

@@ -2,107 +2,23 @@
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import dataclass, field
 
 import msgspec
 import pytest
 from eth_hash.auto import keccak
-from tests.fixtures.chain import lent_chain
+from tests.fixtures.deposits import DOLLAR, SANDBOX
 from tests.support.applications import run_jobs
-from tests.support.partner_desk import Opened, PartnerApi
 from tests.support.screening import LIST, import_list
+from tests.support.whole_bank import expect_clean
 
 from billfold.cli.context import CliError
-from billfold.payments.crypto.chains.evm import EvmNode
 from billfold.payments.crypto.deposits import cli, store
-from billfold.payments.crypto.deposits.watcher import ChainWatcher
 from billfold.payments.crypto.deposits.worker import ChainWatchers
 from billfold.payments.suspense import cli as suspense_cli
 from billfold.platform.errors import Refused
 from billfold.sandbox.chain.accounts import CHAIN_NAME, TEST_DOLLAR, address_of
 from billfold.sandbox.chain.faucet import Faucet
 from billfold.verify.runner import verify_bank
-
-DOLLAR = 1_000_000
-SANDBOX = "/api/v1/sandbox/crypto"
-
-
-@dataclass
-class Depositor:
-    """A partner whose customers are paid on the local chain."""
-
-    desk: PartnerApi
-    pocket: Opened
-    urls: tuple[str, str]
-    watchers: list[ChainWatcher] = field(default_factory=list)
-
-    @property
-    def bank(self):
-        return self.desk.bank
-
-    def restart(self):
-        """Go on with a watcher that knows what is stored and nothing else."""
-        (chain,) = self.bank.chains.values()
-        self.watchers.append(ChainWatcher(self.bank, chain, [EvmNode(chain, url) for url in chain.rpc_urls]))
-
-    async def watch(self, rounds=1):
-        for _ in range(rounds):
-            await self.watchers[-1].run_round()
-
-    async def portal(self, pocket=None, status=201, **changes):
-        body = {"type": "CRYPTO_DEPOSIT_ADDRESS_PORTAL", "name": "On chain", "chain": CHAIN_NAME} | changes
-        return await self.desk.post(f"{(pocket or self.pocket).path}portals/", body, status)
-
-    async def send(self, portal, dollars, **changes):
-        body = {"portal_id": portal["id"], "units": round(dollars * DOLLAR)} | changes
-        await self.desk.post(f"{SANDBOX}/deposit/", body, 202)
-
-    async def mine(self, blocks=2):
-        await self.desk.post(f"{SANDBOX}/mine/", {"blocks": blocks}, 202)
-
-    async def reorganize(self, depth, *, keep=False):
-        await self.desk.post(f"{SANDBOX}/reorganize/", {"depth": depth, "keeps_transactions": keep}, 202)
-
-    async def fault(self, node, fault):
-        await self.desk.post(f"{SANDBOX}/node/", {"node": node, "fault": fault}, 202)
-
-    async def deposited(self, portal, dollars, **changes):
-        """Let a deposit arrive and become final."""
-        await self.send(portal, dollars, **changes)
-        await self.mine()
-        await self.watch()
-
-    async def credits(self):
-        """Return the cents that were credited, in their order."""
-        listed = await self.desk.get(f"{self.pocket.path}transactions/")
-        return [each["amount"]["value"] for each in reversed(listed["items"]) if each["title"] == "Crypto deposit"]
-
-    async def statuses(self):
-        rows = await store.list_deposits(self.bank.pool)
-        return [(each.status, each.amount, each.reason) for each in reversed(rows)]
-
-    async def seen(self):
-        rows = await store.list_transfers(self.bank.pool, ["PENDING", "FINAL", "REORGED", "WRONG_TOKEN"])
-        return sorted((each["status"], int(each["units"])) for each in rows)
-
-    async def problems(self):
-        (cursor,) = await store.list_cursors(self.bank.pool)
-        return cursor.problems
-
-    async def balance(self, kind):
-        query = "SELECT coalesce(sum(credits - debits), 0)::bigint FROM account WHERE kind = $1"
-        return await self.bank.pool.fetchval(query, kind)
-
-
-@pytest.fixture
-async def depositor(partner_desk):
-    with lent_chain(partner_desk.bank) as urls:
-        made = Depositor(partner_desk, await partner_desk.pocket(), urls)
-        made.restart()
-        await made.watch()
-        yield made
-        for watcher in made.watchers:
-            await watcher.aclose()
 
 
 async def test_a_deposit_is_credited_when_it_is_final_and_fractions_of_cents_are_carried(depositor):
@@ -172,6 +88,26 @@ async def test_the_bank_bears_a_reorganization_after_credit_until_the_deposit_is
     assert [each[0] for each in await depositor.statuses()] == ["CREDITED", "CREDITED"]
     assert await depositor.balance("losses") == 0
     assert await depositor.credits() == [40_00, 7_00]
+
+
+async def test_a_held_deposit_leaves_suspense_with_its_block_and_is_assigned_when_it_is_back(depositor):
+    bank, portal, other = depositor.bank, await depositor.portal(), await depositor.portal()
+    await depositor.desk.post(f"/api/v1/service-accounts/{depositor.pocket.id}/portals/{portal['id']}/close/", {}, 204)
+    await depositor.mine(6)
+    await depositor.deposited(portal, 60)
+    for _ in range(2):
+        await depositor.reorganize(4, keep=True)
+        await depositor.watch()
+        assert await depositor.balance("suspense") == 0
+        await depositor.mine(3)
+        await depositor.watch(2)
+        assert await depositor.statuses() == [("HELD", 60_00, "REORGED")]
+        assert await depositor.balance("suspense") == 60_00
+    (held,) = await store.list_deposits(bank.pool)
+    await cli.assign(bank, held.deposit_id, other["wallet_address"])
+    assert await depositor.credits() == [60_00]
+    assert (await depositor.balance("suspense"), await depositor.balance("losses")) == (0, 0)
+    await expect_clean(bank)
 
 
 async def test_nothing_is_credited_until_both_nodes_agree_and_what_is_wrong_is_said(depositor):

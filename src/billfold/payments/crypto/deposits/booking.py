@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import msgspec
 import structlog
 
 from billfold.ledger.jobs.due_work import bank_customer_id
@@ -19,6 +20,8 @@ from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbo
 from billfold.payments.crypto.deposits.rules import CENTS_MAX, UNAVAILABLE, details_of
 from billfold.payments.crypto.deposits.types import ChainDeposit, DepositStatus, HoldReason, Recipient
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
+from billfold.payments.suspense.store import get_item
+from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
 
@@ -61,7 +64,7 @@ class DepositBooking:
     async def write_off_above(self, number: int) -> None:
         """Let the bank bear what was booked in blocks above a number: they are not of the chain any more."""
         for row in await store.list_above(self._bank.pool, self._chain.name, number):
-            is_released = row.status == DepositStatus.HELD and not await self._empty_suspense(row)
+            is_released = row.status == DepositStatus.HELD and await self._is_assigned(row)
             fields = _about(row, "crypto-reorg", row.block_hash)
             customers, references = (row.customer_id, self._bank_id), (row.deposit_id,)
             await self._bank.engine.submit(
@@ -69,21 +72,21 @@ class DepositBooking:
             )
             log.error("deposit_reorged_after_credit", deposit_id=str(row.deposit_id), amount=row.amount)
 
-    async def _empty_suspense(self, row: CryptoDepositRow) -> bool:
-        """Take a held deposit out of suspense; tell whether it was still there."""
+    async def _is_assigned(self, row: CryptoDepositRow) -> bool:
+        """Take a held deposit out of suspense, unless an operator did; tell whether it was credited before."""
         command = ReturnFromSuspense(
             caller=CALLER,
-            key=row.deposit_id,
+            key=command_id("crypto-return", row.item_id),
             customers=(self._bank_id,),
-            item_id=row.deposit_id,
+            item_id=row.item_id,
             reason="REORGED",
-            references=(row.deposit_id,),
+            references=(row.item_id,),
         )
         try:
             await self._bank.engine.submit(command)
-        except Refused:  # an operator released it before
-            return False
-        return True
+        except Refused:
+            return (await get_item(self._bank.pool, row.item_id)).status == SuspenseStatus.ASSIGNED
+        return False
 
     async def _restore(self, transfer: TokenTransfer) -> bool:
         """Tell whether a transfer is a deposit that was written off and is on the chain again."""
@@ -91,8 +94,14 @@ class DepositBooking:
             same = (row.token, row.recipient, row.units) == (transfer.token, transfer.recipient, str(transfer.units))
             if same:
                 if row.reason == DepositStatus.HELD:
-                    item_id = command_id(f"crypto-held:{transfer.block_hash}", row.deposit_id)
-                    await self._hold(item_id, self._deposit(transfer), row.amount, reason=HoldReason.REORGED)
+                    back = msgspec.structs.replace(row, reason=HoldReason.REORGED, block_hash=transfer.block_hash)
+                    await self._hold(
+                        row.deposit_id,
+                        self._deposit(transfer),
+                        row.amount,
+                        reason=HoldReason.REORGED,
+                        item_id=back.item_id,
+                    )
                 place = {name: getattr(transfer, name) for name in ("block_number", "block_hash", "log_index")}
                 fields = _about(row, "crypto-restore", transfer.block_hash)
                 customers, references = (row.customer_id, self._bank_id), (row.deposit_id,)
@@ -155,14 +164,17 @@ class DepositBooking:
         await self._bank.engine.submit(RecordUnbooked(**fields, key=key, amount=amount, reason=reason))
         log.warning("deposit_not_credited", deposit_id=str(deposit_id), amount=amount, reason=reason)
 
-    async def _hold(self, deposit_id: UUID, deposit: ChainDeposit, amount: int, reason: HoldReason) -> None:
+    async def _hold(
+        self, deposit_id: UUID, deposit: ChainDeposit, amount: int, *, reason: HoldReason, item_id: UUID | None = None
+    ) -> None:
+        item_id = item_id or deposit_id
         description = f"{deposit.asset} on {deposit.chain}"
         await self._bank.engine.submit(
             HoldInSuspense(
                 caller=CALLER,
-                key=deposit_id,
+                key=item_id,
                 customers=(self._bank_id,),
-                item_id=deposit_id,
+                item_id=item_id,
                 rail=Rail.CRYPTO,
                 direction=Direction.CREDIT,
                 amount=amount,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from billfold.ledger.checks import TrackedTable, creation_checks
 from billfold.payments.crypto.chains.addresses import WatchOnlyAddresses
 from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked
+from billfold.payments.crypto.deposits.store import CARRIED
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
 
 if TYPE_CHECKING:
@@ -64,10 +65,8 @@ CHECKS = (
     Check(
         "crypto_deposit",
         "more is booked than arrived: {carried} units are carried",
-        """SELECT customer_id, portal_id, token, sum(units::numeric - amount * 10::numeric ^ (decimals - 2)) AS carried
-             FROM crypto_deposit d WHERE status NOT IN ('QUESTIONED', 'REORGED')
-            GROUP BY 1, 2, 3
-           HAVING sum(units::numeric - amount * 10::numeric ^ (decimals - 2)) < 0
+        f"""SELECT customer_id, portal_id, token, {CARRIED} AS carried FROM crypto_deposit d GROUP BY 1, 2, 3
+           HAVING {CARRIED} < 0
               AND NOT EXISTS (SELECT 1 FROM crypto_deposit r
                 WHERE r.customer_id = d.customer_id AND r.portal_id = d.portal_id AND r.status = 'REORGED')""",
         certainty=Certainty.SUSPECT,

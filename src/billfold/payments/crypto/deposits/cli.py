@@ -107,16 +107,16 @@ async def assign(
     entry = await bank.directory.find("wallet", (read_address(address) or address).lower())
     if found is None or entry is None or entry.customer_id != found.customer_id:
         raise CliError(f"No portal of the deposit's customer has the address {address}.", "Find one in the API.")
-    await get_item(bank.pool, deposit_id)
+    await get_item(bank.pool, found.item_id)
     await submit_as_operator(
         bank,
         AssignFromSuspense,
         bank_customer_id(bank.seed),
         entry.customer_id,
-        key=command_id(f"suspense.assign:{entry.object_id}", deposit_id),
-        item_id=deposit_id,
+        key=command_id(f"suspense.assign:{entry.object_id}", found.item_id),
+        item_id=found.item_id,
         portal_id=entry.object_id,
         pocket_id=await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id),
-        references=(deposit_id,),
+        references=(found.item_id,),
     )
     return f"{format_usd(found.amount)} are in the Pocket."

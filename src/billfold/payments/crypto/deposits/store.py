@@ -22,11 +22,14 @@ WRONG_TOKENS_MAX = 20
 """How many transfers of other tokens are kept per address: anybody can write such logs."""
 _COLUMNS = ", ".join(CryptoDepositRow.__struct_fields__)
 _LOOK_UP = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE customer_id = ANY($1::uuid[]) AND deposit_id = ANY($2::uuid[])"
-_CARRIED = """
-SELECT customer_id, portal_id, token, sum(units::numeric - amount * 10::numeric ^ (decimals - 2)) AS carried
-  FROM crypto_deposit
- WHERE customer_id = ANY($1::uuid[]) AND portal_id = ANY($2::uuid[]) AND status NOT IN ('QUESTIONED', 'REORGED')
- GROUP BY 1, 2, 3
+_UNBOOKED = "units::numeric - amount * 10::numeric ^ (decimals - 2)"
+CARRIED = f"""
+sum(CASE status WHEN 'QUESTIONED' THEN 0 WHEN 'REORGED' THEN least({_UNBOOKED}, 0) ELSE {_UNBOOKED} END)
+"""
+"""Units that arrived and are not booked. What a deposit booked of others stays booked when its block is replaced."""
+_CARRIED = f"""
+SELECT customer_id, portal_id, token, {CARRIED} AS carried
+  FROM crypto_deposit WHERE customer_id = ANY($1::uuid[]) AND portal_id = ANY($2::uuid[]) GROUP BY 1, 2, 3
 """
 _SOME = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE deposit_id = ANY($1::uuid[])"
 _LIST = f"""

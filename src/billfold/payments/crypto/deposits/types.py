@@ -11,6 +11,7 @@ import msgspec
 
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
+from billfold.platform.ids import command_id
 
 
 class DepositStatus(StrEnum):
@@ -90,6 +91,13 @@ class CryptoDepositRow(Row, frozen=True, kw_only=True):
     reason: str | None
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def item_id(self) -> UUID:
+        """The item of suspense that holds it: another one when it was written off and is back."""
+        if self.reason != HoldReason.REORGED:
+            return self.deposit_id
+        return command_id(f"crypto-held:{self.block_hash}", self.deposit_id)
 
     @property
     def proof(self) -> str:

@@ -218,4 +218,5 @@ def _raise_event(
 
 
 def _outcome(withdrawal: WithdrawalRow, status: WithdrawalStatus) -> Outcome:
-    return {"withdrawal_id": str(withdrawal.withdrawal_id), "status": status, "reason": withdrawal.reason}
+    shown = {name: getattr(withdrawal, name) for name in ("reason", "transaction_hash")}
+    return {"withdrawal_id": str(withdrawal.withdrawal_id), "status": status, **shown}

@@ -1,5 +1,5 @@
-"""Senders of withdrawals that die by themselves: after a number of steps, a step being a word with the database, a
-node or the signer.
+"""Senders of withdrawals and watchers of chains that die by themselves: after a number of steps, a step being a word
+with the database, a node or the signer.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from tests.simulation.forks import Workers, fork_workers
 from tests.support.whole_bank import open_bank
 
 from billfold.payments.crypto.chains import json_rpc
+from billfold.payments.crypto.deposits.worker import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import ChainSender
 from billfold.platform.database import claims
 from billfold.platform.logs import configure_logging
@@ -20,15 +21,16 @@ from billfold.sandbox.chain.launch import local_node_urls
 from billfold.sandbox.processes import line_process
 
 
-def dying_senders(dsn, state_dir, port):
-    """Return the senders of a bank whose signer is in this folder, on the chain at this port."""
-    with (state_dir / "sender.log").open("ab") as log:
-        return Workers(__name__, dsn, state_dir, port, log=log)
+def dying_on_chain(role, bank_dsn, state_dir, port):
+    """Return workers of a bank whose signer is in this folder, on the chain at this port; role: sender or watcher."""
+    state_dir.mkdir(parents=True, exist_ok=True)
+    with (state_dir / f"{role}.log").open("ab") as log:
+        return Workers(__name__, bank_dsn, role, state_dir, port, log=log)
 
 
 async def work(steps):
-    """Send what there is, round by round, until it dies or nothing is left to do."""
-    dsn, state_dir, port = sys.argv[1:]
+    """Do what there is to do, round by round, until it dies."""
+    dsn, role, state_dir, port = sys.argv[1:]
     chain = chain_of(*local_node_urls(int(port)))
     bank = await open_bank(dsn, state_dir=Path(state_dir))
     bank.chains = {chain.name: chain}
@@ -37,9 +39,9 @@ async def work(steps):
     for outside in (json_rpc.JsonRpcClient, line_process.LineProcess):
         name = "call" if outside is json_rpc.JsonRpcClient else "request"
         setattr(outside, name, _then(step, getattr(outside, name)))
-    sender = ChainSender(chain)
+    sender, watchers = ChainSender(chain), ChainWatchers(poll_seconds=0)
     while True:
-        await sender.work(bank)
+        await (sender.work(bank) if role == "sender" else watchers(bank))
         await asyncio.sleep(0.01)
 
 
