@@ -309,7 +309,7 @@ async def _send(
     send: Send,
 ) -> None:
     if isinstance(response, StreamedResponse) and request.is_head:
-        await HttpResponse(200, response.content_type, headers=response.headers).send(send, headers)
+        await response.send_head(send, headers)
     elif isinstance(response, StreamedResponse):
         await response.stream(receive, send, headers)
     else:

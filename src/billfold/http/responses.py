@@ -71,6 +71,13 @@ class StreamedResponse:
     chunks: AsyncIterator[bytes]
     headers: Sequence[Header] = ()
 
+    async def send_head(self, send: Send, more: Sequence[Header] = ()) -> None:
+        """Send what a HEAD request gets: everything but the body."""
+        headers = [(b"content-type", self.content_type.encode()), *self.headers, *more]
+        start: Any = {"type": "http.response.start", "status": 200, "headers": headers}
+        await send(start)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
     async def stream(self, receive: Receive, send: Send, more: Sequence[Header] = ()) -> None:
         """Send it, with `more` headers, until it ends or the client has gone."""
         headers = [(b"content-type", self.content_type.encode()), *self.headers, *more]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from billfold.documents import store as document_store
 from billfold.events.webhooks import attempts
 from billfold.platform.database.failed_work import read_put_aside
+from billfold.reports.downloads import store as download_store
 
 if TYPE_CHECKING:
     from billfold.documents.ports import FileStore
@@ -99,14 +100,15 @@ async def _purge_table(pool: Pool, statement: str, before: datetime) -> int:
 
 
 async def delete_orphan_files(pool: Pool, files: FileStore, wall: datetime) -> int:
-    """Discard files that no document names, once they are old; return how many.
+    """Discard files that neither a document nor a report names, once they are old; return how many.
 
     A file is kept before its document is written down, so a young one may still get its row.
     """
     old = await files.list_stored(wall - ORPHAN_FILE_RETENTION)
     orphans = []
     for start in range(0, len(old), ROWS_PER_STATEMENT):
-        orphans += await document_store.find_orphaned_files(pool, old[start : start + ROWS_PER_STATEMENT])
+        of_no_document = await document_store.find_orphaned_files(pool, old[start : start + ROWS_PER_STATEMENT])
+        orphans += await download_store.find_orphaned_parts(pool, of_no_document)
     for key in orphans:
         await files.discard(key)
     return len(orphans)

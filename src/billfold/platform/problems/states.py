@@ -265,4 +265,18 @@ STATES = (
         meaning="The operator of the bank has disabled the user, who cannot sign in anywhere.",
         remedy="Contact the operator; a team cannot undo it.",
     ),
+    Problem(
+        "download-url-invalid",
+        403,
+        "The download URL is not valid",
+        meaning="The URL of a report, statement or confirmation was altered or cut off.",
+        remedy="Use the URL exactly as it was answered, with all of its query, or ask for a new one.",
+    ),
+    Problem(
+        "download-url-expired",
+        410,
+        "The download URL has expired",
+        meaning="URLs of reports, statements and confirmations are valid for 10 minutes.",
+        remedy="Ask for a new one just before you download, and do not store it.",
+    ),
 )

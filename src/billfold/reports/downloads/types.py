@@ -1,0 +1,48 @@
+"""A file as it is kept, and the URL by which it is downloaded."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from billfold.documents.ports import StoredFile
+
+URL_LIFETIME: Final = timedelta(minutes=10)
+"""How long a temporary URL is valid, in wall time."""
+PART_BYTES: Final = 4 * 1024 * 1024
+"""How much of a file is in memory at once: each part is sealed and stored by itself."""
+
+
+class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of a customer: what it is called, and what proves its content unchanged. `created_at` is business time.
+
+    The name is ASCII: letters, digits, dots, underscores and hyphens.
+    """
+
+    customer_id: UUID
+    file_id: UUID
+    name: str
+    media_type: str
+    size_bytes: int
+    sha256: str
+    created_at: datetime
+
+
+class KeptFile(msgspec.Struct, frozen=True, kw_only=True):
+    """A file whose parts are in the store, before its row is written."""
+
+    file: ReportFile
+    parts: Sequence[StoredFile]
+
+
+class TemporaryUrl(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a file can be downloaded without a token, and until when, in wall time."""
+
+    url: str
+    expires_at: datetime

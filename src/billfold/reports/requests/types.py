@@ -1,0 +1,158 @@
+"""A request for a report, and the formats in which a report is made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from uuid import UUID
+
+import msgspec
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+Day: TypeAlias = date
+LIFETIME: Final = timedelta(days=90)
+"""How long a report is kept, in business time."""
+RANGE_DAYS_MAX: Final = 31
+POCKETS_MAX: Final = 100
+UNFINISHED_MAX: Final = 100
+"""How many formats of one customer may wait or be made at once."""
+
+
+class ReportType(StrEnum):
+    """What a report shows."""
+
+    BANK_STATEMENT_REPORT = "BANK_STATEMENT_REPORT"
+    BROKERAGE_STATEMENT_REPORT = "BROKERAGE_STATEMENT_REPORT"
+    TRADE_REPORT = "TRADE_REPORT"
+    SECURITY_PRICE_REPORT = "SECURITY_PRICE_REPORT"
+    POSITION_SUMMARY_REPORT = "POSITION_SUMMARY_REPORT"
+
+
+class ReportFormat(StrEnum):
+    """What a file of a report is."""
+
+    CAMT053 = "CAMT053"
+    CAMT052 = "CAMT052"
+    BAI2 = "BAI2"
+    OFX = "OFX"
+    MT940 = "MT940"
+    XLSX = "XLSX"
+    TMS_CSV = "TMS_CSV"
+    CSV = "CSV"
+    PDF = "PDF"
+
+
+class ReportRequestStatus(StrEnum):
+    """Where a request stands, or one format of a report."""
+
+    PENDING = "PENDING"
+    PROCESSING = "PROCESSING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+
+
+class FailureReason(StrEnum):
+    """Why a report could not be made."""
+
+    RENDERING_FAILED = "RENDERING_FAILED"
+    """It cannot be made of what is stored."""
+    STORAGE_UNAVAILABLE = "STORAGE_UNAVAILABLE"
+    """There was no room for the file, or the file store did not answer, several times."""
+    INTERRUPTED = "INTERRUPTED"
+    """Workers stopped while making it, several times."""
+
+
+class DateType(StrEnum):
+    """Which date of a trade lies in the range of a trade report."""
+
+    BOOK_DATE = "BOOK_DATE"
+    SETTLEMENT_DATE = "SETTLEMENT_DATE"
+
+
+class FormatFacts(NamedTuple):
+    """How a file of a format is called and served."""
+
+    extension: str
+    media_type: str
+
+
+FORMATS: Final[Mapping[ReportFormat, FormatFacts]] = MappingProxyType(
+    {
+        ReportFormat.CAMT053: FormatFacts("camt053.xml", "application/xml"),
+        ReportFormat.CAMT052: FormatFacts("camt052.xml", "application/xml"),
+        ReportFormat.BAI2: FormatFacts("bai", "text/plain; charset=us-ascii"),
+        ReportFormat.OFX: FormatFacts("ofx", "application/x-ofx"),
+        ReportFormat.MT940: FormatFacts("sta", "text/plain; charset=us-ascii"),
+        ReportFormat.XLSX: FormatFacts("xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        ReportFormat.TMS_CSV: FormatFacts("tms.csv", "text/csv; charset=utf-8"),
+        ReportFormat.CSV: FormatFacts("csv", "text/csv; charset=utf-8"),
+        ReportFormat.PDF: FormatFacts("pdf", "application/pdf"),
+    }
+)
+
+
+class ReportParameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a report is about, as it was requested; days are Eastern. What its type does not take is None."""
+
+    customer_id: UUID | None = None
+    pocket_ids: tuple[UUID, ...] | None = None
+    date: Day | None = None
+    date_from: Day | None = None
+    date_to: Day | None = None
+    date_type: DateType | None = None
+    cusips: tuple[str, ...] | None = None
+
+
+class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A request as stored. Times are business time; `created_at` is the instant that the report shows."""
+
+    customer_id: UUID
+    report_request_id: UUID
+    partner_id: UUID
+    report_id: UUID
+    type: ReportType
+    parameters: ReportParameters
+    output_formats: tuple[ReportFormat, ...]
+    status: ReportRequestStatus
+    failure_reason: FailureReason | None
+    requested_by: str
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime
+
+
+class ReportedFormat(msgspec.Struct, frozen=True, kw_only=True):
+    """One format of a report: where it stands, in percent, and its file when there is one."""
+
+    output_format: ReportFormat
+    status: ReportRequestStatus
+    failure_reason: FailureReason | None
+    progress: int
+    file_id: UUID | None
+    size_bytes: int | None
+
+
+class ReportSource(NamedTuple):
+    """What a renderer makes a file of.
+
+    All that it writes follows from what is stored of the customer up to `request.created_at`: no clock, no random ids,
+    so that the same file is made again. `pocket_ids` are those that the report is about, in the order of the request.
+    """
+
+    bank: Bank
+    request: ReportRequest
+    pocket_ids: tuple[UUID, ...]
+    report_progress: Callable[[int], None]
+    """Call it with the percents that are done, as often as one likes."""
+
+
+Renderer = Callable[[ReportSource, IO[bytes]], Awaitable[None]]
+"""Writes a file of one type and format. What grows with the customer is written row by row, never in memory whole.
+
+Whatever it raises fails the report, except that what passes is tried again: a full disk, a database that is away.
+"""
