@@ -1,0 +1,1 @@
+"""What an account of a Pocket did in a period: balances and entries, read once for every format and statement."""

@@ -1,0 +1,171 @@
+"""Reads what an account of a Pocket did: first its balances and totals, then its entries page by page.
+
+The brokerage account is valued at the prices of the day's close, which are recorded; while the day is not over, at
+the last price. What is due by then is done first, so that a day that is over stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from billfold.accounts.transactions.opened import open_transactions
+from billfold.ledger.jobs.commands import CatchUp
+from billfold.platform.errors import InvariantError
+from billfold.platform.money import PRICE_PAR_MICROS
+from billfold.reports.entries import rules, store
+from billfold.reports.entries.store import Span
+from billfold.reports.entries.types import (
+    Account,
+    AccountEntry,
+    AccountStatement,
+    AccountType,
+    Balance,
+    EntryTotals,
+    LedgerPosition,
+)
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+ROWS_PER_PAGE = 1000
+_ONE_DAY = timedelta(days=1)
+_POSTING_NO_MAX = 2**15 - 1
+_SERIAL_DIGITS = 20
+
+
+class Wanted(NamedTuple):
+    """An account of a Pocket over Eastern days, both included, as seen at an instant.
+
+    With the `position` of an earlier statement the log is read up to there and no further.
+    """
+
+    customer_id: UUID
+    pocket_id: UUID
+    type: AccountType
+    first_day: date
+    last_day: date
+    now: datetime
+    position: LedgerPosition | None = None
+
+
+async def read_statement(bank: Bank, wanted: Wanted) -> AccountStatement:
+    """Return balances and totals of an account. Raises NotFound, InvariantError when they do not add up."""
+    customer_id, pocket_id = wanted.customer_id, wanted.pocket_id
+    period = rules.period_of(wanted.first_day, wanted.last_day, wanted.now)
+    # While the day is not over, what was booked at this very instant belongs to it.
+    end = period.ends_at if period.is_closed else period.ends_at + datetime.resolution
+    position = wanted.position or await current_position(bank, customer_id, end)
+    row = await store.get_account(bank.pool, customer_id, pocket_id, end)
+    first = await store.last_entry_before(bank.pool, customer_id, period.starts_at)
+    moved = await store.movements(bank.pool, Span(customer_id, pocket_id, first, position.entry_no))
+    opening = closing = Balance()
+    gains: tuple[AccountEntry, ...] = ()
+    if wanted.type == AccountType.BROKERAGE:
+        before = Span(customer_id, pocket_id, 0, first)
+        opening = await _balance(bank, before, period.starts_at, day=period.first_day - _ONE_DAY)
+        through = before._replace(through=position.entry_no)
+        live = None if period.is_closed else row.real_time_yield
+        closing = await _balance(bank, through, end, day=period.last_day, real_time=live)
+        gains = tuple(rules.gains_of(period, opening, closing, moved.trades, bank.market))
+    totals = rules.totals_of(wanted.type, moved, gains)
+    rules.require_balance(opening, closing, totals, pocket_id)
+    return AccountStatement(
+        account=Account(
+            type=wanted.type,
+            customer_id=customer_id,
+            owner=row.owner,
+            pocket_id=pocket_id,
+            name=row.name,
+            number=row.account_number or pocket_id.hex[-_SERIAL_DIGITS:].upper(),
+            routing_number=row.routing_number or bank.settings.bank_routing_number,
+            bank=bank.settings.bank_name,
+        ),
+        period=period,
+        opening=opening,
+        closing=closing,
+        totals=totals,
+        gains=gains,
+        entries_after=first,
+        position=position,
+    )
+
+
+async def list_entries(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[AccountEntry]]:
+    """Yield the entries of a statement in booking order, page by page, then its gains.
+
+    Raises InvariantError at the end when the entries were not those whose totals the statement shows.
+    """
+    totals = EntryTotals()
+    async for page in _pages(bank, statement):
+        totals = totals.add(*(each.amount for each in page))
+        yield page
+    if statement.gains:
+        totals = totals.add(*(each.amount for each in statement.gains))
+        yield list(statement.gains)
+    if totals != statement.totals:
+        raise InvariantError("Entries differ from their totals.", pocket_id=statement.account.pocket_id)
+
+
+async def current_position(bank: Bank, customer_id: UUID, end: datetime) -> LedgerPosition:
+    """Return the customer's last journal entry before an instant, when what was due by then is done."""
+    due = await store.due_at(bank.pool, customer_id)
+    if due is not None and due < end:
+        await bank.engine.submit(CatchUp(caller="due", key=customer_id, customers=(customer_id,)))
+    entry_no = await store.last_entry_before(bank.pool, customer_id, end)
+    return await store.position_of(bank.pool, customer_id, entry_no)
+
+
+async def _pages(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[AccountEntry]]:
+    account = statement.account
+    last = statement.entries_after
+    place = (last, _POSTING_NO_MAX)
+    span = Span(account.customer_id, account.pocket_id, last, statement.position.entry_no)
+    while True:
+        rows = await store.list_transactions(bank.pool, span, place, ROWS_PER_PAGE)
+        opened = await open_transactions(bank, [row for row, _ in rows])
+        page = [
+            entry
+            for row, (_, is_reversal) in zip(opened, rows, strict=True)
+            for entry in rules.entries_of(row, account.type, is_reversal=is_reversal)
+        ]
+        is_last = len(rows) < ROWS_PER_PAGE
+        if account.type == AccountType.BROKERAGE:
+            through = span.through if is_last else rows[-1][0].entry_no
+            in_kind = await store.list_transfers_in_kind(bank.pool, span._replace(after=last, through=through))
+            page += [rules.transfer_entry(each, bank.market) for each in in_kind]
+            page.sort(key=lambda entry: entry.entry_no or 0)
+            last = through
+        if page:
+            yield page
+        if is_last:
+            return
+        place = rows[-1][0].entry_no, rows[-1][0].posting_no
+
+
+async def _balance(bank: Bank, span: Span, at: datetime, *, day: date, real_time: bool | None = None) -> Balance:
+    """Return what is held after `span` at the prices of a day's close, or at the last price given `real_time`."""
+    snapshot = await store.snapshot_before(bank.pool, span, bank.calendars.business_date(at))
+    later = await store.movements(bank.pool, span._replace(after=snapshot.entry_no))
+    cash, units = rules.move(snapshot.cash, snapshot.positions, later)
+    held = {cusip: count for cusip, count in units.items() if count}
+    if real_time is None:
+        prices = await _closing_prices(bank, held, day)
+    else:
+        ticks = bank.market.tick_prices(at - datetime.resolution, real_time=real_time)
+        prices = {cusip: ticks[cusip].mark_micros for cusip in held}
+    return rules.balance_of(cash, held, prices, bank.market)
+
+
+async def _closing_prices(bank: Bank, cusips: Iterable[str], day: date) -> dict[str, int]:
+    """Return prices in micros at the close of a day as they were recorded, else as the market has them."""
+    priced_on = bank.calendars.pricing_day(bank.calendars.closes_at(day))
+    recorded = await store.closing_prices(bank.pool, priced_on, list(cusips))
+    return {
+        cusip: PRICE_PAR_MICROS
+        if bank.market.bill(cusip).maturity <= day
+        else recorded.get(cusip) or bank.market.closing_mark(cusip, day)
+        for cusip in cusips
+    }

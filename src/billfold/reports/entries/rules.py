@@ -1,0 +1,228 @@
+"""How transactions, trades and prices become the entries of an account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.errors import InvariantError
+from billfold.platform.ids import member_of
+from billfold.platform.money import cents_for
+from billfold.reports.entries.types import (
+    AccountEntry,
+    AccountType,
+    Balance,
+    EntryKind,
+    EntryTotals,
+    Holding,
+    Period,
+    Security,
+)
+
+if TYPE_CHECKING:
+    from billfold.accounts.transactions.store import TransactionRow
+    from billfold.bills.rules.market import Market
+    from billfold.reports.entries.store import Movements, TradeTotal, TransferInKind
+
+_ONE_DAY = timedelta(days=1)
+_SWEEP_MEMBER = 1000
+_KINDS = {"ON_US": EntryKind.ONUS}
+_IN_KIND = {True: EntryKind.ADDITION, False: EntryKind.SUBTRACTION}
+_IN_KIND_TITLES = {True: "Bills received", False: "Bills delivered"}
+
+
+class _Remittance(msgspec.Struct):
+    unstructured: list[str] | None = None
+
+
+class _Details(msgspec.Struct):
+    """What entries show of the details of a transaction, whatever its type."""
+
+    fee_type: str | None = None
+    crypto_transfer_id: str | None = None
+    company_name: str | None = None
+    counterparty_name: str | None = None
+    counterparty: Any = None
+    ach_direction: str | None = None
+    trace_number: str | None = None
+    reference_number: str | None = None
+    end_to_end_identification: str | None = None
+
+    @property
+    def other_party(self) -> str | None:
+        """Who paid or was paid; of what this bank originated by ACH the company is its own customer."""
+        if isinstance(self.counterparty, dict):
+            return self.counterparty.get("name")
+        company = None if self.ach_direction == "ORIGINATION" else self.company_name
+        return self.counterparty or self.counterparty_name or company
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """What other banks call it, the reference of the payer first."""
+        found = (self.end_to_end_identification, self.trace_number, self.reference_number, self.crypto_transfer_id)
+        return tuple(each for each in found if each)
+
+
+_read_details = msgspec.json.Decoder(_Details).decode
+_read_remittance = msgspec.json.Decoder(_Remittance | None).decode
+
+
+def period_of(first_day: date, last_day: date, now: datetime) -> Period:
+    """Return these Eastern days as seen at an instant: closed when the last of them is over."""
+    over_at = et_instant(last_day + _ONE_DAY, 0)
+    return Period(first_day, last_day, et_instant(first_day, 0), min(over_at, now), over_at <= now)
+
+
+def entries_of(row: TransactionRow, account: AccountType, *, is_reversal: bool) -> Iterator[AccountEntry]:
+    """Yield what a transaction is on an account: a payment and its sweep, or an addition or the like."""
+    is_credit = row.direction == "CREDIT"
+    details = _read_details(row.details)
+    remittance = _read_remittance(row.remittance) if row.remittance else None
+    booked_on = et_date(row.booked_at)
+    payment = AccountEntry(
+        kind=_kind_of(row, details),
+        amount=row.amount if is_credit else -row.amount,
+        reference=row.activity_id.hex,
+        booked_at=row.booked_at,
+        booked_on=booked_on,
+        value_on=max(booked_on, et_date(row.settles_at)),
+        title=row.title,
+        description=row.description,
+        counterparty=details.other_party,
+        remittance=tuple((remittance and remittance.unstructured) or ()),
+        references=details.references,
+        transaction_id=row.transaction_id,
+        entry_no=row.entry_no,
+        is_reversal=is_reversal,
+    )
+    sweep = _sweep_id(row).hex
+    if account == AccountType.BROKERAGE:
+        is_fee = details.fee_type == EntryKind.AUM_FEE and not is_credit
+        kind = EntryKind.AUM_FEE if is_fee else _IN_KIND[is_credit]
+        yield msgspec.structs.replace(payment, kind=kind, reference=sweep, value_on=booked_on)
+        return
+    yield payment
+    yield AccountEntry(
+        kind=EntryKind.SWEEP,
+        amount=-payment.amount,
+        reference=sweep,
+        booked_at=row.booked_at,
+        booked_on=booked_on,
+        value_on=booked_on,
+        title="Sweep",
+        description="To brokerage" if is_credit else "From brokerage",
+        transaction_id=row.transaction_id,
+        entry_no=row.entry_no,
+    )
+
+
+def transfer_entry(row: TransferInKind, market: Market) -> AccountEntry:
+    """Return bills that moved in kind as an entry of the brokerage account, at their market value."""
+    booked_on = et_date(row.traded_at)
+    return AccountEntry(
+        kind=_IN_KIND[row.incoming],
+        amount=row.cents if row.incoming else -row.cents,
+        reference=row.trade_id.hex,
+        booked_at=row.traded_at,
+        booked_on=booked_on,
+        value_on=max(booked_on, row.settles_on),
+        title=_IN_KIND_TITLES[row.incoming],
+        entry_no=row.entry_no,
+        security=security_of(row.cusip, market),
+        units=row.units,
+    )
+
+
+def security_of(cusip: str, market: Market) -> Security:
+    """Return what entries say of a bill."""
+    bill = market.bill(cusip)
+    return Security(cusip, bill.isin, bill.maturity)
+
+
+def balance_of(cash: int, positions: Mapping[str, int], prices: Mapping[str, int], market: Market) -> Balance:
+    """Return cash and bills at these prices in micros, ordered by maturity."""
+    held = [
+        Holding(security_of(cusip, market), units, prices[cusip], cents_for(units, prices[cusip]))
+        for cusip, units in positions.items()
+        if units
+    ]
+    return Balance(cash, tuple(sorted(held, key=lambda each: (each.security.maturity, each.security.cusip))))
+
+
+def move(cash: int, positions: Mapping[str, int], moved: Movements) -> tuple[int, dict[str, int]]:
+    """Return cash and units after payments and trades."""
+    units = dict(positions)
+    for is_credit, (_, cents) in moved.payments.items():
+        cash += cents if is_credit else -cents
+    for trade in moved.trades:
+        sign = 1 if trade.incoming else -1
+        units[trade.cusip] = units.get(trade.cusip, 0) + sign * trade.units
+        if trade.is_paid:
+            cash -= sign * trade.cents
+    return cash, units
+
+
+def gains_of(
+    period: Period, opening: Balance, closing: Balance, trades: Iterable[TradeTotal], market: Market
+) -> Iterator[AccountEntry]:
+    """Yield what each bill gained or lost: its value at the end and what it brought, less what it was and cost."""
+    cents: dict[str, int] = {}
+    for balance, sign in ((opening, -1), (closing, 1)):
+        for each in balance.holdings:
+            cents[each.security.cusip] = cents.get(each.security.cusip, 0) + sign * each.value
+    for trade in trades:
+        cents[trade.cusip] = cents.get(trade.cusip, 0) + (-trade.cents if trade.incoming else trade.cents)
+    for cusip in sorted(cents):
+        if cents[cusip]:
+            yield AccountEntry(
+                kind=EntryKind.GAIN_LOSS,
+                amount=cents[cusip],
+                reference=f"GL-{cusip}-{period.first_day:%y%m%d}-{period.last_day:%y%m%d}",
+                booked_at=period.ends_at - datetime.resolution if period.is_closed else period.ends_at,
+                booked_on=period.last_day,
+                value_on=period.last_day,
+                title="Gain" if cents[cusip] > 0 else "Loss",
+                description="Change in value, realised and unrealised",
+                security=security_of(cusip, market),
+            )
+
+
+def totals_of(account: AccountType, moved: Movements, gains: Iterable[AccountEntry]) -> EntryTotals:
+    """Return the totals of all entries of a period."""
+    into, out = moved.payments.get(True, (0, 0)), moved.payments.get(False, (0, 0))
+    if account == AccountType.BANK:
+        count, cents = into[0] + out[0], into[1] + out[1]
+        return EntryTotals(count, cents, count, cents)
+    in_kind = [(each.incoming, each.trades, each.cents) for each in moved.trades if not each.is_paid]
+    for incoming, count, cents in in_kind:
+        if incoming:
+            into = into[0] + count, into[1] + cents
+        else:
+            out = out[0] + count, out[1] + cents
+    return EntryTotals(*into, *out).add(*(each.amount for each in gains))
+
+
+def require_balance(opening: Balance, closing: Balance, totals: EntryTotals, pocket_id: UUID) -> None:
+    """Raise InvariantError unless the value at the opening plus all entries is the value at the closing."""
+    if opening.value + totals.net != closing.value:
+        raise InvariantError(
+            "An account's opening balance and its entries are not its closing balance.",
+            pocket_id=pocket_id,
+            opening=opening.value,
+            net=totals.net,
+            closing=closing.value,
+        )
+
+
+def _kind_of(row: TransactionRow, details: _Details) -> EntryKind:
+    return EntryKind.CRYPTO if details.crypto_transfer_id else _KINDS.get(row.type) or EntryKind(row.type)
+
+
+def _sweep_id(row: TransactionRow) -> UUID:
+    """Return the id under which the sweep beside a transaction is listed."""
+    return member_of(row.transaction_id, _SWEEP_MEMBER + int.from_bytes(row.activity_id.bytes[-2:]))

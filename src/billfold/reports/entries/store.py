@@ -1,0 +1,197 @@
+"""Reads of one Pocket's log between two journal entries: one indexed statement each, whatever came before or after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.transactions.store import TransactionRow
+from billfold.platform.errors import NotFound
+from billfold.reports.entries.types import LedgerPosition
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+# Entries and commits are numbered without gaps and no instant goes back, so either is found by halving.
+_ENTRY_BEFORE = """
+WITH RECURSIVE search(low, high) AS (
+  SELECT 0::bigint, entry_no FROM ledger_head WHERE customer_id = $1
+  UNION ALL
+  SELECT CASE WHEN j.booked_at < $2 THEN s.middle ELSE s.low END,
+         CASE WHEN j.booked_at < $2 THEN s.high ELSE s.middle - 1 END
+    FROM (SELECT low, high, (low + high + 1) / 2 AS middle FROM search WHERE low < high) s
+    JOIN journal_entry j ON j.customer_id = $1 AND j.entry_no = s.middle)
+SELECT low FROM search WHERE low = high
+"""
+_COMMIT_OF = """
+WITH RECURSIVE search(low, high) AS (
+  SELECT 1::bigint, version FROM ledger_head WHERE customer_id = $1
+  UNION ALL
+  SELECT CASE WHEN c.entry_no < $2 THEN s.middle + 1 ELSE s.low END,
+         CASE WHEN c.entry_no < $2 THEN s.high ELSE s.middle END
+    FROM (SELECT low, high, (low + high) / 2 AS middle FROM search WHERE low < high) s
+    JOIN chain_entry c ON c.customer_id = $1 AND c.version = s.middle)
+SELECT version, hash FROM search JOIN chain_entry ON customer_id = $1 AND version = low WHERE low = high
+"""
+_DUE_AT = "SELECT due_at FROM ledger_head WHERE customer_id = $1"
+_ACCOUNT = """
+SELECT c.name AS owner, p.name, p.opened_at, p.real_time_yield, n.account_number, n.routing_number
+  FROM pocket p JOIN customer c USING (customer_id)
+  LEFT JOIN LATERAL (
+    SELECT account_number, routing_number FROM portal q
+     WHERE q.customer_id = p.customer_id AND q.pocket_id = p.pocket_id AND q.account_number IS NOT NULL
+       AND q.created_at < $3
+     ORDER BY q.created_at, q.written_no LIMIT 1) n ON true
+ WHERE p.customer_id = $1 AND p.pocket_id = $2
+"""
+_SNAPSHOT = """
+SELECT entry_no, cash, positions FROM snapshot
+ WHERE customer_id = $1 AND pocket_id = $2 AND business_date < $3 AND entry_no <= $4
+ ORDER BY business_date DESC LIMIT 1
+"""
+_OF_POCKET = "customer_id = $1 AND pocket_id = $2 AND entry_no > $3 AND entry_no <= $4"
+_PAYMENTS = f"""
+SELECT direction = 'CREDIT' AS is_credit, count(*), sum(amount)::bigint FROM transaction
+ WHERE {_OF_POCKET} AND (swept OR type <> 'CARD') GROUP BY 1
+"""
+_TRADES = f"""
+SELECT cusip, incoming, activity IN ('BUY', 'SELL', 'MATURITY'), count(*), sum(units)::bigint, sum(notional)::bigint
+  FROM trade WHERE {_OF_POCKET} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+"""
+_PREFIXED = ", ".join(f"t.{name}" for name in TransactionRow.__struct_fields__)
+_PAGE = f"""
+SELECT {_PREFIXED},
+       EXISTS (SELECT FROM journal_entry j WHERE j.customer_id = t.customer_id AND j.entry_no = t.entry_no
+                                             AND j.reverses IS NOT NULL)
+  FROM transaction t
+ WHERE t.customer_id = $1 AND t.pocket_id = $2 AND (t.entry_no, t.posting_no) > ($3, $4) AND t.entry_no <= $5
+   AND (t.swept OR t.type <> 'CARD')
+ ORDER BY t.entry_no, t.posting_no LIMIT $6
+"""
+_IN_KIND = f"""
+SELECT entry_no, trade_id, incoming, cusip, units, notional, traded_at, settles_on FROM trade
+ WHERE {_OF_POCKET} AND activity IN ('SAME_ENTITY_SECURITY_TRANSFER', 'EXTERNAL_SECURITY_TRANSFER')
+ ORDER BY entry_no, trade_no
+"""
+_CLOSING_PRICES = "SELECT cusip, mark_micros FROM closing_price WHERE business_date = $1 AND cusip = ANY($2)"
+
+
+class AccountRow(NamedTuple):
+    """Whose a Pocket is and what it is called; the number of its first portal, if it has one."""
+
+    owner: str
+    name: str
+    opened_at: datetime
+    real_time_yield: bool
+    account_number: str | None
+    routing_number: str | None
+
+
+class Span(NamedTuple):
+    """A Pocket, and journal entries of its customer: after one number up to another."""
+
+    customer_id: UUID
+    pocket_id: UUID
+    after: int
+    through: int
+
+
+class TradeTotal(NamedTuple):
+    """Trades of one bill in one direction, paid for or in kind: their number, units, and cents."""
+
+    cusip: str
+    incoming: bool
+    is_paid: bool
+    trades: int
+    units: int
+    cents: int
+
+
+class Movements(NamedTuple):
+    """What a Pocket did: payments as count and cents by whether they are credits, and trades."""
+
+    payments: dict[bool, tuple[int, int]]
+    trades: list[TradeTotal]
+
+
+class Snapshot(NamedTuple):
+    """What a Pocket held after a journal entry: cents, and units by CUSIP."""
+
+    entry_no: int
+    cash: int
+    positions: dict[str, int]
+
+
+class TransferInKind(NamedTuple):
+    """Bills that came or went without being paid for, at their market value in cents."""
+
+    entry_no: int
+    trade_id: UUID
+    incoming: bool
+    cusip: str
+    units: int
+    cents: int
+    traded_at: datetime
+    settles_on: date
+
+
+async def last_entry_before(conn: Connection | Pool, customer_id: UUID, at: datetime) -> int:
+    """Return the number of the last journal entry booked before an instant, or 0."""
+    return await conn.fetchval(_ENTRY_BEFORE, customer_id, at) or 0
+
+
+async def position_of(conn: Connection | Pool, customer_id: UUID, entry_no: int) -> LedgerPosition:
+    """Return the place of a journal entry in the customer's chain."""
+    row = await conn.fetchrow(_COMMIT_OF, customer_id, entry_no) if entry_no else None
+    return LedgerPosition(customer_id, entry_no, *(row or (0, b"")))
+
+
+async def due_at(conn: Connection | Pool, customer_id: UUID) -> datetime | None:
+    """Return when the customer's next work is due, or None."""
+    due: datetime | None = await conn.fetchval(_DUE_AT, customer_id)
+    return due
+
+
+async def get_account(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, at: datetime) -> AccountRow:
+    """Return what a Pocket is known as, by portals opened before an instant. Raises NotFound."""
+    row = await conn.fetchrow(_ACCOUNT, customer_id, pocket_id, at)
+    if row is None:
+        raise NotFound("There is no such pocket.")
+    return AccountRow(*row)
+
+
+async def snapshot_before(conn: Connection | Pool, span: Span, business_date: date) -> Snapshot:
+    """Return what the Pocket held at the end of the last day before a business date, `span.through` at the latest."""
+    row = await conn.fetchrow(_SNAPSHOT, span.customer_id, span.pocket_id, business_date, span.through)
+    if row is None:
+        return Snapshot(0, 0, {})
+    return Snapshot(row["entry_no"], row["cash"], dict(msgspec.json.decode(row["positions"])))
+
+
+async def movements(conn: Connection | Pool, span: Span) -> Movements:
+    """Return the totals of a span, computed by the database."""
+    payments = {is_credit: (count, cents) for is_credit, count, cents in await conn.fetch(_PAYMENTS, *span)}
+    return Movements(payments, [TradeTotal(*row) for row in await conn.fetch(_TRADES, *span)])
+
+
+async def list_transactions(
+    conn: Connection | Pool, span: Span, after: tuple[int, int], limit: int
+) -> list[tuple[TransactionRow, bool]]:
+    """Return up to `limit` transactions on from (entry_no, posting_no), and whether their entries reverse others."""
+    rows = await conn.fetch(_PAGE, span.customer_id, span.pocket_id, *after, span.through, limit)
+    return [(TransactionRow(*columns), is_reversal) for *columns, is_reversal in rows]
+
+
+async def list_transfers_in_kind(conn: Connection | Pool, span: Span) -> list[TransferInKind]:
+    """Return bills that came or went in kind, in booking order."""
+    return [TransferInKind(*row) for row in await conn.fetch(_IN_KIND, *span)]
+
+
+async def closing_prices(conn: Connection | Pool, day: date, cusips: Sequence[str]) -> dict[str, int]:
+    """Return the prices in micros that were recorded when the bank closed a day."""
+    rows = await conn.fetch(_CLOSING_PRICES, day, cusips) if cusips else []
+    return {row["cusip"]: row["mark_micros"] for row in rows}

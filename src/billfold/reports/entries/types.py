@@ -1,0 +1,175 @@
+"""What an account did in a period: its balances, and its entries one by one.
+
+A Pocket has two accounts. Its bank account is empty at the end of every day: beside each payment stands the sweep
+that moved it. Its brokerage account is worth what the Pocket holds.
+"""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from enum import StrEnum
+from uuid import UUID
+
+import msgspec
+
+REFERENCE_MAX = 35
+"""The length of the longest reference of an entry, as ISO 20022 limits it."""
+
+
+class AccountType(StrEnum):
+    """Which of the two accounts of a Pocket."""
+
+    BANK = "BANK"
+    BROKERAGE = "BROKERAGE"
+
+
+class EntryKind(StrEnum):
+    """What an entry is: of the bank account a payment or a sweep; of the brokerage account one of the last four."""
+
+    ACH = "ACH"
+    CARD = "CARD"
+    CREDIT = "CREDIT"
+    CRYPTO = "CRYPTO"
+    FEE = "FEE"
+    GENERIC = "GENERIC"
+    ONUS = "ONUS"
+    WIRE = "WIRE"
+    SWEEP = "SWEEP"
+    ADDITION = "ADDITION"
+    SUBTRACTION = "SUBTRACTION"
+    GAIN_LOSS = "GAIN_LOSS"
+    AUM_FEE = "AUM_FEE"
+
+
+class LedgerPosition(msgspec.Struct, frozen=True):
+    """How far the log of a customer was read: its last journal entry, and the commit that contains it.
+
+    `hash` covers everything the customer's log holds up to the end of that commit. All is zero before the first.
+    """
+
+    customer_id: UUID
+    entry_no: int
+    version: int
+    hash: bytes
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """An account as others know it. `number` is that of the Pocket's first portal, else one of its own."""
+
+    type: AccountType
+    customer_id: UUID
+    owner: str
+    pocket_id: UUID
+    name: str
+    number: str
+    routing_number: str
+    bank: str
+    currency: str = "USD"
+
+
+class Period(msgspec.Struct, frozen=True):
+    """Eastern days, both included, from the first instant to the end, which is excluded.
+
+    Not closed, the last day is not over: the period ends with what was booked by `ends_at`.
+    """
+
+    first_day: date
+    last_day: date
+    starts_at: datetime
+    ends_at: datetime
+    is_closed: bool
+
+
+class Security(msgspec.Struct, frozen=True):
+    """A bill that an entry is about."""
+
+    cusip: str
+    isin: str
+    maturity: date
+
+
+class AccountEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One entry. `amount` is in cents, below zero for a debit, never zero.
+
+    `reference` is unique within the account, up to 35 characters. `references` are what other banks call the payment.
+    These, `counterparty` and the texts come from outside and hold any character. `units` are those of bills that moved
+    in kind.
+    """
+
+    kind: EntryKind
+    amount: int
+    reference: str
+    booked_at: datetime
+    booked_on: date
+    value_on: date
+    title: str
+    description: str = ""
+    counterparty: str | None = None
+    remittance: tuple[str, ...] = ()
+    references: tuple[str, ...] = ()
+    transaction_id: UUID | None = None
+    entry_no: int | None = None
+    is_reversal: bool = False
+    security: Security | None = None
+    units: int | None = None
+
+
+class EntryTotals(msgspec.Struct, frozen=True):
+    """How many entries there are on either side, and their sums in cents, both above zero."""
+
+    credits: int = 0
+    credited: int = 0
+    debits: int = 0
+    debited: int = 0
+
+    @property
+    def net(self) -> int:
+        """What the entries change."""
+        return self.credited - self.debited
+
+    def add(self, *amounts: int) -> EntryTotals:
+        """Return the totals with these entries too."""
+        into = [each for each in amounts if each > 0]
+        out = [-each for each in amounts if each < 0]
+        return EntryTotals(
+            self.credits + len(into), self.credited + sum(into), self.debits + len(out), self.debited + sum(out)
+        )
+
+
+class Holding(msgspec.Struct, frozen=True):
+    """Units of a bill at a price in micros per $100, and their value in cents."""
+
+    security: Security
+    units: int
+    price_micros: int
+    value: int
+
+
+class Balance(msgspec.Struct, frozen=True):
+    """What an account is worth at an instant, in cents: cash and, of a brokerage account, bills."""
+
+    cash: int = 0
+    holdings: tuple[Holding, ...] = ()
+
+    @property
+    def value(self) -> int:
+        """Cash and bills together."""
+        return self.cash + sum(each.value for each in self.holdings)
+
+
+class AccountStatement(msgspec.Struct, frozen=True, kw_only=True):
+    """An account over a period: the value at the opening plus all entries is the value at the closing, in cents.
+
+    `position` is how far the log was read: read up to there, the statement is the same at any later time. Its own
+    entries come after the journal entry `entries_after`. `gains` are the entries that no payment caused: what each
+    bill gained or lost, realised and unrealised together.
+    """
+
+    account: Account
+    period: Period
+    opening: Balance
+    closing: Balance
+    totals: EntryTotals
+    gains: tuple[AccountEntry, ...]
+    entries_after: int
+    position: LedgerPosition
