@@ -72,8 +72,7 @@ class EdgeMiddleware:
             elif message["type"] == "http.response.start":
                 started = True
                 await body.finish()
-                trace = (TRACE_HEADER, request.trace_id.encode())
-                headers = [*message["headers"], *SECURITY_HEADERS, trace]
+                headers = _secured(message["headers"], request)
                 message["headers"] = headers if clock is None else await clock.with_clock(headers)
             await send(message)
 
@@ -103,6 +102,13 @@ class EdgeMiddleware:
         if self._proxies and is_trusted(peer, self._proxies):
             forwarded = request.header(b"x-forwarded-proto")
         return (forwarded or scope["scheme"]) != "https"
+
+
+def _secured(headers: Sequence[tuple[bytes, bytes]], request: RawRequest) -> list[tuple[bytes, bytes]]:
+    """Return the headers of a response with those of every response; what may be cached says so itself."""
+    own = dict(headers)
+    usual = (each for each in SECURITY_HEADERS if each[0] not in own)
+    return [*headers, *usual, (TRACE_HEADER, request.trace_id.encode())]
 
 
 def _checked(scope: HTTPScope, request: RawRequest) -> HTTPScope:

@@ -1,0 +1,128 @@
+"""Signatures of the bank: JWS in compact form (RFC 7515), Ed25519, by keys that are published as a JWKS.
+
+The id of a key is its thumbprint, so it cannot stand for another key. `typ` tells what was signed: a proof of
+one kind is never taken for another.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import load_pem_public_key
+
+from billfold.reports.proofs.types import DocumentKey, PublicKey
+
+DOCUMENT: Final = "billfold-document+jws"
+ROOT: Final = "billfold-root+jws"
+_KEY_BYTES = 32
+_PARTS = 3
+Payload = TypeVar("Payload", bound=msgspec.Struct)
+
+
+class Unproven(Exception):
+    """What is said to be signed by the bank is not; the message is a sentence that says why."""
+
+
+class UnknownKey(Unproven):
+    """It is signed with a key that is not among those given."""
+
+
+def thumbprint(key: Ed25519PublicKey) -> str:
+    """Return the id of a key (RFC 7638, 8037)."""
+    jwk = {"crv": "Ed25519", "kty": "OKP", "x": _encode(key.public_bytes_raw())}
+    return _encode(hashlib.sha256(msgspec.json.encode(jwk)).digest())
+
+
+def to_jwk(key: Ed25519PublicKey) -> dict[str, str]:
+    """Return a public key as a JWK."""
+    x = _encode(key.public_bytes_raw())
+    return {"kty": "OKP", "crv": "Ed25519", "x": x, "kid": thumbprint(key), "alg": "EdDSA", "use": "sig"}
+
+
+def jwks_document(keys: Iterable[PublicKey]) -> dict[str, list[dict[str, str]]]:
+    """Return the JWKS document."""
+    return {"keys": [to_jwk(each.key) for each in keys]}
+
+
+def parse_keys(content: bytes) -> list[PublicKey]:
+    """Return the Ed25519 keys of a JWKS, a JWK or a PEM file. Raises Unproven."""
+    if content.lstrip().startswith(b"-----BEGIN"):
+        return [_from_pem(content)]
+    try:
+        document = msgspec.json.decode(content, type=dict[str, Any])
+        jwks = document.get("keys", [document])
+        return [_from_jwk(each) for each in jwks if each.get("crv") == "Ed25519"]
+    except (AttributeError, KeyError, TypeError, ValueError, msgspec.MsgspecError):
+        raise Unproven("The key file is neither a JWKS nor a PEM file of Ed25519 keys.") from None
+
+
+def sign(payload: msgspec.Struct, key: DocumentKey, typ: str) -> str:
+    """Return a payload with its signature; the same payload and key give the same text."""
+    header = {"alg": "EdDSA", "kid": key.key_id, "typ": typ}
+    signed = f"{_encode(msgspec.json.encode(header))}.{_encode(msgspec.json.encode(payload))}"
+    return f"{signed}.{_encode(key.private.sign(signed.encode()))}"
+
+
+def verify(jws: str, keys: Iterable[PublicKey], typ: str, payload: type[Payload]) -> tuple[Payload, str]:
+    """Return what was signed and the id of the key. Raises Unproven."""
+    parts = jws.split(".")
+    if len(parts) != _PARTS:
+        raise Unproven("The proof is cut off.")
+    try:
+        header: Mapping[str, Any] = msgspec.json.decode(_decode(parts[0]), type=dict[str, Any])
+        signature, body = _decode(parts[2]), _decode(parts[1])
+    except (ValueError, msgspec.MsgspecError):
+        raise Unproven("The proof is damaged.") from None
+    if header.get("alg") != "EdDSA" or header.get("typ") != typ:
+        raise Unproven("The proof is of another kind.")
+    key = next((each for each in keys if each.key_id == header.get("kid")), None)
+    if key is None:
+        raise UnknownKey(f"It is signed with the key {header.get('kid')}, which is not in the key file.")
+    try:
+        key.key.verify(signature, f"{parts[0]}.{parts[1]}".encode())
+        return msgspec.json.decode(body, type=payload), key.key_id
+    except InvalidSignature:
+        raise Unproven("The signature does not hold: the proof was altered.") from None
+    except msgspec.MsgspecError:
+        raise Unproven("The proof is of a later release.") from None
+
+
+def _from_jwk(jwk: Mapping[str, Any]) -> PublicKey:
+    raw = _decode(jwk["x"])
+    if len(raw) != _KEY_BYTES:
+        raise ValueError("not a key")
+    key = _named(Ed25519PublicKey.from_public_bytes(raw))
+    if jwk.get("kid", key.key_id) != key.key_id:
+        raise Unproven(f"The key file is forged: the key that it calls {jwk['kid']} is {key.key_id}.")
+    return key
+
+
+def _from_pem(content: bytes) -> PublicKey:
+    try:
+        key = load_pem_public_key(content)
+    except ValueError:
+        raise Unproven("The key file is damaged.") from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise Unproven("The key file has no Ed25519 key.")
+    return _named(key)
+
+
+def _named(key: Ed25519PublicKey) -> PublicKey:
+    return PublicKey(thumbprint(key), key)
+
+
+def _encode(raw: bytes) -> str:
+    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
+
+
+def _decode(text: str) -> bytes:
+    raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    if _encode(raw) != text:
+        raise ValueError("not canonical")
+    return raw

@@ -1,0 +1,52 @@
+"""The keys that documents are signed with: published for good, each used from its own moment on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import asyncpg
+import msgspec
+import pytest
+from tests.support.partner_client import PartnerClient
+
+from billfold.reports.proofs import document_keys
+from billfold.reports.proofs.routes import KEYS_PATH
+from billfold.reports.proofs.signatures import Unproven, jwks_document, parse_keys
+
+
+async def test_a_document_is_signed_with_the_key_of_its_moment(bank):
+    now = await bank.now()
+    first = await document_keys.get_document_key(bank.pool, bank.vault, now)
+    second = await document_keys.rotate_document_key(bank.pool, bank.vault, now)
+    changes_at = now + document_keys.PUBLICATION_LEAD
+    moments = (now - timedelta(days=400), now, changes_at - timedelta(seconds=1), changes_at, now + timedelta(days=9))
+    used = [(await document_keys.get_document_key(bank.pool, bank.vault, each)).key_id for each in moments]
+
+    assert used == [first.key_id] * 3 + [second] * 2
+    published = await document_keys.list_public_keys(bank.pool)
+    assert [each.key_id for each in published] == [first.key_id, second]
+    for statement in ("DELETE FROM document_key", "UPDATE document_key SET active_at = active_at"):
+        with pytest.raises(asyncpg.PostgresError):
+            await bank.pool.execute(statement)
+
+
+async def test_the_public_keys_are_on_the_hosts_of_both_apis(bank, customer_world, customer_desk):
+    client = PartnerClient(customer_world.app, customer_world.partner)
+    partner = await client.http.get(KEYS_PATH)
+    await client.close()
+    assert partner.status_code == 200
+    assert partner.headers["cache-control"] == "public, max-age=600"
+    key = await document_keys.get_document_key(bank.pool, bank.vault, await bank.now())
+    assert partner.json() == (await customer_desk.http.get(KEYS_PATH)).json() == jwks_document([key.public])
+    assert parse_keys(partner.content) == [key.public]
+    assert "d" not in partner.json()["keys"][0]
+
+
+async def test_a_key_file_in_which_a_key_has_the_id_of_another_is_forged(bank):
+    now = await bank.now()
+    real = await document_keys.get_document_key(bank.pool, bank.vault, now)
+    await document_keys.rotate_document_key(bank.pool, bank.vault, now)
+    first, second = jwks_document(await document_keys.list_public_keys(bank.pool))["keys"]
+    with pytest.raises(Unproven, match="forged"):
+        parse_keys(msgspec.json.encode({"keys": [{**second, "kid": real.key_id}]}))
+    assert parse_keys(msgspec.json.encode(first)) == [real.public]
