@@ -10,6 +10,8 @@ import psutil
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
+from billfold.sandbox.card_processor.vault import CardVault
+
 SHIPPING = {
     "street_address": "9 Larkmoor Road",
     "city": "Vantorp",
@@ -79,6 +81,11 @@ class Holder:
         made = await self.desk.get(f"{self.account}/card-orders/{order['card_order_id']}/")
         assert made["status"] == "CARD_CREATED"
         return made["card_id"]
+
+    def numbers(self):
+        """Return how many card numbers the processor has issued."""
+        vault = CardVault(self.desk.bank.settings.state_dir / "card_processor")
+        return vault.database.execute("SELECT count(*) FROM card").fetchone()
 
     async def encrypted(self, pin):
         return encrypted_pin((await self.desk.get("/api/v1/public-keys/"))["set_pin"], pin)

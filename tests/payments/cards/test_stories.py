@@ -174,21 +174,23 @@ async def test_while_the_holder_is_frozen_cards_are_switched_off_and_closed_alon
     frozen = holder.pocket.customer if what == "customers" else holder.pocket.id
     await desk.post(f"{box}/{what}/{frozen}/", stop, status=200)
     new = {"name_on_card": "Ada Marsh", "shipping_address": SHIPPING}
+    key, issued = {"public_key": pem(unread_key())}, holder.numbers()
     for method, path, body in (
         ("PATCH", holder.status_path(card), {"card_status": "ONLINE"}),
-        ("POST", f"{holder.account}/virtual-cards/", {"public_key": pem(unread_key())}),
+        ("POST", f"{holder.account}/virtual-cards/", key),
         ("POST", f"{holder.account}/card-orders/", new),
         ("POST", f"{box}/generate-card/", {"card_order_id": order["card_order_id"]}),
     ):
         await desk.refused(method, path, body, status=409, code=code)
     assert (await holder.set_status(card, "OFFLINE"))["status"] == "OFFLINE"
-    await desk.post(f"{holder.account}/virtual-cards/{card}/", {"public_key": pem(unread_key())}, status=200)
+    await desk.post(f"{holder.account}/virtual-cards/{card}/", key, status=200)  # which is not used up
+    assert holder.numbers() == issued
     await desk.post(f"{holder.account}/cards/{card}/close/", {"closure_reason": "CANCELED"}, status=204)
 
 
 async def test_cards_are_closed_with_their_pocket(holder):
     desk = holder.desk
-    card_id = (await holder.virtual_card())["card_id"]
+    card_id, order = (await holder.virtual_card())["card_id"], await holder.ordered()
     await desk.pocket(holder.pocket.customer, name="Another")
     closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
     await desk.patch(f"/api/v2/customers/{holder.pocket.customer}/pockets/{holder.pocket.id}/", closing)
@@ -200,6 +202,8 @@ async def test_cards_are_closed_with_their_pocket(holder):
     await desk.refused("POST", f"{holder.account}/virtual-cards/", new, status=409, code="pocket-not-open")
     await run_jobs(desk.bank)
     assert await holder.events() == ["open", "closed"]
+    kept = await desk.get(f"{holder.account}/card-orders/{order['card_order_id']}/")
+    assert kept["status"] == "INITIAL", "nothing is produced for a closed Pocket"
 
 
 async def test_cards_of_others_are_not_there(holder, other_partner):

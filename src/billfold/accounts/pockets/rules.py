@@ -31,6 +31,7 @@ from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket
+    from billfold.accounts.pockets.types import PocketRow
     from billfold.ledger.book.book import Book
 
 
@@ -116,13 +117,18 @@ def pocket_of(book: Book, pocket_id: UUID) -> PocketBook:
 
 def require_open(book: Book, pocket: PocketBook) -> None:
     """Raise Refused customer-not-open, pocket-frozen or pocket-not-open unless money may leave the pocket."""
-    require_active(book.account_status)
+    require_usable(book.account_status, pocket)
+
+
+def require_usable(account_status: str, pocket: PocketBook | PocketRow) -> None:
+    """Raise Refused customer-not-open, pocket-frozen or pocket-not-open, as `require_open` of what is stored."""
+    require_active(account_status)
     if pocket.status == PocketStatus.FROZEN:
         raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
     require_not_closed(pocket)
 
 
-def require_not_closed(pocket: PocketBook) -> None:
+def require_not_closed(pocket: PocketBook | PocketRow) -> None:
     """Raise Refused pocket-not-open if the pocket is closed."""
     if pocket.status not in NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")

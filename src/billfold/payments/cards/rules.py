@@ -113,8 +113,7 @@ def produce_card(books: Books, cmd: ProduceCard, ctx: Context) -> Outcome:
     """
     book = book_of(books, cmd.customers[0])
     order = _find(book, cmd.card_order_id, CardOrderRow)
-    if order.status not in {OrderStatus.INITIAL, OrderStatus.ORDERED}:
-        raise Refused("card-order-not-open", f"The order is {order.status}.")
+    require_order_open(order)
     require_open(book, pocket_of(book, order.pocket_id))
     _change_order(book, order, ctx, status=OrderStatus.CARD_CREATED, card_id=cmd.card_id)
     card = CardRow(
@@ -162,6 +161,12 @@ def record_pin(books: Books, cmd: RecordPin, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     card = _find_usable(book, cmd.card_id)
     return _change(book, card, ctx, has_pin=True)
+
+
+def require_order_open(order: CardOrderRow) -> None:
+    """Refuses: card-order-not-open."""
+    if order.status not in {OrderStatus.INITIAL, OrderStatus.ORDERED}:
+        raise Refused("card-order-not-open", f"The order is {order.status}.")
 
 
 def require_pin_settable(card: CardRow) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from billfold.accounts.pockets.store import get_pocket
 from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
+from billfold.ledger.types import PocketStatus
 from billfold.payments.cards import store
 from billfold.payments.cards.commands import CloseCardsOfPocket, PlaceCardOrder
 from billfold.payments.cards.processor import processor_of
@@ -16,10 +18,11 @@ if TYPE_CHECKING:
 
 
 async def place_order(bank: Bank, job: ScheduledJob) -> None:
-    """Send an order to the card processor."""
+    """Send an order to the card processor, unless its Pocket has been closed."""
     assert job.customer_id is not None
     order = await store.get_order(bank.pool, job.customer_id, job.object_id)
-    if order.status != OrderStatus.INITIAL:
+    pocket = await get_pocket(bank.pool, job.customer_id, order.pocket_id)
+    if order.status != OrderStatus.INITIAL or pocket.status == PocketStatus.CLOSED:
         return
     value = (order.customer_id, order.card_order_id, order.shipping_address)
     (address,) = await open_column(bank.data_keys, bank.pool, CARD_SHIPPING_ADDRESS, [value])

@@ -8,8 +8,10 @@ import msgspec
 
 from billfold.http.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.payments.cards import store
 from billfold.payments.cards.commands import ProduceCard
-from billfold.payments.cards.processor import processor_of
+from billfold.payments.cards.processor import holder_of, processor_of
+from billfold.payments.cards.rules import require_order_open
 from billfold.platform.dates import et_date
 from billfold.platform.ids import derive
 from billfold.sandbox.operations import sandbox_post
@@ -29,6 +31,9 @@ class GenerateCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def generate_card(caller: Caller, bank: Bank, data: GenerateCard) -> None:
     """Produce the physical card of an order. It is NOT_ACTIVATED; its id is in the order."""
     owner, card_order_id = await caller.owned(bank, "card_order", data.card_order_id)
+    order = await store.get_order(bank.pool, owner, card_order_id)
+    require_order_open(order)
+    await holder_of(bank, owner, order.pocket_id)
     card_id = derive(bank.seed, card_order_id, 0)
     issued = await processor_of(bank).issue(card_id, on=et_date(caller.now))
     await bank.engine.submit(

@@ -9,12 +9,11 @@ from billfold.http.limits.idempotency import KEPT
 from billfold.http.limits.rate_limits import count_object
 from billfold.http.operations import post
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
 from billfold.payments.cards import store
 from billfold.payments.cards.commands import CreateVirtualCard
 from billfold.payments.cards.detail_keys import fingerprint_of
 from billfold.payments.cards.ports import EncryptedDetail, PublicKeyError
-from billfold.payments.cards.processor import processor_of
+from billfold.payments.cards.processor import holder_of, processor_of
 from billfold.payments.cards.routes.cards import find_card
 from billfold.payments.cards.rules import require_not_closed
 from billfold.payments.cards.schemas import CardDetail, DetailKey, render_detail
@@ -40,9 +39,8 @@ async def create_virtual_card(caller: Caller, bank: Bank, account_id: UUID, data
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
     processor = processor_of(bank)
+    customer = await holder_of(bank, owner, pocket_id)
     await _claim(caller, bank, data.public_key)
-    customer = await find_customer(bank.pool, owner)
-    assert customer is not None
     card_id = caller.new_resource_id(bank.seed)
     issued = await processor.issue(card_id, on=et_date(caller.now))
     detail = await _encrypt(bank, card_id, data)
