@@ -36,7 +36,7 @@ from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
 from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.cards import worker as cards
 from billfold.payments.cards.authorizations import worker as card_authorizations
-from billfold.payments.cards.authorizations.types import EXPIRY_JOB
+from billfold.payments.cards.authorizations.types import EXPIRY_JOB, LATE_JOB
 from billfold.payments.cards.cash_back.types import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
@@ -90,6 +90,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             ORDER_JOB: cards.place_order,
             STATUS_JOB: cards.report_status,
             EXPIRY_JOB: card_authorizations.expire_hold,
+            LATE_JOB: card_authorizations.reverse_late,
             POCKET_CLOSED_JOB: cards.close_cards,
             **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),

@@ -141,6 +141,10 @@ class Engine:
         """
         return await self._enqueue(command)
 
+    def is_running(self, command: Command) -> bool:
+        """Tell whether this process carries out a command under the same key now, which `submit` would join."""
+        return command.command_id in self._in_flight
+
     async def submit_all(self, commands: Sequence[Command]) -> list[Answer | BillfoldError]:
         """Carry out many commands, as from a file; answers and refusals in their order.
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 import httpx
 import msgspec
 import pytest
+from tests.support.applications import run_jobs
 from tests.support.cardholder import FUNDED
 
 from billfold.payments.cards.authorizations import messages
@@ -97,6 +98,11 @@ async def test_messages_come_twice_and_in_any_order(processor, cardholder):
     assert (reused.status_code, reused.json()["code"]) == (422, "idempotency-key-reused")
     assert await processor.decide() == ("DECLINED", 0, "DUPLICATE")
     assert await processor.decide("INCREMENT", 5_00) == ("APPROVED", 5_00, None)
+    for reference in ("1", "6"):  # what was and what will be approved
+        assert await processor.decide("REVERSAL", 0, reference=reference) == ("APPROVED", 0, None)
+    assert (await processor.decide(amount=1_00, reference="6"))[0] == "APPROVED"
+    assert await processor.decide("REVERSAL", None, reference="6") == ("APPROVED", 1_00, None)
+    assert [cents for kind, cents in await cardholder.money() if kind == "reversed"] == [1_00]
     assert await processor.decide("REVERSAL", 15_00) == ("APPROVED", 15_00, None)
     assert await cardholder.reserved() == 30_00
     decision, payable, _ = await processor.decide("BALANCE_INQUIRY", 0)
@@ -121,8 +127,9 @@ async def test_a_decision_that_comes_too_late_is_reversed_and_an_advice_may_stil
     assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
     answer = await processor.post(processor.message("REVERSAL", reference="5"))
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
-    await cardholder.desk.bank.background.close()
     monkeypatch.undo()
+    assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT"), "before it is reversed too"
+    await run_jobs(cardholder.desk.bank)
     assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
     assert [kind for kind, _ in await cardholder.money()] == ["approved", "on_hold", "reversed"]
     assert (await cardholder.reserved(), await cardholder.listed()) == (0, [])
@@ -131,8 +138,9 @@ async def test_a_decision_that_comes_too_late_is_reversed_and_an_advice_may_stil
     more = processor.message("INCREMENT", 5_00)
     monkeypatch.setattr(messages, "DEADLINE_SECONDS", 0)
     assert await processor.decide(message=more) == ("DECLINED", 0, "TIMED_OUT")
-    await cardholder.desk.bank.background.close()
     monkeypatch.undo()
+    assert await processor.decide(message=more) == ("DECLINED", 0, "TIMED_OUT"), "before it is reversed too"
+    await run_jobs(cardholder.desk.bank)
     assert await processor.decide(message=more) == ("DECLINED", 0, "TIMED_OUT")
     assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
     assert await cardholder.reserved() == 40_00

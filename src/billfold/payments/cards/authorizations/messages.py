@@ -1,6 +1,7 @@
 """Messages of the card processor become commands, and are answered in time.
 
-The processor waits for two seconds. What the bank decides later it reverses by itself: the answer was a decline.
+The processor waits for two seconds. A message whose decision takes longer is kept before it is declined: whatever the
+bank decides of it is reversed by a job, and it is a decline whenever it is sent again.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.jobs.store import schedule
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.cards.authorizations import store
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,
@@ -23,26 +26,27 @@ from billfold.payments.cards.authorizations.commands import (
     references_of,
 )
 from billfold.payments.cards.authorizations.types import (
+    LATE_JOB,
     Decision,
     DeclineReason,
     EntryMode,
+    LateMessageRow,
     Merchant,
     NetworkReference,
 )
-from billfold.platform.errors import BillfoldError, InvalidInput, MarketDataStale, Unavailable
-from billfold.platform.ids import command_id
+from billfold.platform.errors import InvalidInput, MarketDataStale, Unavailable
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command
     from billfold.ledger.engine.pending_command import Answer
 
-DEADLINE_SECONDS: Final = 1.8
+DEADLINE_SECONDS: Final = 1.7
 """Of the two seconds of the network; the rest is for the way."""
+_KEEPING_SECONDS: Final = 0.2
+"""How long it may take to keep a message that is late."""
 AMOUNT_MAX: Final = 999_999_999_999
 """Twelve digits, as in field 4 of ISO 8583."""
-_LATE: Final = "card-processor:late"
-"""Reverses what was decided too late, under the key of the message."""
 
 
 class MessageType(StrEnum):
@@ -84,6 +88,9 @@ class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
     authorization_id: UUID | None = None
 
 
+_TIMED_OUT: Final = MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.TIMED_OUT)
+
+
 async def answer_message(bank: Bank, message: Message) -> MessageAnswer:
     """Decide a message. Raises InvalidInput, Unavailable, and Refused for an id that another message has."""
     entry = await bank.directory.find("card", message.card_id)
@@ -91,29 +98,49 @@ async def answer_message(bank: Bank, message: Message) -> MessageAnswer:
         return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.CARD_NOT_FOUND)
     if message.type == MessageType.REFUND:  # announced: its money comes by clearing
         return MessageAnswer(decision=Decision.APPROVED, approved_amount=message.amount or 0)
-    return await _decide(bank, message, _command_of(message, entry.customer_id))
+    return await _decide(bank, message, command_of(message, entry.customer_id))
 
 
 async def _decide(bank: Bank, message: Message, command: Command) -> MessageAnswer:
+    is_repeated = bank.engine.is_running(command)
     decision = asyncio.ensure_future(bank.engine.submit(command))
     try:
         answer = await asyncio.wait_for(asyncio.shield(decision), DEADLINE_SECONDS)
     except TimeoutError:
         if not isinstance(command, AuthorizeCard | IncrementAuthorization) or message.type == MessageType.ADVICE:
             raise Unavailable("The bank takes too long. Send the message again.", retry_after_seconds=1) from None
-        bank.background.start(_reverse_late(bank, command, decision))
-        return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.TIMED_OUT)
+        decision.add_done_callback(_forget)
+        await _keep_late(bank, message, command.customers[0])
+        return _TIMED_OUT
     except MarketDataStale:
         return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.UNAVAILABLE)
-    decided = _rendered(answer.outcome)
-    if answer.replayed and await store.has_command(bank.pool, command.customers[0], command_id(_LATE, command.key)):
-        return msgspec.structs.replace(
-            decided, decision=Decision.DECLINED, approved_amount=0, reason=DeclineReason.TIMED_OUT
-        )
-    return decided
+    if (answer.replayed or is_repeated) and await store.is_late(bank.pool, message.message_id):
+        return _TIMED_OUT
+    names = MessageAnswer.__struct_fields__
+    return msgspec.convert({name: answer.outcome[name] for name in names}, MessageAnswer)
 
 
-def _command_of(message: Message, customer_id: UUID) -> Command:
+async def _keep_late(bank: Bank, message: Message, customer_id: UUID) -> None:
+    """Keep a message that is about to be declined. Raises Unavailable: then the processor must reverse it."""
+    job = ScheduledJob(LATE_JOB, message.message_id, customer_id, await bank.now())
+    late = LateMessageRow(
+        message_id=message.message_id, customer_id=customer_id, message=msgspec.json.encode(message).decode()
+    )
+    try:
+        async with asyncio.timeout(_KEEPING_SECONDS), bank.pool.acquire() as conn, conn.transaction():
+            await store.keep_late(conn, late)
+            await schedule(conn, [job])
+    except TimeoutError:
+        raise Unavailable("The bank takes too long. Reverse the message.", retry_after_seconds=1) from None
+
+
+def _forget(decision: asyncio.Future[Answer]) -> None:
+    """Take note of an error that nobody waits for any more."""
+    if not decision.cancelled():
+        decision.exception()
+
+
+def command_of(message: Message, customer_id: UUID) -> Command:
     """Return the command of a message. Raises InvalidInput."""
     common: dict[str, Any] = {
         "caller": "card-processor",
@@ -142,32 +169,3 @@ def _fingerprint(message: Message) -> bytes:
     """Return what tells one message from another with its id; the time of sending does not."""
     said = {name: getattr(message, name) for name in message.__struct_fields__ if name != "transmitted_at"}
     return hashlib.sha256(msgspec.json.encode(said)).digest()
-
-
-async def _reverse_late(
-    bank: Bank, command: AuthorizeCard | IncrementAuthorization, decision: asyncio.Future[Answer]
-) -> None:
-    """Reverse what was approved after the processor had been answered with a decline."""
-    try:
-        cents = (await decision).outcome["approved_amount"]
-    except BillfoldError:
-        return  # nothing was decided
-    if cents:
-        await bank.engine.submit(
-            ReverseAuthorization(
-                caller=_LATE,
-                key=command.key,
-                customers=command.customers,
-                references=command.references,
-                card_id=command.card_id,
-                network_reference=command.network_reference,
-                merchant=command.merchant,
-                amount=cents,
-                is_late=isinstance(command, AuthorizeCard),
-            )
-        )
-
-
-def _rendered(outcome: dict[str, Any]) -> MessageAnswer:
-    names = MessageAnswer.__struct_fields__
-    return msgspec.convert({name: outcome[name] for name in names}, MessageAnswer)

@@ -13,6 +13,7 @@ from billfold.payments.cards.authorizations.types import (
     CardLimitsRow,
     CardPaymentRow,
     CardSpending,
+    LateMessageRow,
     authorization_id_of,
     spending_id_of,
 )
@@ -44,7 +45,10 @@ SELECT l.*, a.authorized_on, a.spent
      GROUP BY authorized_on) a ON true
  WHERE l.customer_id = ANY($1::uuid[]) AND l.card_id = ANY($2::uuid[])
 """
-_HAS_COMMAND = "SELECT EXISTS (SELECT FROM command WHERE customer_id = $1 AND command_id = $2)"
+_KEEP_LATE = """
+INSERT INTO card_late_message (message_id, customer_id, message) VALUES ($1, $2, $3) ON CONFLICT (message_id) DO NOTHING
+"""
+_GET_LATE = "SELECT message FROM card_late_message WHERE message_id = $1"
 _GET_LIMITS = "SELECT * FROM card_limits WHERE customer_id = $1 AND card_id = $2"
 
 
@@ -72,10 +76,22 @@ async def get_payment(conn: Connection | Pool, customer_id: UUID, record_id: UUI
     return _payment(row)
 
 
-async def has_command(conn: Connection | Pool, customer_id: UUID, command_id: UUID) -> bool:
-    """Return whether a command was decided."""
-    found: bool = await conn.fetchval(_HAS_COMMAND, customer_id, command_id)
-    return found
+async def keep_late(conn: Connection | Pool, late: LateMessageRow) -> None:
+    """Keep a message that was not decided in time; one that is kept stays."""
+    await conn.execute(_KEEP_LATE, *msgspec.structs.astuple(late))
+
+
+async def is_late(conn: Connection | Pool, message_id: UUID) -> bool:
+    """Tell whether a message was not decided in time."""
+    return await conn.fetchval(_GET_LATE, message_id) is not None
+
+
+async def get_late(conn: Connection | Pool, message_id: UUID) -> str:
+    """Return a message that was not decided in time, as JSON text. Raises NotFound."""
+    message: str | None = await conn.fetchval(_GET_LATE, message_id)
+    if message is None:
+        raise NotFound("There is no such message.")
+    return message
 
 
 async def find_limits(conn: Connection | Pool, customer_id: UUID, card_id: UUID) -> CardLimitsRow | None:

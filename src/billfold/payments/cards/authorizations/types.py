@@ -14,6 +14,8 @@ from billfold.platform.database.rows import Row
 
 EXPIRY_JOB: Final = "card.hold_expiry"
 """Releases a hold that nobody cleared; its object is the authorization."""
+LATE_JOB: Final = "card.late"
+"""Reverses what was decided after the processor had its answer; its object is the message."""
 CHARGEBACK_DAYS: Final = 120
 """For how long after its settlement date a payment can be charged back."""
 
@@ -206,6 +208,17 @@ class CardLimitsRow(Row, frozen=True, kw_only=True):
     def proof(self) -> str:
         """The fingerprint of all its columns."""
         return fingerprint(msgspec.structs.astuple(self))
+
+
+class LateMessageRow(Row, frozen=True, kw_only=True):
+    """A message of the processor, as JSON text, that was declined because the bank had not decided in time."""
+
+    table = "card_late_message"
+    key_column = "message_id"
+
+    message_id: UUID
+    customer_id: UUID
+    message: str
 
 
 class CardSpending(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Holds that nobody cleared end when their time is over: a scheduled job, safe to repeat."""
+"""Holds that nobody cleared end when their time is over, and what was approved too late: jobs, safe to repeat."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.payments.cards.authorizations import store
-from billfold.payments.cards.authorizations.commands import ExpireAuthorization, references_of
+from billfold.payments.cards.authorizations.commands import (
+    AuthorizeCard,
+    ExpireAuthorization,
+    IncrementAuthorization,
+    ReverseAuthorization,
+    references_of,
+)
+from billfold.payments.cards.authorizations.messages import Message, command_of
 from billfold.payments.cards.authorizations.types import Merchant
 
 if TYPE_CHECKING:
@@ -22,6 +29,29 @@ async def expire_hold(bank: Bank, job: ScheduledJob) -> None:
     """Release a hold whose time is over."""
     assert job.customer_id is not None
     await release_hold(bank, job.customer_id, job.object_id, due=job.at)
+
+
+async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
+    """Reverse what a message was approved after it had been declined; one that is not decided yet is decided first."""
+    assert job.customer_id is not None
+    message = msgspec.json.decode(await store.get_late(bank.pool, job.object_id), type=Message)
+    command = command_of(message, job.customer_id)
+    assert isinstance(command, AuthorizeCard | IncrementAuthorization)
+    cents = (await bank.engine.submit(command)).outcome["approved_amount"]
+    if cents:
+        await bank.engine.submit(
+            ReverseAuthorization(
+                caller="card-processor:late",
+                key=command.key,
+                customers=command.customers,
+                references=command.references,
+                card_id=command.card_id,
+                network_reference=command.network_reference,
+                merchant=command.merchant,
+                amount=cents,
+                is_late=isinstance(command, AuthorizeCard),
+            )
+        )
 
 
 async def release_hold(bank: Bank, customer_id: UUID, authorization_id: UUID, *, due: datetime) -> None:

@@ -33,16 +33,16 @@ def reverse_authorization(books: Books, cmd: ReverseAuthorization, ctx: Context)
     """Release what is held of a purchase, or part of it.
 
     A reversal is never declined. One that comes before its authorization takes its place; one that comes after
-    the clearing releases nothing: the merchant pays back by a refund.
+    the clearing releases nothing: the merchant pays back by a refund. One of nothing changes nothing.
     """
     book = book_of(books, cmd.customers[0])
     card = card_of(book, cmd.card_id)
     row = find_authorization(book, cmd.card_id, cmd.network_reference)
-    if row is None:
+    if row is None and cmd.amount != 0:
         row = new_authorization(card, cmd, ctx, status=AuthorizationStatus.REVERSED, merchant=cmd.merchant)
         store_authorization(book, None, row, ctx)
         return decided(row, Decision.APPROVED, 0)
-    if row.status != AuthorizationStatus.PENDING:
+    if row is None or row.status != AuthorizationStatus.PENDING:
         return decided(row, Decision.APPROVED, 0)
     cents = row.remaining if cmd.amount is None else min(cmd.amount, row.remaining)
     if not cents:
