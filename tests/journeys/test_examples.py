@@ -1,13 +1,17 @@
 """The examples, run as their readers run them, against a running sandbox."""
 
+import asyncio
 import hmac
 import os
 import re
 import subprocess
 import sys
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
+import asyncpg
 import httpx
 import jwt
 import msgspec
@@ -15,12 +19,19 @@ import psutil
 import pyotp
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from tests.journeys.test_nothing_personal_in_a_dump import dumped
 from tests.sandbox.test_cli import SOURCE, Sandbox
 from tests.support.browser import forms_of
+from tests.support.card_host import clear_block, enciphered
+from tests.support.card_network import connected
+from tests.support.cards import PIN, SHIPPING, client_key, decrypted, encrypted_pin, pem
 from tests.support.process_memory import memory_of, traces, written
 
 from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.sandbox import local_client
+from billfold.platform.postgres.embedded import find_running
+from billfold.sandbox.sandbox_client import partner_http
+from billfold.wiring.cli_context import DATABASE
 
 EXAMPLES = SOURCE.parent / "examples"
 PATIENCE_SECONDS = 60
@@ -109,11 +120,18 @@ def test_no_process_of_the_bank_knows_a_card_number_or_can_decrypt_one(sandbox):
     assert "CARD BOOKED: $42.50" in told
     assert "Physical card ONLINE, magnetic stripe ON" in told
     (number,) = re.findall(r"Virtual card (\d{16}),", told)
+    home = sandbox.home()
+    with partner_http(home) as http:
+        physical, expiry = read_physical_card(http)
+    blocks = [clear_block(physical, pin) for pin in (PIN, "0815")]
+    assert asyncio.run(pay(home.card_network, number, physical, expiry, blocks)) == ["00", "00", "55"]
     store = sandbox.state / "card_processor"
     key: Any = load_pem_private_key((store / "set_pin.pem").read_bytes(), None)
     prime = key.private_numbers().p
     secrets = {
-        "number": written(number.encode()),
+        "numbers": written(number.encode()) | written(physical.encode()),
+        "numbers, two digits in a byte": {bytes.fromhex(number), bytes.fromhex(physical)},
+        "PIN blocks": set().union(*map(written, blocks)),
         "key of CVVs": written(hmac.digest((store / "card.key").read_bytes(), b"billfold.card.cvv", "sha256")),
         "key of PINs": written(prime.to_bytes(128, "big")) | {prime.to_bytes(128, "little")},
     }
@@ -126,6 +144,46 @@ def test_no_process_of_the_bank_knows_a_card_number_or_can_decrypt_one(sandbox):
     assert [pid for pid in bank if traces(memory_of(pid), secrets)] == []
     files = [path for path in sandbox.state.rglob("*") if path.is_file() and path.suffix not in {".key", ".pem"}]
     assert [path for path in files if traces([path.read_bytes()], secrets)] == []
+    assert traces(asyncio.run(dump_of(sandbox)), secrets) == set()
+
+
+def read_physical_card(http):
+    """Return number and expiry of a card that is made, given a PIN and switched on for the customer's Pocket."""
+
+    def call(method, path, body=None):
+        key = {} if method == "GET" else {"x-service-idempotency": str(uuid4())}
+        answer = http.request(method, path, json=body, headers=key).raise_for_status()
+        return answer.json() if answer.content else {}
+
+    pocket = next(each["id"] for each in call("GET", "/api/v2/pockets/")["items"] if each["pocket_name"] == "Cards")
+    account = f"/api/v1/service-accounts/{pocket}"
+    order = call("POST", f"{account}/card-orders/", {"name_on_card": "Ada Marsh", "shipping_address": SHIPPING})
+    call("POST", "/api/v1/sandbox/generate-card/", {"card_order_id": order["card_order_id"]})
+    card = call("GET", f"{account}/card-orders/{order['card_order_id']}/")["card_id"]
+    for pin in ("4242", PIN):  # which is changed
+        body = encrypted_pin(call("GET", "/api/v1/public-keys/")["set_pin"], pin)
+        call("POST", f"{account}/cards/{card}/pin/", body)
+    call("PATCH", f"{account}/cards/{card}/status/", {"card_status": "ONLINE"})
+    key = {"public_key": pem(client_key().public_key())}
+    number, _, expiration = decrypted(call("POST", f"{account}/physical-cards/{card}/", key))
+    return number, expiration[3:] + expiration[:2]
+
+
+async def pay(network, virtual, physical, expiry, blocks):
+    """Return what a network is answered that sends card numbers, a track and a right and a wrong PIN."""
+    async with connected(network.port, virtual) as switch:
+        answers = [await switch.code("0100", switch.purchase(1_00))]
+        for block in blocks:
+            track = {"de2": physical, "de35": f"{physical}D{expiry}2010000000000"}
+            bought = switch.purchase(2_00, **track, de52=enciphered(block, network.pin_key))
+            answers.append(await switch.code("0100", bought))
+        return answers
+
+
+async def dump_of(sandbox):
+    """Return what is in each table of a sandbox's database."""
+    async with asyncpg.create_pool(find_running(sandbox.state, DATABASE)) as pool:
+        return (await dumped(SimpleNamespace(pool=pool))).values()
 
 
 def test_a_company_reads_its_pockets_with_a_token_bound_to_a_key(sandbox):

@@ -81,13 +81,17 @@ def set_pin(place, pin):
 
 
 def pin_block(place, pin):
-    """Return a PIN as a terminal enciphers it: ISO 9564 format 0 under the network's key."""
-    clear = bytes.fromhex(f"0{len(pin)}{pin}".ljust(16, "F"))
-    account = bytes.fromhex("0000" + place.card.pan[3:15])
-    key = bytes.fromhex(place.settings.options.pin_key or "")
-    block = (
-        Cipher(TripleDES(key + key[:8]), modes.ECB())
-        .encryptor()
-        .update(bytes(a ^ b for a, b in zip(clear, account, strict=True)))
-    )
-    return block.hex().upper()
+    """Return a PIN as a terminal enciphers it."""
+    return enciphered(clear_block(place.card.pan, pin), place.settings.options.pin_key or "")
+
+
+def clear_block(pan, pin):
+    """Return the PIN of a card in ISO 9564 format 0."""
+    clear, account = bytes.fromhex(f"0{len(pin)}{pin}".ljust(16, "F")), bytes.fromhex("0000" + pan[3:15])
+    return bytes(a ^ b for a, b in zip(clear, account, strict=True))
+
+
+def enciphered(block, pin_key):
+    """Return a PIN block under the network's key."""
+    key = bytes.fromhex(pin_key)
+    return Cipher(TripleDES(key + key[:8]), modes.ECB()).encryptor().update(block).hex().upper()
