@@ -89,13 +89,14 @@ _TYPE = {
 
 
 def _raise_event(book: Book, ctx: Context, cmd: ReceiveMoney, *, taken: bool) -> None:
-    """Raise the event of a payment. Its id is the command's key."""
+    """Raise the event of a payment. Its id is the command's key; one on a chain has an id of its own."""
     if cmd.rail == Rail.WIRE:
         kind = kinds.WIRE_IN_SUCCESS if taken else kinds.WIRE_IN_REJECTED
         raise_wire_event(book, ctx, kind, wire_id=cmd.key, pocket_id=cmd.pocket_id)
     elif cmd.rail == Rail.CRYPTO:
         if taken:
-            crypto = payloads.CryptoPayload(service_account_id=cmd.pocket_id, crypto_transfer_id=cmd.key)
+            deposit_id = UUID(cmd.details["crypto_transfer_id"])
+            crypto = payloads.CryptoPayload(service_account_id=cmd.pocket_id, crypto_transfer_id=deposit_id)
             record.event(book, ctx, kinds.CRYPTO_IN_SUCCESS, payload=crypto)
     else:
         ach = payloads.AchPayload(service_account_id=cmd.pocket_id, ach_id=cmd.key)

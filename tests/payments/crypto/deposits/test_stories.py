@@ -106,6 +106,8 @@ async def test_a_held_deposit_leaves_suspense_with_its_block_and_is_assigned_whe
     (held,) = await store.list_deposits(bank.pool)
     await cli.assign(bank, held.deposit_id, other["wallet_address"])
     assert await depositor.credits() == [60_00]
+    event = "SELECT payload->>'crypto_transfer_id' FROM event WHERE kind = 'transfers.crypto.deposit.success'"
+    assert await bank.pool.fetchval(event) == str(held.deposit_id)
     assert (await depositor.balance("suspense"), await depositor.balance("losses")) == (0, 0)
     await expect_clean(bank)
 

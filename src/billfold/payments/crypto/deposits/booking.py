@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -22,6 +22,9 @@ from billfold.payments.crypto.deposits.types import ChainDeposit, DepositStatus,
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
 from billfold.payments.suspense.store import get_item
 from billfold.payments.suspense.types import SuspenseStatus
+from billfold.platform.clock import wall_now
+from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
 
@@ -51,26 +54,48 @@ class DepositBooking:
     async def book_all(
         self, transfers: Sequence[TokenTransfer], recipients: Mapping[str, Recipient], nodes: Sequence[ChainNode]
     ) -> int:
-        """Book transfers that these nodes call final; return how many. Raises NodeUnavailable if too few answer."""
-        doubts = await self._doubted(transfers, nodes)
-        for transfer in transfers:
-            if not transfer.units or await self._restore(transfer):
-                continue
-            owner = recipients[transfer.recipient]
-            reason = doubts.get(_place(transfer)) or await self._reason_to_hold(transfer, owner)
-            await self._book(transfer, owner, reason)
+        """Book transfers that these nodes call final; return how many. Raises NodeUnavailable if too few answer.
+
+        One that fails is put aside and tried again later: it takes no other along.
+        """
+        aside = await read_put_aside(self._bank.pool, store.failures_of(self._chain.name), wall_now())
+        failed: dict[str, Exception] = {}
+        again = await store.list_failed_transfers(self._bank.pool, self._chain.name, list(aside.due))
+        for at_place in _by_place((*again, *transfers)):
+            try:
+                doubt = await self._doubt(at_place, nodes)
+                for transfer in at_place:
+                    await self._book(transfer, recipients[transfer.recipient], doubt)
+            except NodeUnavailable:
+                raise
+            except Exception as error:
+                if is_shortage(error):
+                    raise
+                failed |= {store.name_of(each): error for each in at_place}
+        for name, cause in failed.items():
+            log.error("deposit_failed", chain=self._chain.name, transfer=name, error=error_summary(cause))
+        await aside.record(self._bank.pool, failed, wall_now())
         return len(transfers)
 
     async def write_off_above(self, number: int) -> None:
         """Let the bank bear what was booked in blocks above a number: they are not of the chain any more."""
+        failed: list[Exception] = []
         for row in await store.list_above(self._bank.pool, self._chain.name, number):
-            is_released = row.status == DepositStatus.HELD and await self._is_assigned(row)
-            fields = _about(row, "crypto-reorg", row.block_hash)
-            customers, references = (row.customer_id, self._bank_id), (row.deposit_id,)
-            await self._bank.engine.submit(
-                WriteOffDeposit(**fields, is_released=is_released, customers=customers, references=references)
-            )
-            log.error("deposit_reorged_after_credit", deposit_id=str(row.deposit_id), amount=row.amount)
+            try:
+                await self._write_off(row)
+            except Exception as error:  # noqa: BLE001 - it is raised when the others are written off
+                failed.append(error)
+        if failed:
+            raise failed[0]
+
+    async def _write_off(self, row: CryptoDepositRow) -> None:
+        is_released = row.status == DepositStatus.HELD and await self._is_assigned(row)
+        fields = _about(row, "crypto-reorg", row.block_hash)
+        customers, references = (row.customer_id, self._bank_id), (row.deposit_id,)
+        await self._bank.engine.submit(
+            WriteOffDeposit(**fields, is_released=is_released, customers=customers, references=references)
+        )
+        log.error("deposit_reorged_after_credit", deposit_id=str(row.deposit_id), amount=row.amount)
 
     async def _is_assigned(self, row: CryptoDepositRow) -> bool:
         """Take a held deposit out of suspense, unless an operator did; tell whether it was credited before."""
@@ -111,23 +136,15 @@ class DepositBooking:
                 return True
         return False
 
-    async def _doubted(
-        self, transfers: Sequence[TokenTransfer], nodes: Sequence[ChainNode]
-    ) -> dict[tuple[str, str, int], HoldReason]:
-        """Compare what logs say with balances, per token, address and block: a token can lie in its log."""
-        said: Counter[tuple[str, str, int]] = Counter()
-        for transfer in transfers:
-            said[_place(transfer)] += transfer.units
-        found: dict[tuple[str, str, int], HoldReason] = {}
-        for place, units in said.items():
-            grown = await self._votes.ask(nodes, partial(_growth, place=place))
-            if len(grown) < self._votes.quorum:
-                raise NodeUnavailable(self._chain.name, "too few nodes tell the balance of an address")
-            if None in grown.values():
-                found[place] = HoldReason.BALANCE_UNKNOWN
-            elif min(each for each in grown.values() if each is not None) < units:
-                found[place] = HoldReason.BALANCE_DIFFERS
-        return found
+    async def _doubt(self, at_place: Sequence[TokenTransfer], nodes: Sequence[ChainNode]) -> HoldReason | None:
+        """Compare what the logs of a place say with its balance: a token can lie in its log."""
+        grown = await self._votes.ask(nodes, partial(_growth, place=_place(at_place[0])))
+        if len(grown) < self._votes.quorum:
+            raise NodeUnavailable(self._chain.name, "too few nodes tell the balance of an address")
+        if None in grown.values():
+            return HoldReason.BALANCE_UNKNOWN
+        has_less = min(each for each in grown.values() if each is not None) < sum(each.units for each in at_place)
+        return HoldReason.BALANCE_DIFFERS if has_less else None
 
     async def _reason_to_hold(self, transfer: TokenTransfer, owner: Recipient) -> HoldReason | None:
         if cents_of(transfer.units, self._deposit(transfer).decimals).cents > CENTS_MAX:
@@ -138,8 +155,12 @@ class DepositBooking:
             return HoldReason.OTHER_CHAIN
         return None if owner.is_open else HoldReason.PORTAL_CLOSED
 
-    async def _book(self, transfer: TokenTransfer, owner: Recipient, reason: HoldReason | None) -> None:
-        deposit, deposit_id = self._deposit(transfer), self._deposit_id(transfer)
+    async def _book(self, transfer: TokenTransfer, owner: Recipient, doubt: HoldReason | None) -> None:
+        is_booked = await store.is_booked(self._bank.pool, self._chain.name, transfer)
+        if is_booked or not transfer.units or await self._restore(transfer):
+            return
+        reason = doubt or await self._reason_to_hold(transfer, owner)
+        deposit, deposit_id = self._deposit(transfer), await self._new_id(transfer)
         fields: dict[str, Any] = {
             "caller": CALLER,
             "customers": (owner.customer_id,),
@@ -149,9 +170,6 @@ class DepositBooking:
             "pocket_id": owner.pocket_id,
             "deposit": deposit,
         }
-        known = await store.find_deposit(self._bank.pool, deposit_id)
-        if known is not None:
-            return
         if reason is None:
             credited = await self._bank.engine.submit(CreditDeposit(**fields, key=deposit_id))
             if credited.outcome["status"] != UNAVAILABLE:
@@ -194,9 +212,13 @@ class DepositBooking:
             minimum_cents=token.minimum_cents,
         )
 
-    def _deposit_id(self, transfer: TokenTransfer) -> UUID:
+    async def _new_id(self, transfer: TokenTransfer) -> UUID:
+        """Return the id of a deposit; one that was written off keeps its own when another has its place now."""
         name = f"crypto-deposit:{self._chain.chain_id}:{transfer.tx_hash}"
-        return derive(self._bank.seed, command_id(name, str(transfer.log_index)), 0)
+        deposit_id = derive(self._bank.seed, command_id(name, str(transfer.log_index)), 0)
+        if await store.find_deposit(self._bank.pool, deposit_id) is None:
+            return deposit_id
+        return derive(self._bank.seed, command_id(f"{name}:{transfer.block_hash}", str(transfer.log_index)), 0)
 
 
 async def _growth(node: ChainNode, place: tuple[str, str, int]) -> int | None:
@@ -209,6 +231,14 @@ async def _growth(node: ChainNode, place: tuple[str, str, int]) -> int | None:
 def _about(row: CryptoDepositRow, kind: str, block_hash: str) -> dict[str, Any]:
     """Return caller, key and deposit of a command that a block causes, once per block."""
     return {"caller": CALLER, "key": command_id(f"{kind}:{block_hash}", row.deposit_id), "deposit_id": row.deposit_id}
+
+
+def _by_place(transfers: Iterable[TokenTransfer]) -> Iterable[list[TokenTransfer]]:
+    """Group transfers by token, address and block: nodes tell the balance after a block alone."""
+    places: defaultdict[tuple[str, str, int], dict[int, TokenTransfer]] = defaultdict(dict)
+    for transfer in transfers:
+        places[_place(transfer)][transfer.log_index] = transfer
+    return [[*each.values()] for each in places.values()]
 
 
 def _place(transfer: TokenTransfer) -> tuple[str, str, int]:

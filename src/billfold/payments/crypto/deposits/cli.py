@@ -19,6 +19,7 @@ from billfold.payments.crypto.deposits.rules import UNAVAILABLE
 from billfold.payments.crypto.deposits.types import ChainDeposit, DepositStatus, TransferStatus
 from billfold.payments.suspense.commands import AssignFromSuspense
 from billfold.payments.suspense.store import get_item
+from billfold.platform.database.failed_work import list_failed
 from billfold.platform.ids import command_id
 from billfold.platform.money import format_usd
 
@@ -62,14 +63,15 @@ async def pending(bank: Bank) -> Iterable[Row]:
 
 @crypto.table("chains", columns=("Chain", "Seen>", "Final>", "Agreed at", "Problems"), title="Chains", empty="None.")
 async def chains(bank: Bank) -> Iterable[Row]:
-    """List how far each chain is read, and what is wrong with its nodes."""
-    return [
-        (
-            *(each.chain, each.seen_number, each.final_number, each.agreed_at),
-            "; ".join(f"{node} {problem}" for node, problem in each.problems.items()),
-        )
-        for each in await store.list_cursors(bank.pool)
-    ]
+    """List how far each chain is read, what is wrong with its nodes, and deposits that cannot be booked."""
+    failed = await list_failed(bank.pool)
+    rows: list[Row] = []
+    for each in await store.list_cursors(bank.pool):
+        problems = [f"{node} {problem}" for node, problem in each.problems.items()]
+        own = [item for item in failed if item.kind == store.failures_of(each.chain)]
+        problems += [f"{item.kind} {item.item}: {item.error}" for item in own]
+        rows.append((each.chain, each.seen_number, each.final_number, each.agreed_at, "; ".join(problems)))
+    return rows
 
 
 @deposits.command(f"release {EXAMPLE_ID}")

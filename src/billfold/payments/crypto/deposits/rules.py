@@ -53,7 +53,6 @@ def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
     )
     if isinstance(known, CryptoDepositRow):
         row = _change(book, known, ctx, status=row.status, amount=row.amount)
-        _carry(book, row)
     else:
         _keep(book, row)
     shown = {name: arrived[name] for name in ("transaction_id",) if name in arrived}
@@ -150,8 +149,7 @@ def _keep(book: Book, row: CryptoDepositRow) -> None:
     book.draft.add(row)
     book.keep_fingerprint(CryptoDepositRow, row.deposit_id, row.proof)
     book.put(book.referenced, row.deposit_id, row)
-    if row.status != DepositStatus.QUESTIONED:
-        _carry(book, row)
+    _carry(book, row, row.carried)
 
 
 def _change(book: Book, known: CryptoDepositRow, ctx: Context, **columns: Any) -> CryptoDepositRow:
@@ -159,14 +157,14 @@ def _change(book: Book, known: CryptoDepositRow, ctx: Context, **columns: Any) -
     book.change(CryptoDepositRow, row.deposit_id, updated_at=ctx.now, **columns)
     book.keep_fingerprint(CryptoDepositRow, row.deposit_id, row.proof)
     book.put(book.referenced, row.deposit_id, row)
+    _carry(book, row, row.carried - known.carried)
     return row
 
 
-def _carry(book: Book, row: CryptoDepositRow) -> None:
-    """Count what the row brought and what was booked with it, for the next command about its portal."""
+def _carry(book: Book, row: CryptoDepositRow, units: int) -> None:
+    """Count units that a row brought, or took, for the next command about its portal."""
     by_token = dict(_carried(book, row.portal_id))
-    unit = 10 ** (row.decimals - 2)
-    by_token[row.token] = by_token.get(row.token, 0) + int(row.units) - row.amount * unit
+    by_token[row.token] = by_token.get(row.token, 0) + units
     book.put(book.referenced, row.portal_id, CarriedUnits(by_token))
 
 

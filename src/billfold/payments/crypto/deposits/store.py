@@ -38,6 +38,10 @@ SELECT {_COLUMNS} FROM crypto_deposit WHERE $1::text[] IS NULL OR status = ANY($
 """
 _ABOVE = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE chain = $1 AND block_number > $2 AND status <> 'REORGED'"
 _WRITTEN_OFF = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE chain = $1 AND tx_hash = $2 AND status = 'REORGED'"
+_IS_BOOKED = """
+SELECT EXISTS (SELECT FROM crypto_deposit
+  WHERE chain = $1 AND tx_hash = $2 AND log_index = $3 AND status <> 'REORGED')
+"""
 _RECIPIENTS = """
 SELECT p.wallet_address, p.customer_id, p.portal_id, p.pocket_id, p.chain, p.status = 'OPEN' FROM portal p
  WHERE p.wallet_address IS NOT NULL
@@ -74,6 +78,15 @@ _ORPHAN_UNCONFIRMED = """
 UPDATE chain_transfer SET status = 'REORGED' WHERE chain = $1 AND block_number <= $2 AND status = 'PENDING'
 """
 _WRONG_TOKENS = "SELECT count(*) FROM chain_transfer WHERE recipient = $1 AND status = 'WRONG_TOKEN'"
+_FAILED_TRANSFERS = """
+SELECT c.tx_hash, c.log_index, c.block_number, c.block_hash, c.token, c.sender, c.recipient, c.units
+  FROM chain_transfer c
+ WHERE c.chain = $1 AND c.status = 'FINAL' AND EXISTS (
+   SELECT FROM chain_transfer f
+    WHERE f.chain = $1 AND f.status = 'FINAL' AND f.tx_hash || ':' || f.log_index = ANY($2::text[])
+      AND (f.token, f.recipient, f.block_number) = (c.token, c.recipient, c.block_number))
+ ORDER BY c.block_number, c.log_index
+"""
 _TRANSFERS = """
 SELECT chain, tx_hash, log_index, block_number, block_hash, token, sender, recipient, units, status, seen_at
   FROM chain_transfer WHERE status = ANY($1::text[]) ORDER BY seen_at DESC, chain, tx_hash, log_index LIMIT $2
@@ -114,6 +127,27 @@ async def list_above(conn: Connection | Pool, chain: str, number: int) -> list[C
 async def list_written_off(conn: Connection | Pool, chain: str, tx_hash: str) -> list[CryptoDepositRow]:
     """Return the deposits of a transaction that were written off."""
     return [_deposit(row) for row in await conn.fetch(_WRITTEN_OFF, chain, tx_hash)]
+
+
+async def is_booked(conn: Connection | Pool, chain: str, transfer: TokenTransfer) -> bool:
+    """Tell whether a deposit has the place of a transfer."""
+    return await conn.fetchval(_IS_BOOKED, chain, transfer.tx_hash, transfer.log_index) is True
+
+
+def failures_of(chain: str) -> str:
+    """Return the kind of work that transfers of a chain are put aside as when they cannot be booked."""
+    return f"deposit on {chain}"
+
+
+def name_of(transfer: TokenTransfer) -> str:
+    """Return how a transfer that was put aside is called."""
+    return f"{transfer.tx_hash}:{transfer.log_index}"
+
+
+async def list_failed_transfers(conn: Connection | Pool, chain: str, names: Sequence[str]) -> list[TokenTransfer]:
+    """Return final transfers that were put aside, and the others to the same address in the same block."""
+    rows = await conn.fetch(_FAILED_TRANSFERS, chain, names) if names else ()
+    return [TokenTransfer(**{**row, "units": int(row["units"])}) for row in map(dict, rows)]
 
 
 async def load_recipients(conn: Connection | Pool) -> dict[str, Recipient]:

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.payments.crypto.chains.rules import units_of
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
 from billfold.platform.ids import command_id
@@ -91,6 +92,17 @@ class CryptoDepositRow(Row, frozen=True, kw_only=True):
     reason: str | None
     created_at: datetime
     updated_at: datetime
+
+    @property
+    def carried(self) -> int:
+        """Units that it brought and that are not booked; below 0 where it booked what others brought.
+
+        What it booked of others stays booked when its block is replaced.
+        """
+        unbooked = int(self.units) - units_of(self.amount, self.decimals)
+        if self.status == DepositStatus.QUESTIONED:
+            return 0
+        return min(unbooked, 0) if self.status == DepositStatus.REORGED else unbooked
 
     @property
     def item_id(self) -> UUID:

@@ -17,6 +17,7 @@ from billfold.payments.crypto.deposits.agreement import Agreement, Nodes
 from billfold.payments.crypto.deposits.booking import DepositBooking
 from billfold.payments.crypto.deposits.types import Cursor, TransferStatus
 from billfold.platform.clock import wall_now
+from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -48,6 +49,9 @@ class ChainWatcher:
         except NodeUnavailable as error:
             self._votes.problems[error.host] = error.reason
             return 0
+        except Exception as error:
+            self._votes.problems[self._chain.name] = error_summary(error)
+            raise
         finally:
             await self._report()
 

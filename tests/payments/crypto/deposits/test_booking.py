@@ -1,0 +1,136 @@
+"""What is booked of final transfers: each once, whatever becomes of their blocks, of the others and of this process."""
+
+from typing import Any
+
+import pytest
+from tests.fixtures.deposits import DOLLAR
+from tests.support.whole_bank import expect_clean
+
+from billfold.cli import doctor
+from billfold.payments.crypto.chains.types import TokenTransfer
+from billfold.payments.crypto.deposits import cli, store
+from billfold.payments.crypto.deposits.agreement import Nodes
+from billfold.payments.crypto.deposits.booking import DepositBooking
+from billfold.payments.crypto.deposits.commands import CreditDeposit, WriteOffDeposit
+from billfold.payments.crypto.deposits.types import TransferStatus
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.sandbox.chain.accounts import TEST_DOLLAR, address_of
+
+PER_BLOCK = 10**12
+PAYER = address_of(b"1" * 32)
+
+
+class Node:
+    """Tells that every address has more in every block."""
+
+    host = "node"
+
+    async def balance(self, token, address, block):
+        return PER_BLOCK * block
+
+
+class Booked:
+    """Final transfers of one transaction to one portal, as a watcher books them."""
+
+    def __init__(self, depositor, portal):
+        self.depositor, self.pool, self.address = depositor, depositor.bank.pool, portal["wallet_address"]
+        (self.chain,) = depositor.bank.chains.values()
+        node: Any = Node()
+        self.nodes = (node,)
+        self.booking = DepositBooking(depositor.bank, self.chain, Nodes(self.chain, self.nodes))
+
+    async def arrive(self, block, *dollars, first=0):
+        """Let a transfer of each amount be final; return them. Their places in their transaction count from `first`."""
+        transfers = [
+            TokenTransfer("0xaa", nth, block, f"0x{block}", TEST_DOLLAR, PAYER, self.address, round(each * DOLLAR))
+            for nth, each in enumerate(dollars, first)
+        ]
+        final = TransferStatus.FINAL
+        await store.save_transfers(self.pool, self.chain.name, transfers, status=final, now=wall_now())
+        return transfers
+
+    async def book(self, block, *dollars, first=0):
+        transfers = await self.arrive(block, *dollars, first=first)
+        await self.booking.book_all(transfers, await store.load_recipients(self.pool), self.nodes)
+
+    async def take_back(self):
+        async with self.pool.acquire() as conn:
+            await store.orphan_transfers(conn, self.chain.name, 0)
+        await self.booking.write_off_above(0)
+
+
+@pytest.fixture
+async def booked(depositor):
+    return Booked(depositor, await depositor.portal())
+
+
+async def test_deposits_that_come_back_in_other_places_are_restored_and_what_is_new_is_credited(booked):
+    depositor = booked.depositor
+    await booked.book(1, 5, 5)
+    await booked.take_back()
+    assert await depositor.balance("losses") == -10_00
+    await booked.book(2, 9, 5)  # dies before the third
+    for _ in range(2):
+        await booked.book(2, 9, 5, 5)
+    assert sorted(await depositor.credits()) == [5_00, 5_00, 9_00]
+    places = [(each.log_index, each.amount) for each in await store.list_deposits(booked.pool)]
+    assert sorted(places) == [(0, 9_00), (1, 5_00), (2, 5_00)]
+    assert await depositor.balance("losses") == 0
+    await expect_clean(depositor.bank)
+
+
+async def test_one_deposit_that_fails_stops_no_other_is_shown_and_tried_again(booked, monkeypatch):
+    depositor, bank = booked.depositor, booked.depositor.bank
+    submit = bank.engine.submit
+
+    async def fail(command):
+        if isinstance(command, CreditDeposit) and command.deposit.units == str(3 * DOLLAR):
+            raise ValueError("nobody foresaw this")
+        return await submit(command)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(bank.engine, "submit", fail)
+        await booked.book(1, 3)
+        await booked.book(2, 4, first=1)
+    assert await depositor.credits() == [4_00]
+    ((*_, problems),) = await cli.chains(bank)
+    async with bank.pool.acquire() as conn:
+        found = (await doctor._failed_work(conn)).found
+    for shown in (str(problems), found):
+        assert "0xaa:0" in shown
+        assert "nobody foresaw this" in shown
+    await booked.book(3)
+    assert await depositor.credits() == [4_00]  # not yet
+    await bank.pool.execute("UPDATE failed_work SET again_at = now()")
+    await booked.book(3)
+    assert await depositor.credits() == [4_00, 3_00]
+    assert await bank.pool.fetchval("SELECT count(*) FROM failed_work") == 0
+
+
+async def test_units_that_are_taken_back_are_not_booked_with_a_deposit_of_the_same_batch(booked):
+    await booked.book(1, 0.6)
+    (carried,) = await store.list_deposits(booked.pool)
+    async with booked.pool.acquire() as conn:
+        await store.orphan_transfers(conn, carried.chain, 0)
+    (transfer,) = await booked.arrive(2, 0.5, first=1)
+    customer, deposit_id = carried.customer_id, ids.new()
+    gone = WriteOffDeposit(
+        caller="test",
+        key=ids.new(),
+        customers=(customer, booked.booking._bank_id),
+        references=(carried.deposit_id,),
+        deposit_id=carried.deposit_id,
+    )
+    arrived = CreditDeposit(
+        caller="test",
+        key=ids.new(),
+        customers=(customer,),
+        references=(deposit_id, carried.portal_id),
+        deposit_id=deposit_id,
+        portal_id=carried.portal_id,
+        pocket_id=carried.pocket_id,
+        deposit=booked.booking._deposit(transfer),
+    )
+    answers = await booked.depositor.bank.engine.submit_all([gone, arrived])
+    assert [each.outcome["status"] for each in answers] == ["REORGED", "CARRIED"]
