@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -46,7 +47,7 @@ from billfold.ledger.directory.types import CustomerRow
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.jobs.types import ScheduledJob
-from billfold.platform.errors import FieldError, InvalidInput
+from billfold.platform.errors import FieldError, InvalidInput, Unavailable
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
 STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
@@ -223,11 +224,15 @@ def details_of(form: Form) -> dict[str, Any]:
 
 async def _check_wallet(bank: Bank, form: WalletForm) -> None:
     """Raise InvalidInput for an address that is never paid, whatever becomes of its verification."""
-    address, chain = form.wallet_address, bank.chains.get(form.chain)
-    if chain is not None and chain.find_token(address) is not None:
+    address = form.wallet_address
+    if any(chain.find_token(address) is not None for chain in bank.chains.values()):
         raise InvalidInput.at("body", "wallet_address", msg="is the contract of a token: what is sent there is lost")
     if await bank.directory.find("wallet", address.lower()) is not None:
         raise InvalidInput.at("body", "wallet_address", msg="is one of this bank: add its network address as on_us")
+    if bank.signer is not None:
+        with suppress(Unavailable):  # a payment to it is refused in any case
+            if address.lower() == (await bank.signer.address()).lower():
+                raise InvalidInput.at("body", "wallet_address", msg="is the wallet that this bank pays from")
 
 
 async def _find_target(bank: Bank, form: OnUsForm) -> PortalRow:

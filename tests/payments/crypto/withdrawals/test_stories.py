@@ -1,5 +1,6 @@
 """USDC is requested, approved, signed, sent and final; or it is not, and the money comes back once."""
 
+from typing import Any
 from uuid import UUID
 
 from tests.fixtures.withdrawals import PAYEE
@@ -10,9 +11,15 @@ from tests.support.payees import wallet as wallet_form
 from billfold.accounts.counterparties.commands import SettleScreening
 from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.payments.crypto.chains.rules import units_of
-from billfold.payments.crypto.withdrawals import cli
+from billfold.payments.crypto.withdrawals import cli, destination
+from billfold.payments.crypto.withdrawals.commands import CompleteWithdrawal, RejectWithdrawal
+from billfold.payments.crypto.withdrawals.outbound import reserve
+from billfold.platform import ids
 from billfold.sandbox.chain.accounts import FAUCET_KEY, TEST_DOLLAR
 from billfold.sandbox.chain.faucet import PAUSE, call_data
+
+ELSEWHERE = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+LISTED = "0x5abc000000000000000000000000000000000bad"
 
 
 async def signatures(usdc, request_id):
@@ -63,6 +70,45 @@ async def test_a_stuck_withdrawal_is_replaced_and_survives_a_reorganization(usdc
     kept = "SELECT transaction_hash FROM crypto_withdrawal WHERE withdrawal_id = $1"
     assert await usdc.bank.pool.fetchval(kept, request_id) == third["transaction_hash"]
     assert await usdc.paid() == 2_500_00
+
+
+async def test_one_withdrawal_that_fails_stops_no_other_and_is_shown(usdc, monkeypatch):
+    failing, other = [await usdc.send(1_00, await usdc.wallet(address)) for address in (ELSEWHERE, PAYEE)]
+    found = destination.find_objection
+
+    async def fail(bank, conn, chain, address):
+        if address == ELSEWHERE:
+            raise ValueError("nobody foresaw this")
+        return await found(bank, conn, chain, address)
+
+    monkeypatch.setattr(reserve, "find_objection", fail)
+    await usdc.work()
+    await usdc.mine(3)
+    assert [await usdc.status(each) for each in (failing, other)] == [("PROCESSING", None), ("COMPLETED", None)]
+    ((*_, problem, _, detail),) = await cli.wallets(usdc.bank)
+    assert problem == "UNEXPLAINED"
+    assert str(failing) in str(detail)
+    assert "nobody foresaw this" in str(detail)
+    monkeypatch.undo()
+    await usdc.work()
+    await usdc.mine(3)
+    assert (await usdc.status(failing), await usdc.problem()) == (("COMPLETED", None), None)
+
+
+async def test_of_two_ends_of_a_withdrawal_in_one_batch_the_first_counts(usdc, bank):
+    withdrawal_id = await usdc.send(1_00)
+    await cli.cancel(bank, withdrawal_id)
+    about: dict[str, Any] = {"references": (withdrawal_id,), "withdrawal_id": withdrawal_id}
+    ends = [
+        kind(caller="test", key=ids.new(), customers=(usdc.customer,), **about | fields)
+        for kind, fields in (
+            (RejectWithdrawal, {"reason": "CANCELED"}),
+            (RejectWithdrawal, {"reason": "CANCELED"}),
+            (CompleteWithdrawal, {"transaction_hash": "0x"}),
+        )
+    ]
+    assert {each.outcome["status"] for each in await bank.engine.submit_all(ends)} == {"REJECTED"}
+    assert (await usdc.moved(), await usdc.events()) == (0, ["processing", "rejected"])
 
 
 async def test_a_reverted_withdrawal_comes_back_once(usdc):
@@ -123,9 +169,6 @@ async def test_a_blocked_wallet_waits_says_so_and_goes_on(usdc, bank):
     assert (await usdc.status(later), await usdc.problem()) == (("COMPLETED", None), None)
 
 
-LISTED = "0x5abc000000000000000000000000000000000bad"
-
-
 async def test_what_must_not_be_paid_is_refused_before_anything_moves(usdc, bank):
     wallet = await bank.signer.address()
     first = await usdc.send(1_00)
@@ -140,8 +183,9 @@ async def test_what_must_not_be_paid_is_refused_before_anything_moves(usdc, bank
         status = 409 if code == "sanction-screen-failed" else 422
         refused = await usdc.request(5_00, await usdc.wallet(address, chain), status=status)
         assert refused["code"] == code, address
-    body = wallet_form(chain="ETHEREUM", wallet_address=TEST_DOLLAR)
-    await usdc.desk.invalid("POST", "/api/v2/counterparties/", body, loc="body.wallet_address")
+    for nowhere in (TEST_DOLLAR, wallet, "0x" + 40 * "0"):
+        body = wallet_form(chain="ETHEREUM", wallet_address=nowhere)
+        await usdc.desk.invalid("POST", "/api/v2/counterparties/", body, loc="body.wallet_address")
     too_much = await usdc.request(9_000_000_00)
     answer = await decide(usdc.manager, too_much, answers=422)
     assert answer["code"] == "insufficient-funds"
@@ -185,8 +229,7 @@ async def test_a_nonce_that_the_bank_has_not_spent_returns_the_money_once_it_is_
     await usdc.work()
     # Somebody who has the key pays themselves under the same nonce, for more gas.
     key = (bank.settings.state_dir / "crypto_signer" / "wallet.key").read_bytes()
-    elsewhere = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
-    await usdc.steal_nonce(elsewhere, key)
+    await usdc.steal_nonce(ELSEWHERE, key)
     await usdc.mine(2)
     assert await usdc.status(request_id) == ("PROCESSING", None)
     await usdc.mine(1)

@@ -28,7 +28,7 @@ async def find_objection(bank: Bank, conn: Connection | Pool, chain_name: str, a
     chain = bank.chains.get(chain_name)
     if chain is None or bank.signer is None:
         return _UNAVAILABLE
-    if chain.find_token(address) is not None:
+    if any(each.find_token(address) is not None for each in bank.chains.values()):
         return _TOKEN
     if await is_own_address(conn, address):
         return _OWN

@@ -30,6 +30,16 @@ ROUND_SECONDS: Final = 2.0
 """How often the nodes of a chain are asked while something waits for them."""
 
 
+_STEPS: Final = (
+    report_transactions,
+    watch_transactions,
+    send_transactions,
+    reserve_nonces,
+    send_transactions,
+    report_transactions,
+)
+
+
 class ChainSender:
     """Sends the withdrawals of one chain. One process at a time does so; doing it twice sends nothing twice."""
 
@@ -73,13 +83,12 @@ class ChainSender:
             now=await bank.now(),
             wall=wall_now(),
         )
-        done = await report_transactions(bank, self._chain.name)
-        for step in (watch_transactions, send_transactions, reserve_nonces, send_transactions):
+        done = 0
+        for step in _STEPS:
             try:
                 done += await step(this)
             except Blocked as blocked:
                 this.problems.append(blocked)
-        done += await report_transactions(bank, self._chain.name)
         first = this.problems[0] if this.problems else None
         await _keep_problem(bank, wallet, first, now=this.wall)
         return done

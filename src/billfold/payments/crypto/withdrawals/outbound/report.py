@@ -10,21 +10,25 @@ from billfold.payments.crypto.withdrawals.types import TransactionState
 from billfold.platform.errors import BillfoldError
 
 if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
     from billfold.payments.crypto.withdrawals.commands import WithdrawalCommand
+    from billfold.payments.crypto.withdrawals.outbound.round import Round
     from billfold.payments.crypto.withdrawals.types import ChainTransaction
 
 _BATCH_SIZE: Final = 100
 _SENT = frozenset({TransactionState.SUBMITTED, TransactionState.MINED})
 
 
-async def report_transactions(bank: Bank, chain: str) -> int:
+async def report_transactions(this: Round) -> int:
     """Complete, reject or submit the withdrawals that do not say yet what became of them; return how many."""
-    found = await store.list_unreported(bank.pool, chain, _BATCH_SIZE)
-    for answer in await bank.engine.submit_all([_command(each) for each in found]):
-        if isinstance(answer, BillfoldError):
-            raise answer
-    return len(found)
+    found = await store.list_unreported(this.bank.pool, this.chain.name, _BATCH_SIZE)
+    answers = await this.bank.engine.submit_all([_command(each) for each in found])
+    failed = [
+        this.blocked_by(answer, each.withdrawal_id)
+        for each, answer in zip(found, answers, strict=True)
+        if isinstance(answer, BillfoldError)
+    ]
+    this.problems.extend(failed)
+    return len(found) - len(failed)
 
 
 def _command(transaction: ChainTransaction) -> WithdrawalCommand:

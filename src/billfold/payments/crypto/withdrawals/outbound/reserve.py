@@ -43,15 +43,20 @@ async def reserve_nonces(this: Round) -> int:
     ring = await this.bank.data_keys.load(this.bank.pool, {each.row.customer_id for each in waiting})
     done = 0
     for each in waiting:
-        address = PartyField.ACCOUNT.open(ring.get(each.row.customer_id), each.row.wallet_address)
-        reason = await _find_refusal(this, each, address)
-        if reason is not None:
-            done += await store.refuse(this.bank.pool, each.row, reason, now=this.wall)
-            continue
-        if len(outgoing) + done >= IN_FLIGHT_MAX:
-            break
-        assert address is not None
-        done += await _reserve(this, each, address)
+        try:
+            address = PartyField.ACCOUNT.open(ring.get(each.row.customer_id), each.row.wallet_address)
+            reason = await _find_refusal(this, each, address)
+            if reason is not None:
+                done += await store.refuse(this.bank.pool, each.row, reason, now=this.wall)
+                continue
+            if len(outgoing) + done >= IN_FLIGHT_MAX:
+                break
+            assert address is not None
+            done += await _reserve(this, each, address)
+        except Blocked:
+            raise
+        except Exception as error:  # noqa: BLE001 - it is of this withdrawal alone
+            this.problems.append(this.blocked_by(error, each.row.withdrawal_id))
     return done
 
 

@@ -7,11 +7,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, TypeVar
+from uuid import UUID
 
 from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
 from billfold.payments.crypto.withdrawals.ports import Signer, SignerRefused, UnsignedTransaction
 from billfold.payments.crypto.withdrawals.signing import Signed, sign_checked
 from billfold.payments.crypto.withdrawals.types import Wallet, WalletProblem
+from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -63,6 +65,18 @@ class Round:
             else:
                 given.append(answer)
         return given
+
+    def blocked_by(self, error: Exception, withdrawal_id: UUID) -> Blocked:
+        """Return what nobody foresaw of one withdrawal as a problem of the wallet: the others go on.
+
+        Raises the error again where it is of a node or of the database.
+        """
+        if isinstance(error, Blocked):
+            return error
+        if isinstance(error, NodeUnavailable) or is_shortage(error):
+            raise error
+        detail = f"Withdrawal {withdrawal_id} on {self.chain.name}: {error_summary(error)}"
+        return Blocked(WalletProblem.UNEXPLAINED, detail)
 
     async def sign(self, transaction: UnsignedTransaction) -> Signed:
         """Return a transaction signed by the wallet's key. Raises Blocked."""

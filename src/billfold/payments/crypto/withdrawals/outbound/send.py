@@ -52,8 +52,8 @@ async def send_transactions(this: Round) -> int:
                 latest = await _sign_next(this, each, data_key)
                 signed += 1
             await _send(this, each, latest, data_key=data_key)
-        except Blocked as blocked:
-            this.problems.append(blocked)
+        except Exception as error:  # noqa: BLE001 - whatever it is, those before it were sent
+            this.problems.append(this.blocked_by(error, each.transaction.withdrawal_id))
             if each.latest is None:
                 break  # those after it cannot be mined before it
         is_first = False

@@ -41,27 +41,34 @@ async def watch_transactions(this: Round) -> int:
     if not outgoing:
         return 0
     ring = await this.bank.data_keys.load(this.bank.pool, {each.transaction.customer_id for each in outgoing})
-    recipients = [
-        PartyField.ACCOUNT.open(ring.get(each.transaction.customer_id), each.address) or "0x" for each in outgoing
-    ]
 
-    async def see_all(node: WalletNode) -> list[Sighting]:
+    async def see(node: WalletNode, each: OutgoingTransaction, final: int) -> Sighting | Blocked:
+        try:
+            recipient = PartyField.ACCOUNT.open(ring.get(each.transaction.customer_id), each.address) or "0x"
+            return await _see(this, node, each, recipient=recipient, final=final)
+        except Exception as error:  # noqa: BLE001 - it is of this withdrawal alone
+            return this.blocked_by(error, each.transaction.withdrawal_id)
+
+    async def see_all(node: WalletNode) -> list[Sighting | Blocked]:
         await node.check_chain()
         final = await _final_number(this, node)
-        return [
-            await _see(this, node, each, recipient=recipient, final=final)
-            for each, recipient in zip(outgoing, recipients, strict=True)
-        ]
+        return [await see(node, each, final) for each in outgoing]
 
     views = await this.ask_available(see_all)
     moved = 0
     for number, each in enumerate(outgoing):
-        moved += await _settle(this, each, [view[number] for view in views])
+        try:
+            moved += await _settle(this, each, [view[number] for view in views])
+        except Exception as error:  # noqa: BLE001 - it is of this withdrawal alone
+            this.problems.append(this.blocked_by(error, each.transaction.withdrawal_id))
     return moved
 
 
-async def _settle(this: Round, each: OutgoingTransaction, sightings: Sequence[Sighting]) -> bool:
-    transaction = each.transaction
+async def _settle(this: Round, each: OutgoingTransaction, seen: Sequence[Sighting | Blocked]) -> bool:
+    transaction, sightings = each.transaction, [one for one in seen if not isinstance(one, Blocked)]
+    for one in seen:
+        if isinstance(one, Blocked):
+            raise one
     about = f"Withdrawal {transaction.withdrawal_id} on {this.chain.name}"
     try:
         found = agreed(sightings, nodes=len(this.nodes))

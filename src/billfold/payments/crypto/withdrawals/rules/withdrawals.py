@@ -6,7 +6,9 @@ transaction that pays is final, rejected when none can be any more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
@@ -73,7 +75,7 @@ def _send(book: Book, cmd: SendUsdc, ctx: Context) -> Outcome:
     book.keep_fingerprint(WithdrawalRow, withdrawal.withdrawal_id, withdrawal.proof)
     book.enter(WithdrawalRow.table, str(withdrawal.withdrawal_id), withdrawal.withdrawal_id)
     _raise_event(book, ctx, kinds.CRYPTO_OUT_PROCESSING, withdrawal_id=cmd.withdrawal_id, pocket_id=cmd.pocket_id)
-    return _outcome(withdrawal, withdrawal.status)
+    return _outcome(withdrawal)
 
 
 def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee: Payee) -> WithdrawalRow:
@@ -120,9 +122,8 @@ def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outc
     book = book_of(books, cmd.customers[0])
     withdrawal = _referenced(book, cmd.withdrawal_id)
     if withdrawal.status != WithdrawalStatus.PENDING:
-        return _outcome(withdrawal, withdrawal.status)
-    book.change(WithdrawalRow, cmd.withdrawal_id, status=WithdrawalStatus.PROCESSING, updated_at=ctx.now)
-    return _outcome(withdrawal, WithdrawalStatus.PROCESSING)
+        return _outcome(withdrawal)
+    return _outcome(_change(book, withdrawal, ctx, status=WithdrawalStatus.PROCESSING))
 
 
 def complete_withdrawal(books: Books, cmd: CompleteWithdrawal, ctx: Context) -> Outcome:
@@ -130,17 +131,17 @@ def complete_withdrawal(books: Books, cmd: CompleteWithdrawal, ctx: Context) -> 
     book = book_of(books, cmd.customers[0])
     withdrawal = _referenced(book, cmd.withdrawal_id)
     if not withdrawal.is_open:
-        return _outcome(withdrawal, withdrawal.status)
+        return _outcome(withdrawal)
     _raise_event(book, ctx, kinds.CRYPTO_OUT_SUCCESS, withdrawal_id=cmd.withdrawal_id, pocket_id=withdrawal.pocket_id)
-    book.change(
-        WithdrawalRow,
-        cmd.withdrawal_id,
+    completed = _change(
+        book,
+        withdrawal,
+        ctx,
         status=WithdrawalStatus.COMPLETED,
         transaction_hash=cmd.transaction_hash,
         settled_at=ctx.now,
-        updated_at=ctx.now,
     )
-    return _outcome(withdrawal, WithdrawalStatus.COMPLETED) | {"transaction_hash": cmd.transaction_hash}
+    return _outcome(completed)
 
 
 def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outcome:
@@ -148,7 +149,7 @@ def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outc
     book = book_of(books, cmd.customers[0])
     withdrawal = _referenced(book, cmd.withdrawal_id)
     if not withdrawal.is_open:
-        return _outcome(withdrawal, withdrawal.status)
+        return _outcome(withdrawal)
     pocket = book.pockets[withdrawal.pocket_id]
     roll_business_day(book, pocket, ctx)
     entry_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=withdrawal.entry_no)
@@ -158,17 +159,24 @@ def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outc
     sweep_and_invest(book, pocket, ctx, amount=withdrawal.amount)
     book.close()
     _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal_id=cmd.withdrawal_id, pocket_id=withdrawal.pocket_id)
-    book.change(
-        WithdrawalRow,
-        cmd.withdrawal_id,
+    rejected = _change(
+        book,
+        withdrawal,
+        ctx,
         status=WithdrawalStatus.REJECTED,
         reason=cmd.reason,
         transaction_hash=cmd.transaction_hash,
         return_entry_no=entry_no,
-        updated_at=ctx.now,
     )
-    outcome = _outcome(withdrawal, WithdrawalStatus.REJECTED)
-    return outcome | {"reason": cmd.reason, "transaction_hash": cmd.transaction_hash}
+    return _outcome(rejected)
+
+
+def _change(book: Book, withdrawal: WithdrawalRow, ctx: Context, **columns: Any) -> WithdrawalRow:
+    """Change a withdrawal, for later commands of this batch too."""
+    book.change(WithdrawalRow, withdrawal.withdrawal_id, updated_at=ctx.now, **columns)
+    changed = msgspec.structs.replace(withdrawal, updated_at=ctx.now, **columns)
+    book.put(book.referenced, withdrawal.withdrawal_id, changed)
+    return changed
 
 
 def _referenced(book: Book, withdrawal_id: UUID) -> WithdrawalRow:
@@ -217,6 +225,6 @@ def _raise_event(
     record.event(book, ctx, kind, payload=payload)
 
 
-def _outcome(withdrawal: WithdrawalRow, status: WithdrawalStatus) -> Outcome:
-    shown = {name: getattr(withdrawal, name) for name in ("reason", "transaction_hash")}
-    return {"withdrawal_id": str(withdrawal.withdrawal_id), "status": status, **shown}
+def _outcome(withdrawal: WithdrawalRow) -> Outcome:
+    shown = {name: getattr(withdrawal, name) for name in ("status", "reason", "transaction_hash")}
+    return {"withdrawal_id": str(withdrawal.withdrawal_id), **shown}
