@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from tests.reference.recorder import number
-from tests.reference.shared_calls import ACCOUNT, DEPOSITS, play_applications, play_documents, play_events
+from tests.reference.shared_calls import ACCOUNT, DEPOSITS, make_june, play_applications, play_documents, play_events
 
 BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
 USER, MEMBER, OTHER_USER, OTHER_MEMBER = (number(2000 + n) for n in range(4))
@@ -35,6 +35,7 @@ async def play_customer_api(r, world, other):
     approved, _ = await play_applications(r, base)
     team = await r.post("create_application_team", f"{base}{approved['id']}/team/", [COLLEAGUE])
     r.name(*(each["member_id"] for group in team["groups"] for each in group["members"]))
+    await _play_statements(r, pocket)
 
 
 async def _play_invites(r, base):
@@ -47,6 +48,13 @@ async def _play_invites(r, base):
     made = (await r.post("invite_to_application", f"{one}invite/", helpers))["invites"]
     await r.get("list_application_invites", f"{one}invites/")
     await r.delete("withdraw_application_invite", f"{one}invites/{made[0]['id']}/")
+
+
+async def _play_statements(r, pocket):
+    bought = (await r.get("-", f"{V2}/trades/"))["items"][-1]["id"]
+    await r.get("redirect_to_confirmation", f"{V1}/accounts/{pocket}/trades/{bought}/confirmation/")
+    await make_june(r.desk, r.desk.team.customer)
+    await r.get("list_statements", f"{V1}/statements/")
 
 
 async def _play_pockets(r, world):

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from tests.reference.recorder import HIDDEN
-from tests.reference.shared_calls import ACCOUNT, DEPOSITS, play_applications, play_documents, play_events
+from tests.reference.shared_calls import ACCOUNT, DEPOSITS, make_june, play_applications, play_documents, play_events
 from tests.support.applications import PERSON, PICTURE, RETAIL
 from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
 from tests.support.commands import ADDRESS, EngineCommands
@@ -43,8 +43,8 @@ async def play_partner_api(r):
     await r.patch("update_pocket", f"{made}{other}/", {"pocket_name": "Longer"})
     await _play_applications(r)
     await _play_clock(r)
-    await _simulate_event(r)
-    await play_events(r)
+    await _play_events(r)
+    await _play_statements(r, customer, pocket)
 
 
 async def _let_arrive(r, portal, other, inbox):
@@ -301,7 +301,16 @@ async def _play_clock(r):
     r.notes["sandbox_clock_resume"] = {"response": {**frozen, "frozen": False}}
 
 
-async def _simulate_event(r):
+async def _play_statements(r, customer, pocket):
+    account = f"{V1}/service-accounts/{pocket}"
+    bought = (await r.get("-", f"{V2}/pockets/{pocket}/trades/"))["items"][-1]["id"]
+    await r.get("get_trade_confirmation", f"{account}/trades/{bought}/confirmation/")
+    await make_june(r.desk, customer)
+    await r.get("list_customer_statements", f"{V1}/customers/{customer}/statements/")
+    await r.get("list_account_statements", f"{account}/statements/")
+
+
+async def _play_events(r):
     event = {
         "event_id": "0d1c2b3a-4f5e-4697-8877-665544332211",
         "event_type": "transfers.wire.in.rejected",
@@ -312,6 +321,7 @@ async def _simulate_event(r):
         },
     }
     await r.post("sandbox_webhook", f"{BOX}/webhook/", event)
+    await play_events(r)
 
 
 async def _play_applications(r):

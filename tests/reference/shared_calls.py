@@ -10,6 +10,8 @@ from tests.support.applications import BUSINESS, OWNER, PAGE, PARTIES, Applicant
 
 from billfold.events.webhooks.types import DeliveryAttempt
 from billfold.http.schemas import CursorList
+from billfold.reports.statements.making import make_statements
+from billfold.reports.statements.types import Month
 
 EVENTS, SUBSCRIPTIONS = "/api/v1/events/", "/api/v1/subscriptions/"
 SUBSCRIPTION = {
@@ -111,3 +113,9 @@ async def play_applications(r, base):
     found = await r.get("get_business_application", one)
     assert found["status"] == "APPROVED"
     return found, f"{parties}{party}/"
+
+
+async def make_june(desk, customer):
+    """Let June be over, and make the statements of a customer."""
+    await desk.until("2025-07-01T10:00:00-04:00")
+    await make_statements(desk.bank, UUID(customer), Month.parse("2025-06"))

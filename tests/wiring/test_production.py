@@ -75,6 +75,7 @@ def environment(billfold, database_dsn, tmp_path):
         "BILLFOLD_BANK_NAME": "First Bank of Bills",
         "BILLFOLD_BANK_ROUTING_NUMBER": "021000021",
         "BILLFOLD_BANK_BIC": "FBOBUS33",
+        "BILLFOLD_BANK_PHONE": "+1 212 555 0100",
         "BILLFOLD_BANK_ADDRESS": "1 Bill Street, New York, NY 10004, US",
         "BILLFOLD_MAIL_FROM": "no-reply@bank.example",
         "BILLFOLD_CUSTODIAN": "acme_custody:Custodian",

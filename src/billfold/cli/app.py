@@ -48,6 +48,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "screening": "billfold.onboarding.screening.cli",
         "audit": "billfold.audit.cli",
         "keys": "billfold.data_keys.cli",
+        "statements": "billfold.reports.statements.cli",
         "document-keys": "billfold.reports.proofs.cli",
         "market": "billfold.bills.cli",
         "calendar": "billfold.bills.cli",

@@ -122,9 +122,9 @@ def json_response(value: object, status: int = 200, *headers: Header) -> HttpRes
     return HttpResponse(status, JSON, _encode(value), headers=headers)
 
 
-def redirect(location: str) -> HttpResponse:
+def redirect(location: str, status: int = 303) -> HttpResponse:
     """Redirect a browser by 303: what was posted here is not posted there (RFC 9700)."""
-    return HttpResponse(303, TEXT, b"", headers=[(b"location", location.encode())])
+    return HttpResponse(status, TEXT, b"", headers=[(b"location", location.encode())])
 
 
 def respond(answer: object, status: int) -> HttpResponse | StreamedResponse:

@@ -36,6 +36,7 @@ from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.programs import EmbeddedPostgresError
 from billfold.platform.settings.mistakes import FILE_SUFFIX, variable_name
 from billfold.platform.settings.settings import Settings
+from billfold.reports.statements.worker import StatementMaker
 from billfold.treasury.worker import WaitingCash
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
 from billfold.wiring.providers import (
@@ -251,6 +252,7 @@ class Wiring:
             ChainWatchers(),
             EmailSender(email_transport_of(bank.settings)),
             AuditSealer(archive_of(bank.settings)),
+            StatementMaker(),
         )
         senders = withdrawal_senders(bank.chains)
         worker = Worker(

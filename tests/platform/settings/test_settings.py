@@ -21,6 +21,7 @@ _PRODUCTION = {
     "BILLFOLD_MAIL_URL": "smtps://mail.example.com",
     "BILLFOLD_MAIL_FROM": "no-reply@bank.example",
     "BILLFOLD_BANK_BIC": "FBOBUS33",
+    "BILLFOLD_BANK_PHONE": "+1 212 555 0100",
     "BILLFOLD_BANK_ADDRESS": "1 Bill Street, New York, NY 10004, US",
     "BILLFOLD_DATABASE_URL": "postgresql://bank@db/bank",
     "BILLFOLD_DOMAIN": "bank.example",

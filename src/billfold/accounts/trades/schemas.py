@@ -152,14 +152,14 @@ def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
 
 def yield_of(row: TradeRow, bank: Bank) -> str:
     """The investment rate of a trade's price as a fraction: "0.04286"; "0" at par."""
-    bill, since = bank.market.bill(row.cusip), _priced_from(row, bank.calendars)
+    bill, since = bank.market.bill(row.cusip), priced_from(row, bank.calendars)
     if row.price_micros >= PRICE_PAR_MICROS or since >= bill.maturity:
         return "0"
     percent = pricing.investment_rate(row.price_micros, since, bill.maturity)
     return f"{percent / 100:.5f}"
 
 
-def _priced_from(row: TradeRow, calendars: Calendars) -> date:
+def priced_from(row: TradeRow, calendars: Calendars) -> date:
     """The settlement day the price of a trade counts its days from.
 
     It is the day the trade settles on, except for a sale that settles on its own business date: at night or on a

@@ -23,7 +23,7 @@ _ONLY_WITH_PLAID = ("linking_url", *_WITH_PLAID)
 _REQUIRED_IN_PRODUCTION = (
     *("database_url", "encryption_key", "seed", "domain", "mail_url", "mail_from"),
     *("custodian", "linking_provider", "identity_check"),
-    *("bank_name", "bank_routing_number", "bank_bic", "bank_address"),
+    *("bank_name", "bank_routing_number", "bank_bic", "bank_address", "bank_phone"),
 )
 _SANDBOX_ONLY = (
     *("clock_start", "execute_transfers", "sandbox_kyb_delay"),

@@ -131,6 +131,9 @@ class Settings:
     bank_address: str = setting(
         kinds.text("an address", max_length=140), "Where the bank is.", "1 Ledger Way, Wilmington, DE 19801, US"
     )
+    bank_phone: str = setting(
+        kinds.text("a phone number", max_length=40), "Where customers call about errors.", "+1 302 555 0142"
+    )
     custodian: str | None = setting(
         kinds.ADAPTER, "The adapter that delivers bills to other custodians. If unset, a sandbox simulates one.", None
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 import msgspec
@@ -39,6 +39,18 @@ class KeptFile(msgspec.Struct, frozen=True, kw_only=True):
 
     file: ReportFile
     parts: Sequence[StoredFile]
+
+
+class Downloadable(Protocol):
+    """What a temporary URL is of: a file of a customer."""
+
+    @property
+    def customer_id(self) -> UUID:
+        """Whose it is."""
+
+    @property
+    def file_id(self) -> UUID:
+        """Which file."""
 
 
 class TemporaryUrl(msgspec.Struct, frozen=True, kw_only=True):

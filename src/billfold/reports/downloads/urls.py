@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from billfold.platform.errors import BillfoldError
-from billfold.reports.downloads.types import URL_LIFETIME, ReportFile, TemporaryUrl
+from billfold.reports.downloads.types import URL_LIFETIME, Downloadable, TemporaryUrl
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
@@ -22,7 +22,7 @@ _PURPOSE: Final = "download"
 _SIGNATURE = re.compile(r"[A-Za-z0-9_-]{48}")  # 36 bytes: one text for each
 
 
-def temporary_url(vault: Vault, host: str, file: ReportFile, wall: datetime) -> TemporaryUrl:
+def temporary_url(vault: Vault, host: str, file: Downloadable, wall: datetime) -> TemporaryUrl:
     """Return a URL of a file at a host of either API, such as `caller.host`. It is valid from now on."""
     expires_at = (wall + URL_LIFETIME).replace(microsecond=0)
     expires = str(int(expires_at.timestamp()))

@@ -27,7 +27,6 @@ from billfold.payments.cards.authorizations.commands import (
 )
 from billfold.payments.cards.authorizations.types import (
     LATE_JOB,
-    PROCESSOR,
     Decision,
     DeclineReason,
     EntryMode,
@@ -144,7 +143,7 @@ def _forget(decision: asyncio.Future[Answer]) -> None:
 def command_of(message: Message, customer_id: UUID) -> Command:
     """Return the command of a message. Raises InvalidInput."""
     common: dict[str, Any] = {
-        "caller": PROCESSOR,
+        "caller": "card-processor",
         "key": message.message_id,
         "customers": (customer_id,),
         "request_hash": _fingerprint(message),

@@ -1,0 +1,2 @@
+DROP TABLE statement_run;
+DROP TABLE statement;

@@ -1,0 +1,119 @@
+"""What a monthly bank statement says: each payment of the month, and the sweeps that leave the account at zero."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from billfold.platform.money import format_usd
+from billfold.reports.entries.types import EntryKind
+from billfold.reports.printing.printing import printed, short_day
+from billfold.reports.printing.types import PrintedColumn, PrintedTable
+
+if TYPE_CHECKING:
+    from datetime import date
+
+    from billfold.reports.entries.types import AccountEntry, AccountStatement
+
+LINES_MAX: Final = 5_000
+"""How many payments are printed one by one; of more there is one line per day and kind."""
+_COLUMNS: Final = (
+    PrintedColumn("Date"),
+    PrintedColumn("Type"),
+    PrintedColumn("Details", grows=True),
+    PrintedColumn("Amount", "right"),
+    PrintedColumn("Balance", "right"),
+)
+NOTES: Final = """
+The bank account of a Pocket is at zero after every payment: what comes in is swept to its brokerage account, what
+goes out is swept from there. Sweeps are shown as one line per day.
+
+In case of errors or questions about your electronic transfers: call or write to us at the number and address above
+as soon as you can, if you think your statement is wrong or if you need more information about a transfer on it. We
+must hear from you no later than 60 days after we sent the first statement on which the problem appeared. Tell us
+your name and account number, describe the error or the transfer you are unsure about, why you believe it is an
+error or need more information, and its dollar amount. We will investigate your complaint and will correct any error
+promptly. If we take more than 10 business days to do this, we will credit your account for the amount you think is
+in error, so that you will have the use of the money while we investigate.
+"""
+
+
+class PaymentLines:
+    """The lines of a bank statement, taken up page by page; its totals are those of all payments."""
+
+    def __init__(self) -> None:
+        self._payments: list[AccountEntry] = []
+        self._by_day: Counter[tuple[date, str]] = Counter()
+        self._counts: Counter[tuple[date, str]] = Counter()
+        self.credited = self.debited = self.fees = 0
+
+    def add(self, entries: Iterable[AccountEntry]) -> None:
+        """Take up entries in booking order; sweeps follow from the payments."""
+        for each in entries:
+            if each.kind == EntryKind.SWEEP:
+                continue
+            if each.kind == EntryKind.FEE:
+                self.fees -= each.amount
+            elif each.amount > 0:
+                self.credited += each.amount
+            else:
+                self.debited -= each.amount
+            day = each.booked_on, printed(each.title)
+            self._by_day[day] += each.amount
+            self._counts[day] += 1
+            if len(self._payments) <= LINES_MAX:
+                self._payments.append(each)
+
+    def table(self, statement: AccountStatement) -> PrintedTable:
+        """Return the activity of the month, with the balance after each line."""
+        lines = self._one_by_one() if len(self._payments) <= LINES_MAX else self._summed()
+        balance, day, rows = statement.opening.value, None, list[tuple[str, ...]]()
+        for booked_on, kind, details, amount in lines:
+            if day not in {None, booked_on}:
+                rows.append(_sweep(day, balance))
+                balance = 0
+            day, balance = booked_on, balance + amount
+            rows.append((short_day(day), kind, details, format_usd(amount), format_usd(balance)))
+        if day is not None:
+            rows.append(_sweep(day, balance))
+        return PrintedTable(
+            heading="Payments and sweeps", columns=_COLUMNS, rows=rows, empty="There were no payments in this month."
+        )
+
+    def summary(self, statement: AccountStatement) -> list[tuple[str, str]]:
+        """Return balances and what lies between."""
+        period = statement.period
+        sweeps = self.debited + self.fees - self.credited
+        return [
+            (f"Opening balance on {short_day(period.first_day)}", format_usd(statement.opening.value)),
+            ("Deposits and other credits", format_usd(self.credited)),
+            ("Payments and other debits", format_usd(-self.debited)),
+            ("Fees", format_usd(-self.fees)),
+            (
+                "Swept from the brokerage account, net" if sweeps > 0 else "Swept to the brokerage account, net",
+                format_usd(sweeps),
+            ),
+            (f"Closing balance on {short_day(period.last_day)}", format_usd(statement.closing.value)),
+        ]
+
+    def _one_by_one(self) -> Iterable[tuple[date, str, str, int]]:
+        for each in self._payments:
+            yield each.booked_on, printed(each.title), _details(each), each.amount
+
+    def _summed(self) -> Iterable[tuple[date, str, str, int]]:
+        for (day, kind), amount in sorted(self._by_day.items()):
+            count = self._counts[day, kind]
+            yield day, kind, f"{count:,} payments; each is in the bank statement report of the day", amount
+
+
+def _sweep(day: date | None, balance: int) -> tuple[str, ...]:
+    assert day is not None
+    details = "To the brokerage account" if balance > 0 else "From the brokerage account" if balance < 0 else "Even"
+    return (short_day(day), "Sweep", details, format_usd(-balance), format_usd(0))
+
+
+def _details(entry: AccountEntry) -> str:
+    parts = (entry.counterparty, entry.description, *entry.remittance, *entry.references[:1])
+    shown = dict.fromkeys(printed(part) for part in parts if part)
+    return " · ".join(part for part in shown if part) or "—"

@@ -1,0 +1,121 @@
+"""Statements of a customer, each with a temporary URL of its PDF."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets.requests import resolve_pockets
+from billfold.accounts.pockets.routes import V1_READS
+from billfold.http.caller import Call, Caller
+from billfold.http.list_params import OrderedQuery, page_of
+from billfold.http.operations import MaybeInPath, get, with_scope
+from billfold.http.parameters import Query, parse_choice
+from billfold.http.schemas import CursorList
+from billfold.ledger.bank import Bank
+from billfold.platform.errors import InvalidInput
+from billfold.platform.paging import LIMIT_DEFAULT
+from billfold.reports.downloads.urls import temporary_url
+from billfold.reports.statements.schemas import TYPES, Statement
+from billfold.reports.statements.store import STATEMENTS, StatementFilters
+from billfold.reports.statements.types import StatementRow
+
+LIMIT_MAX = 150
+_KEY = re.compile(r"^[0-9]{4}(-[0-9]{2})?$")
+READS = with_scope("pockets.read", "statements")
+
+
+def _parse_type(name: str, text: str) -> str:
+    return TYPES[parse_choice(list(TYPES), name, text)]
+
+
+def _parse_key(name: str, text: str) -> str:
+    if not _KEY.fullmatch(text):
+        raise InvalidInput.at("query", name, msg="must be a month like 2023-01 or a year like 2023", kind="value_error")
+    return text
+
+
+class StatementQuery(OrderedQuery, frozen=True):
+    """The page a caller asks for: up to 150 statements."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=LIMIT_MAX), Query(description="How many rows at most.")] = LIMIT_DEFAULT
+
+
+Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
+Types = Annotated[
+    list[str] | None,
+    Query(name="type[]", parse=_parse_type, schema={"type": "string", "enum": list(TYPES)}),
+]
+Key = Annotated[
+    str | None,
+    Query(
+        parse=_parse_key,
+        schema={"type": "string", "pattern": _KEY.pattern},
+        description="A month like 2023-01, or a year like 2023 with all its months and its tax forms.",
+    ),
+]
+
+
+@get("/api/v1/customers/{customer_id}/statements/")
+@get("/api/v1/statements/", READS, name="list_statements", refuses=("not-found",))
+async def list_customer_statements(
+    *,
+    caller: Call,
+    bank: Bank,
+    customer_id: MaybeInPath,
+    wanted: StatementQuery,
+    account: Accounts = None,
+    type: Types = None,  # noqa: A002 - its name in the query
+    key: Key = None,
+) -> CursorList[Statement]:
+    """List statements.
+
+    Monthly statements and tax forms. The URLs are valid for 10 minutes.
+    """
+    owner = await caller.owner(bank, customer_id)
+    pockets = None if account is None else await resolve_pockets(caller, bank, owner, requested=account)
+    filters = StatementFilters(pockets=pockets, types=type, key=key)
+    return await _page(caller, bank, wanted, owner=owner, filters=filters)
+
+
+@get("/api/v1/service-accounts/{account_id}/statements/", deprecated=V1_READS)
+async def list_account_statements(
+    *,
+    caller: Caller,
+    bank: Bank,
+    account_id: UUID,
+    wanted: StatementQuery,
+    type: Types = None,  # noqa: A002 - its name in the query
+    key: Key = None,
+) -> CursorList[Statement]:
+    """List statements of an account.
+
+    Monthly statements and tax forms. The URLs are valid for 10 minutes.
+    """
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    filters = StatementFilters(pockets=[pocket_id], types=type, key=key)
+    return await _page(caller, bank, wanted, owner=owner, filters=filters)
+
+
+async def _page(
+    caller: Call, bank: Bank, wanted: StatementQuery, *, owner: UUID, filters: StatementFilters
+) -> CursorList[Statement]:
+    values = msgspec.structs.astuple(filters)
+    page = await wanted.read(bank, STATEMENTS, owner, *values, scope=f"statements:{owner}", filters=filters)
+    return page_of(page, [_render(caller, bank, row) for row in page.items])
+
+
+def _render(caller: Call, bank: Bank, row: StatementRow) -> Statement:
+    return Statement(
+        id=row.statement_id,
+        service_account_id=row.pocket_id,
+        type=row.type,
+        key=row.key,
+        version=row.version,
+        reason=row.reason,
+        pdf_download_url=temporary_url(bank.vault, caller.host, row, caller.wall).url,
+        time_created=row.created_at,
+    )

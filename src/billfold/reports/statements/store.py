@@ -1,0 +1,186 @@
+"""Rows of statements, what is still to be made, and what a statement reads besides its entries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.trades.store import TradeRow
+from billfold.bills.rules.earnings import PocketState
+from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
+from billfold.platform.errors import NotFound
+from billfold.reports.statements.types import MONTHLY, Month, StatementRow, StatementType
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
+_COLUMNS = ", ".join(StatementRow.__struct_fields__)
+_PREFIXED = ", ".join(f"s.{name}" for name in StatementRow.__struct_fields__)
+_ADD = f"""
+INSERT INTO statement ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+ON CONFLICT (customer_id, pocket_id, type, key, version) DO NOTHING RETURNING true
+"""
+_LATEST = f"""
+SELECT {_COLUMNS} FROM statement WHERE customer_id = $1 AND pocket_id = $2 AND type = $3 AND key = $4
+ ORDER BY version DESC LIMIT 1
+"""
+_IS_LATEST = """NOT EXISTS (
+  SELECT 1 FROM statement n
+   WHERE (n.customer_id, n.pocket_id, n.type, n.key) = (s.customer_id, s.pocket_id, s.type, s.key)
+     AND n.version > s.version)"""
+STATEMENTS = KeysetList(
+    f"""
+SELECT {_PREFIXED}, s.written_no FROM statement s
+ WHERE s.customer_id = $1 AND ($2::uuid[] IS NULL OR s.pocket_id = ANY($2)) AND ($3::text[] IS NULL OR s.type = ANY($3))
+   AND ($4::text IS NULL OR starts_with(s.key, $4)) AND {_IS_LATEST} AND {{page}}
+""",
+    reads(StatementRow),
+    **BY_CREATION,
+)
+"""Current versions of the statements of a customer, of some Pockets, types and of a month or a year; newest first."""
+# Who had a Pocket in the month, and lacks a statement of it.
+_DUE_CUSTOMERS = """
+SELECT c.customer_id FROM customer c
+ WHERE c.customer_id > $1 AND EXISTS (
+   SELECT 1 FROM pocket p CROSS JOIN unnest($5::text[]) AS t(type)
+    WHERE p.customer_id = c.customer_id AND p.opened_at < $3 AND (p.closed_at IS NULL OR p.closed_at >= $2)
+      AND NOT EXISTS (SELECT 1 FROM statement s WHERE (s.customer_id, s.pocket_id, s.type, s.key, s.version)
+                                                    = (p.customer_id, p.pocket_id, t.type, $4, 1)))
+ ORDER BY c.customer_id LIMIT $6
+"""
+_COUNT_DUE = """
+SELECT count(*) FROM pocket p CROSS JOIN unnest($4::text[]) AS t(type)
+ WHERE p.opened_at < $2 AND (p.closed_at IS NULL OR p.closed_at >= $1)
+   AND NOT EXISTS (SELECT 1 FROM statement s WHERE (s.customer_id, s.pocket_id, s.type, s.key, s.version)
+                                                 = (p.customer_id, p.pocket_id, t.type, $3, 1))
+"""
+_DUE_OF_CUSTOMER = """
+SELECT p.pocket_id, t.type FROM pocket p CROSS JOIN unnest($5::text[]) AS t(type)
+ WHERE p.customer_id = $1 AND p.opened_at < $3 AND (p.closed_at IS NULL OR p.closed_at >= $2)
+   AND NOT EXISTS (SELECT 1 FROM statement s WHERE (s.customer_id, s.pocket_id, s.type, s.key, s.version)
+                                                 = (p.customer_id, p.pocket_id, t.type, $4, 1))
+ ORDER BY p.opened_at, p.pocket_id, t.type
+"""
+_FIRST_OPENED = "SELECT min(opened_at) FROM pocket"
+_FINISHED = "SELECT key FROM statement_run"
+_FINISH = "INSERT INTO statement_run (key, finished_at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+_COSTS = """
+SELECT cusip, sum(CASE WHEN incoming THEN tax_basis ELSE -tax_basis END)::bigint AS cost FROM trade
+ WHERE customer_id = $1 AND pocket_id = $2 AND entry_no <= $3 AND cusip = ANY($4) GROUP BY cusip
+"""
+_TRADES = """
+SELECT customer_id, pocket_id, entry_no, trade_no, trade_id, activity, incoming, cusip, units, price_micros, notional,
+       traded_at, book_date, settles_on, counter_pocket_id, transfer_id
+  FROM trade WHERE customer_id = $1 AND pocket_id = $2 AND entry_no > $3 AND entry_no <= $4 ORDER BY entry_no, trade_no
+"""
+_DAY_STATES = """
+SELECT business_date, positions, cash, earnings_basis, inflow, outflow, fees, realised FROM snapshot
+ WHERE customer_id = $1 AND pocket_id = $2 AND business_date BETWEEN $3 AND $4
+"""
+
+
+class DueStatement(NamedTuple):
+    """A statement that a month still lacks."""
+
+    pocket_id: UUID
+    type: StatementType
+
+
+class StatementFilters(msgspec.Struct, frozen=True, kw_only=True):
+    """Which statements; None lets all through. A year as `key` stands for all of the year."""
+
+    pockets: list[UUID] | None = None
+    types: list[str] | None = None
+    key: str | None = None
+
+
+async def add(conn: Connection, row: StatementRow) -> bool:
+    """Write down a version of a statement whose file is written down; tell whether it was new."""
+    return await conn.fetchval(_ADD, *msgspec.structs.astuple(row)) is not None
+
+
+async def find_latest(
+    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, type_: StatementType, key: str
+) -> StatementRow | None:
+    """Return the last version of a statement."""
+    row = await conn.fetchrow(_LATEST, customer_id, pocket_id, type_, key)
+    return None if row is None else StatementRow(**row)
+
+
+async def get_latest(
+    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, type_: StatementType, key: str
+) -> StatementRow:
+    """Return the last version of a statement. Raises NotFound."""
+    row = await find_latest(conn, customer_id, pocket_id, type_, key)
+    if row is None:
+        raise NotFound("There is no such statement.")
+    return row
+
+
+async def list_due_customers(conn: Connection | Pool, month: Month, after: UUID, limit: int) -> list[UUID]:
+    """Return customers, in the order of their ids, that lack a statement of a month."""
+    span = (month.starts_at, month.next.starts_at, month.key)
+    rows = await conn.fetch(_DUE_CUSTOMERS, after, *span, list(MONTHLY), limit)
+    return [row["customer_id"] for row in rows]
+
+
+async def count_due(conn: Connection | Pool, month: Month) -> int:
+    """Return how many statements of a month are still to be made."""
+    count: int = await conn.fetchval(_COUNT_DUE, month.starts_at, month.next.starts_at, month.key, list(MONTHLY))
+    return count
+
+
+async def list_due(conn: Connection | Pool, customer_id: UUID, month: Month) -> list[DueStatement]:
+    """Return the statements of a month that a customer lacks."""
+    span = (month.starts_at, month.next.starts_at, month.key)
+    rows = await conn.fetch(_DUE_OF_CUSTOMER, customer_id, *span, list(MONTHLY))
+    return [DueStatement(row["pocket_id"], StatementType(row["type"])) for row in rows]
+
+
+async def list_unfinished(conn: Connection | Pool, now: datetime) -> list[Month]:
+    """Return the months whose statements are due by an instant and not all made, the oldest first."""
+    opened_at: datetime | None = await conn.fetchval(_FIRST_OPENED)
+    if opened_at is None:
+        return []
+    finished = {row["key"] for row in await conn.fetch(_FINISHED)}
+    month, last, unfinished = Month.of(opened_at), Month.before(now), list[Month]()
+    while month <= last:
+        if month.key not in finished:
+            unfinished.append(month)
+        month = month.next
+    return unfinished
+
+
+async def finish(conn: Connection | Pool, month: Month, at: datetime) -> None:
+    """Note that every statement of a month is made."""
+    await conn.execute(_FINISH, month.key, at)
+
+
+async def costs(
+    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, through: int, cusips: Sequence[str]
+) -> dict[str, int]:
+    """Return what bills held after a journal entry cost for tax, in cents by CUSIP."""
+    rows = await conn.fetch(_COSTS, customer_id, pocket_id, through, cusips) if cusips else []
+    return {row["cusip"]: row["cost"] for row in rows}
+
+
+async def list_trades(
+    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, after: int, through: int
+) -> list[TradeRow]:
+    """Return the trades of a Pocket after one journal entry up to another, in their order."""
+    return [TradeRow(*row) for row in await conn.fetch(_TRADES, customer_id, pocket_id, after, through)]
+
+
+async def day_states(
+    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, month: Month
+) -> dict[date, PocketState]:
+    """Return the states at the end of the business days of a month on which something happened."""
+    rows = await conn.fetch(_DAY_STATES, customer_id, pocket_id, month.first_day, month.last_day)
+    return {
+        day: PocketState(tuple((cusip, units) for cusip, units in msgspec.json.decode(positions)), *totals)
+        for day, positions, *totals in rows
+    }

@@ -1,0 +1,94 @@
+"""Monthly statements of every Pocket of a bank in which a bit of everything has happened."""
+
+import asyncio
+import io
+from uuid import uuid4
+
+import pytest
+from pypdf import PdfReader
+from tests.support.whole_bank import close_bank, open_bank
+
+from billfold.platform.errors import InvariantError
+from billfold.platform.money import format_usd
+from billfold.reports.downloads.files import open_file
+from billfold.reports.downloads.store import get_file
+from billfold.reports.statements import store
+from billfold.reports.statements.making import correct_statements, make_statements, print_again
+from billfold.reports.statements.types import Month, StatementRow
+from billfold.reports.statements.worker import StatementMaker
+
+MONTHS = ("2025-06", "2025-07")
+_NAMES = ", ".join(StatementRow.__struct_fields__)
+_AMOUNTS = {
+    "BANK": "SELECT amount FROM transaction WHERE pocket_id = $1 AND (swept OR type <> 'CARD')",
+    "BROKERAGE": "SELECT notional FROM trade WHERE pocket_id = $1",
+}
+_IN_MONTH = "to_char({} AT TIME ZONE 'America/New_York', 'YYYY-MM') = $2"
+_PLACES = {"BANK": "booked_at", "BROKERAGE": "traded_at"}
+
+
+@pytest.fixture
+async def bank(pg_server, lived_bank):
+    dsn = await pg_server.create_database(f"statements_{uuid4().hex}", template=lived_bank)
+    opened = await open_bank(dsn)
+    yield opened
+    await close_bank(opened)
+
+
+async def rows_of(bank):
+    found = await bank.pool.fetch(f"SELECT {_NAMES} FROM statement ORDER BY pocket_id, type, key, version")
+    return [StatementRow(**row) for row in found]
+
+
+async def bytes_of(bank, row):
+    file = await get_file(bank.pool, row.customer_id, row.statement_id)
+    return b"".join([part async for part in await open_file(bank, file)])
+
+
+def text_of(pdf):
+    return " ".join(" ".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages).split())
+
+
+async def moved(bank, row):
+    """Return what the ledger moved in a Pocket in a month, as statements show it."""
+    query = f"{_AMOUNTS[row.type]} AND {_IN_MONTH.format(_PLACES[row.type])}"
+    return [format_usd(amount) for (amount,) in await bank.pool.fetch(query, row.pocket_id, row.key)]
+
+
+async def test_statements_are_made_once_begin_where_the_last_ended_and_show_what_the_ledger_moved(bank):
+    makers = StatementMaker(), StatementMaker()
+    assert max(await asyncio.gather(*(maker(bank) for maker in makers))) > 0
+    rows = await rows_of(bank)
+    assert await StatementMaker()(bank) == 0
+    assert {row.key for row in rows} == set(MONTHS)
+    assert await store.list_unfinished(bank.pool, await bank.now()) == []
+    closing = {(row.pocket_id, row.type): row.closing for row in rows if row.key == MONTHS[0]}
+    for row in rows:
+        pdf = await bytes_of(bank, row)
+        text = text_of(pdf)
+        assert row.opening == (0 if row.key == MONTHS[0] else closing[row.pocket_id, row.type])
+        assert f"{format_usd(row.closing)}" in text
+        for amount in await moved(bank, row):
+            assert amount in text, (row, amount)
+        if row.pocket_id == rows[0].pocket_id:
+            assert await print_again(bank, row) == pdf
+
+
+async def test_a_corrected_statement_is_a_version_and_a_gap_between_two_months_is_not_published(bank):
+    june, july = map(Month.parse, MONTHS)
+    (customer_id,) = await bank.pool.fetchrow("SELECT customer_id FROM pocket ORDER BY opened_at LIMIT 1")
+    await make_statements(bank, customer_id, june)
+    first = next(row for row in await rows_of(bank) if row.type == "BROKERAGE")
+    await bank.pool.execute("UPDATE statement SET closing = closing - 1 WHERE statement_id = $1", first.statement_id)
+    with pytest.raises(InvariantError, match="does not begin where the last one ended"):
+        await make_statements(bank, customer_id, july)
+    assert {row.key for row in await rows_of(bank)} == {june.key}
+    reason = "A price was corrected: 株式会社 \u202e\x07 😀."
+    again = await correct_statements(bank, customer_id, first.pocket_id, month=june, reason=reason)
+    assert [(row.type, row.key, row.version, row.closing) for row in again] == [
+        ("BANK", june.key, 2, 0),
+        ("BROKERAGE", june.key, 2, first.closing),
+    ]
+    assert "version 2" in text_of(await bytes_of(bank, again[1]))
+    assert "株式会社" in text_of(await bytes_of(bank, again[1]))
+    assert await make_statements(bank, customer_id, july) > 0
