@@ -92,7 +92,7 @@ def _check_texts(decoded: object) -> None:
 
 
 def _is_name(place: tuple[str | int, ...]) -> bool:
-    return any(str(step).endswith(("name", "address")) for step in place)
+    return any(str(step).endswith(("name", "address", "name_on_card")) for step in place)
 
 
 def texts_in(value: object, place: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], str]]:

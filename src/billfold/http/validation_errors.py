@@ -147,7 +147,18 @@ def _struct_mistakes(struct: inspect.StructType, value: dict[str, Any], place: P
         known = {each.loc for each in found}
         good = _good_fields(struct, value, {each.loc[1] for each in found})
         found += [each for each in struct.cls.field_errors(good) if each.loc not in known]
+    if not found and hasattr(struct.cls, "__post_init__") and (wrong := _refusal(struct.cls, value)):
+        return [FieldError(place, wrong, "value_error")]
     return found
+
+
+def _refusal(struct: type[msgspec.Struct], value: dict[str, Any]) -> str | None:
+    """Return why a struct does not take values of which each has its declared type."""
+    try:
+        msgspec.convert(value, struct)
+    except msgspec.ValidationError as error:
+        return str(error).partition(" - at ")[0]
+    return None
 
 
 def _good_fields(struct: inspect.StructType, value: dict[str, Any], wrong: set[str | int]) -> dict[str, Any]:
@@ -166,7 +177,8 @@ def _value_mistakes(kind: inspect.Type, described: str | None, value: Json, plac
     if isinstance(kind, inspect.ListType):
         return _inner_mistakes(kind, kind.item_type, enumerate(value), place=place)
     if isinstance(kind, inspect.DictType):
-        return _inner_mistakes(kind, kind.value_type, (("...", value[key]) for key in value), place=place)
+        names = _inner_mistakes(kind, kind.key_type, (("...", key) for key in value), place=place)
+        return names or _inner_mistakes(kind, kind.value_type, (("...", value[key]) for key in value), place=place)
     if type(kind) in _FORMATS:
         python, msg, code = _FORMATS[type(kind)]
         return [] if _converts(value, python) else [FieldError(place, msg, code)]

@@ -270,3 +270,5 @@ async def test_an_address_no_card_can_be_sent_to_is_refused(holder):
     for field, value in (("state", None), ("state", "ZZ"), ("country", "XX"), ("city", ""), ("postal_code", 5)):
         body = {"name_on_card": "Ada Marsh", "shipping_address": SHIPPING | {field: value}}
         await holder.desk.invalid("POST", f"{holder.account}/card-orders/", body, loc=f"body.shipping_address.{field}")
+    body = {"name_on_card": "Ada\nMarsh", "shipping_address": SHIPPING}
+    await holder.desk.invalid("POST", f"{holder.account}/card-orders/", body, loc="body.name_on_card")

@@ -76,6 +76,7 @@ async def test_only_what_the_processor_has_just_signed_is_decided(processor, car
     for merchant in ({"name": " ", "category_code": "5411"}, {"name": "Shop", "category_code": "5411\n"}):
         assert (await processor.post(message | {"merchant": merchant})).status_code == 422
     for field, value in (
+        ("merchant", SHOP | {"city": "Van\ntorp"}),
         ("amount", None),
         ("amount", -1),
         ("currency", "EUR"),

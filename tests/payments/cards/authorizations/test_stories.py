@@ -154,9 +154,9 @@ async def test_a_card_spends_in_a_day_what_its_limits_allow(cardholder):
         {"daily": 1.5},
         {"daily": 1, "categories": {"x": 1}},
         {"daily": 1, "per": 2},
-        LINE_BREAK,
     ):
         await desk.ask("PUT", limits, wrong, status=422)
+    await desk.invalid("PUT", limits, LINE_BREAK, loc="body.categories....")
     await cardholder.declined("CATEGORY_BLOCKED", merchant={"name": "Inn", "category_code": "5812"})
     stay = await cardholder.held(50_00, merchant=HOTEL)
     await cardholder.declined("CATEGORY_LIMIT", 10_01, merchant=HOTEL)
