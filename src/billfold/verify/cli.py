@@ -16,6 +16,7 @@ from billfold.cli.output import console, key_value_table, print_error, print_suc
 from billfold.cli.resources import run_with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Report
+from billfold.reports.proofs.cli import verify_files
 from billfold.verify.runner import verify_bank
 
 if TYPE_CHECKING:
@@ -26,12 +27,22 @@ group = CommandGroup()
 MAX_SHOWN = 20
 
 
-@group.command("verify")
+@group.command("verify", "verify statement.pdf --key document-keys.json")
 def verify(
     context: CliContext,
+    files: Annotated[list[Path] | None, typer.Argument(help="Documents of the bank; the ledger without any.")] = None,
+    *,
+    key: Annotated[Path | None, typer.Option(help="The public keys of the bank, to verify documents with.")] = None,
     seals: Annotated[Path | None, typer.Option(help="An archived copy of the audit log's seals.")] = None,
 ) -> None:
-    """Verify the ledger and the audit log: sums, balances, lots, chains. Changes nothing."""
+    """Verify the ledger and the audit log: sums, balances, lots, chains. Changes nothing.
+
+    With FILES verify that these are as the bank signed them; this needs no bank, only its public keys. The exit status
+    is 0 if all are, 1 if one was altered, 3 if one is not signed, 4 if one is signed with a key that is not given.
+    """
+    if files:
+        verify_files(files, key)
+        return
     settings = context.settings()
     lines = asyncio.run(context.archive(settings).lines()) if seals is None else _seal_lines(seals)
 

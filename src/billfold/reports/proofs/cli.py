@@ -1,13 +1,20 @@
-"""`billfold document-keys`: the keys that documents are signed with."""
+"""`billfold document-keys`: the keys that documents are signed with; and `billfold verify FILE`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from billfold.cli.command import CommandGroup, Row
+from billfold.cli.context import CliError
+from billfold.cli.output import console, format_eastern, key_value_table, print_error, print_success
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.routes import KEYS_PATH
+from billfold.reports.proofs.signatures import Unproven, parse_keys
+from billfold.reports.proofs.verify_file import FileVerdict, Verdict, verify_file
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -28,3 +35,53 @@ async def rotate(bank: Bank) -> str:
     key_id = await document_keys.rotate_document_key(bank.pool, bank.vault, await bank.now())
     minutes = int(document_keys.PUBLICATION_LEAD.total_seconds() // 60)
     return f"{key_id} is published at {KEYS_PATH}, and signs in {minutes} minutes."
+
+
+def verify_files(files: Sequence[Path], key: Path | None) -> None:
+    """Verify documents with nothing but the public keys of the bank. Raises CliError, typer.Exit."""
+    if key is None:
+        raise CliError(
+            "The public keys of the bank are missing.", f"Save {KEYS_PATH} of the bank, and name it by --key."
+        )
+    try:
+        keys = parse_keys(key.read_bytes())
+    except Unproven as wrong:
+        raise CliError(str(wrong), f"Save {KEYS_PATH} of the bank again.") from None
+    verdicts = []
+    for path in files:
+        found = verify_file(path, keys)
+        _show(path, found)
+        verdicts.append(found.verdict)
+    worst = next((each for each in _GRAVEST if each in verdicts), Verdict.SIGNED)
+    if worst is not Verdict.SIGNED:
+        raise typer.Exit(worst)
+
+
+_GRAVEST = (Verdict.ALTERED, Verdict.FOREIGN, Verdict.UNSIGNED)
+
+
+def _show(path: Path, found: FileVerdict) -> None:
+    signed = found.manifest
+    if found.verdict is Verdict.SIGNED and signed is not None:
+        print_success(f"{path}: {signed.bank} has signed this document, and it is unaltered.")
+    else:
+        problem = {
+            Verdict.ALTERED: "this is not what the bank signed.",
+            Verdict.FOREIGN: "this bank has not signed it.",
+            Verdict.UNSIGNED: "it is not signed.",
+        }[found.verdict]
+        print_error(f"{path}: {problem}")
+        for each in found.findings:
+            print_error(f"  {each}")
+    if signed is not None:
+        rows = [
+            ("Document", signed.document),
+            ("Customer", f"{signed.customer} ({signed.customer_id})"),
+            *(("Pocket", f"{each.name} ({each.id})") for each in signed.pockets),
+            ("At", format_eastern(signed.at)),
+            ("Ledger position", f"journal entry {signed.position.entry_no:,}, commit {signed.position.version:,}"),
+            ("Chain hash", signed.position.chain),
+            ("Signed with", found.key_id),
+            *((each.label, each.value) for each in signed.figures),
+        ]
+        console.print(key_value_table(rows))

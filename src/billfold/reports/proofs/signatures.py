@@ -57,9 +57,12 @@ def parse_keys(content: bytes) -> list[PublicKey]:
     try:
         document = msgspec.json.decode(content, type=dict[str, Any])
         jwks = document.get("keys", [document])
-        return [_from_jwk(each) for each in jwks if each.get("crv") == "Ed25519"]
+        keys = [_from_jwk(each) for each in jwks if each.get("crv") == "Ed25519"]
     except (AttributeError, KeyError, TypeError, ValueError, msgspec.MsgspecError):
         raise Unproven("The key file is neither a JWKS nor a PEM file of Ed25519 keys.") from None
+    if not keys:
+        raise Unproven("The key file has no Ed25519 key.")
+    return keys
 
 
 def sign(payload: msgspec.Struct, key: DocumentKey, typ: str) -> str:

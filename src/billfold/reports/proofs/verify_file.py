@@ -1,0 +1,116 @@
+"""Whether a file is as the bank signed it, and which figure of it is not. Needs the public keys of the bank alone."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pypdf
+import pypdf.errors
+
+from billfold.reports.proofs import attach
+from billfold.reports.proofs.rules import changed_figures, original_of
+from billfold.reports.proofs.signatures import DOCUMENT, UnknownKey, Unproven, verify
+from billfold.reports.proofs.types import Manifest, PublicKey, SignedBytes, SignedManifest
+
+_BLOCKS_MAX: Final = 5
+"""How many changed places of a text are described at most."""
+_PDF_ENDS: Final = 64
+
+
+class Verdict(IntEnum):
+    """What is known of a file; its value is the exit status of `billfold verify FILE`."""
+
+    SIGNED = 0
+    ALTERED = 1
+    UNSIGNED = 3
+    FOREIGN = 4
+
+
+class FileVerdict(NamedTuple):
+    """What is known of a file, what the bank has signed about it, and what is wrong with it, in sentences."""
+
+    verdict: Verdict
+    manifest: Manifest | None
+    key_id: str
+    findings: Sequence[str]
+
+
+def verify_file(path: Path, keys: Sequence[PublicKey]) -> FileVerdict:
+    """Look at a file, and at the one beside it that has its proof. Raises OSError."""
+    content = path.read_bytes()
+    beside = path.with_name(path.name + attach.SIDE_FILE_SUFFIX)
+    file = attach.read(content, beside.read_bytes() if beside.exists() else None)
+    if file.proof is None:
+        return FileVerdict(Verdict.UNSIGNED, None, "", [_why_unsigned(content)])
+    try:
+        signed, key_id = verify(file.proof, keys, DOCUMENT, SignedManifest)
+    except UnknownKey as unknown:
+        return FileVerdict(Verdict.FOREIGN, None, "", [str(unknown)])
+    except Unproven as unproven:
+        return FileVerdict(Verdict.ALTERED, None, "", [str(unproven)])
+    if hashlib.sha256(file.content).hexdigest() == signed.content.sha256:
+        return FileVerdict(Verdict.SIGNED, signed.manifest, key_id, [])
+    found = [*_changed_lines(file.content, signed.content), *_changed_figures(file.content, signed.manifest)]
+    if not found:
+        found = ["Every figure that the bank signed reads as it was signed, but the file is another one."]
+    return FileVerdict(Verdict.ALTERED, signed.manifest, key_id, [*dict.fromkeys(found)])
+
+
+def _why_unsigned(content: bytes) -> str:
+    if attach.MARKER.rstrip() in content:
+        return "The file ends in the middle of its proof, or the proof was overwritten."
+    if content.startswith(b"%PDF-") and b"%%EOF" not in content[-_PDF_ENDS:]:
+        return "The file is cut off: it has no end and no proof."
+    return "There is no proof in the file, nor in a file beside it."
+
+
+def _changed_figures(content: bytes, manifest: Manifest) -> Iterator[str]:
+    text = content.decode("utf-8", "replace")
+    if content.startswith(b"%PDF-"):
+        try:
+            text = "\n".join(page.extract_text() for page in pypdf.PdfReader(io.BytesIO(content)).pages)
+        except (pypdf.errors.PyPdfError, ValueError, KeyError, RecursionError):
+            yield "The PDF cannot be read: it is cut off or damaged."
+            return
+    if content.startswith((b"%PDF-", b"<")):  # cells of other formats are not told apart by their characters
+        yield from changed_figures(text, manifest.figures)
+
+
+def _changed_lines(content: bytes, signed: SignedBytes) -> Iterator[str]:
+    """Name the lines of a text that differ, as far as no line was added or left out."""
+    if not signed.lines_per_mark:
+        return
+    width = 2 * attach.MARK_BYTES
+    expected = [signed.marks[at : at + width] for at in range(0, len(signed.marks), width)]
+    marks = attach.line_marks(io.BytesIO(content), signed.lines_per_mark)
+    found = [marks[at : at + width] for at in range(0, len(marks), width)]
+    if len(found) != len(expected):
+        yield "Lines were added or left out."
+    changed = [at for at, (left, right) in enumerate(zip(found, expected, strict=False)) if left != right]
+    lines = content.splitlines(keepends=True) if changed else []
+    for at in changed[:_BLOCKS_MAX]:
+        first = at * signed.lines_per_mark
+        block = lines[first : first + signed.lines_per_mark]
+        yield _describe(block, first + 1, original_of(b"".join(block), expected[at]))
+    if len(changed) > _BLOCKS_MAX:
+        yield f"{len(changed) - _BLOCKS_MAX} more places differ."
+
+
+def _describe(block: Sequence[bytes], first: int, original: bytes | None) -> str:
+    if original is None:
+        last = first + len(block) - 1
+        place = f"Line {first} is" if last <= first else f"Lines {first} to {last} are"
+        return f"{place} not as the bank signed."
+    for number, (reads, was) in enumerate(zip(block, original.splitlines(keepends=True), strict=False), first):
+        if reads != was:
+            return f"Line {number} reads {_line(reads)}; the bank signed {_line(was)}."
+    return f"Line {first} is not as the bank signed."
+
+
+def _line(line: bytes) -> str:
+    return repr(line.strip().decode("utf-8", "replace"))

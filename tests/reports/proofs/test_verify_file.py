@@ -1,0 +1,136 @@
+"""`billfold verify FILE`: what the bank has signed, offline; a changed digit is named."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import msgspec
+import pytest
+import typer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from tests.reports.proofs.test_attach import KEY, manifest_of, statement_pdf
+from typst import compile as typeset
+
+from billfold.cli.context import CliError
+from billfold.reports.proofs import attach
+from billfold.reports.proofs.cli import verify_files
+from billfold.reports.proofs.signatures import jwks_document, thumbprint
+from billfold.reports.proofs.types import DocumentKey
+
+FIGURES = [("Opening value", "9,001.10"), ("Wire from Contoso", "3,344.66"), ("Closing value", "12,345.76")]
+XML = "<Document>\n" + "".join(f"<Amt Ccy='USD'>{value}</Amt>\n" for _, value in FIGURES) + "</Document>\n"
+CSV = "date,amount\r\n" + "".join(
+    f"2026-10-0{n},{value.replace(',', '')}\r\n" for n, (_, value) in enumerate(FIGURES, 1)
+)
+
+
+def pdf(figures=FIGURES):
+    rows = "".join(f"[{label}], [{value}]," for label, value in figures)
+    source = f'#set document(title: "Statement")\n#set text(lang: "en")\n= October 31\n#table(columns: 2, {rows})'
+    return typeset(source.encode(), pdf_standards=["a-3a", "ua-1"], timestamp=0)
+
+
+@pytest.fixture
+def judge(tmp_path, capsys):
+    """Verify a file of this content with the bank's key; return the exit status and all that is said."""
+    key = tmp_path / "document-keys.json"
+    key.write_bytes(msgspec.json.encode(jwks_document([KEY.public])))
+
+    def run(content, name="statement.pdf", beside=None, keys=key):
+        path = tmp_path / name
+        path.write_bytes(content)
+        if beside is not None:
+            (tmp_path / f"{name}.proof").write_bytes(beside)
+        try:
+            verify_files([path], keys)
+            status = 0
+        except typer.Exit as end:
+            status = end.exit_code
+        except CliError as error:
+            return 2, str(error)
+        return status, " ".join("".join(capsys.readouterr()).split())
+
+    return run
+
+
+def test_what_the_bank_has_signed_is_said_in_plain_words(judge):
+    status, said = judge(attach.attach(pdf(), manifest_of(*FIGURES), KEY))
+    assert status == 0
+    for part in (
+        "Billfold Sandbox Bank has signed this document",
+        "Brokerage statement for October 2026",
+        "Acme, Inc.",
+        "Pocket Operating",
+        "Sat 2026-10-31 00:00:00 EDT",
+        "journal entry 5, commit 7",
+        "Closing value 12,345.76",
+    ):
+        assert part in said
+
+
+@pytest.mark.parametrize("changed", range(len(FIGURES)))
+def test_a_changed_digit_in_any_figure_is_named(judge, changed):
+    facts = manifest_of(*FIGURES)
+    label, value = FIGURES[changed]
+    for place in [at for at, each in enumerate(value) if each.isdigit()]:
+        other = value[:place] + str((int(value[place]) + 3) % 10) + value[place + 1 :]
+        figures = [(name, other if name == label else each) for name, each in FIGURES]
+
+        proof = attach.attach(pdf(), facts, KEY)
+        forged = pdf(figures) + proof[len(pdf()) :]
+        status, said = judge(forged)
+        assert (status, f"{label} reads {other}; the bank signed {value}." in said) == (1, True), said
+
+        xml = attach.attach(XML.encode(), facts, KEY).replace(value.encode(), other.encode(), 1)
+        status, said = judge(xml, "camt.xml")
+        assert (status, f"{label} reads {other}; the bank signed {value}." in said) == (1, True), said
+
+        beside = attach.side_file(io.BytesIO(CSV.encode()), facts, KEY)
+        plain, altered = value.replace(",", ""), other.replace(",", "")
+        status, said = judge(CSV.replace(plain, altered).encode(), "trades.csv", beside)
+        day = f"2026-10-0{changed + 1}"
+        assert (status, f"Line {changed + 2} reads '{day},{altered}'; the bank signed '{day},{plain}'." in said) == (
+            1,
+            True,
+        )
+        assert judge(CSV.encode(), "trades.csv", beside)[0] == 0
+
+
+def test_files_that_are_not_the_banks_are_told_apart(judge, tmp_path):
+    good = attach.attach(pdf(), manifest_of(*FIGURES), KEY)
+    stranger = Ed25519PrivateKey.from_private_bytes(b"s" * 32)
+    other = DocumentKey(thumbprint(stranger.public_key()), KEY.active_at, stranger)
+    assert judge(pdf())[0] == 3
+    assert judge(b"", "empty")[0] == 3
+    assert judge(good[: len(good) // 3])[0] == 3
+    assert judge(good[:-300])[0] in {1, 3}
+    assert judge(attach.attach(pdf(), manifest_of(*FIGURES), other))[0] == 4
+    assert judge(attach.attach(XML.encode(), manifest_of(), KEY)[:-9], "a.xml")[0] in {1, 3}
+    # Of another document, whose proof is valid by itself.
+    proof = re.search(rb"billfold-proof (\S+)\n", attach.attach(statement_pdf("1.00"), manifest_of(*FIGURES), KEY))
+    assert proof is not None
+    mixed = re.sub(rb"billfold-proof \S+\n", proof[0], good)
+    assert judge(mixed)[0] == 1
+
+
+def test_a_key_file_that_is_forged_or_missing_is_refused(judge, tmp_path):
+    good = attach.attach(pdf(), manifest_of(*FIGURES), KEY)
+    forged = tmp_path / "forged.json"
+    stranger = Ed25519PrivateKey.from_private_bytes(b"s" * 32).public_key()
+    keys = jwks_document([KEY.public._replace(key=stranger)])["keys"]
+    forged.write_bytes(msgspec.json.encode({"keys": [{**keys[0], "kid": KEY.key_id}]}))
+    assert judge(good, keys=forged) == (
+        2,
+        f"The key file is forged: the key that it calls {KEY.key_id} is {thumbprint(stranger)}.",
+    )
+    for content in (
+        b"",
+        b"{}",
+        b"[]",
+        b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+        b'{"keys":[1]}',
+    ):
+        forged.write_bytes(content)
+        assert judge(good, keys=forged)[0] == 2
+    assert judge(good, keys=None)[0] == 2
