@@ -9,8 +9,12 @@ import msgspec
 import pytest
 from tests.support.applications import run_jobs
 from tests.support.cardholder import FUNDED
+from tests.support.damage import report_of
 
+from billfold.ledger.jobs.store import schedule
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.cards.authorizations import messages
+from billfold.payments.cards.authorizations.checks import check_rows
 from billfold.payments.cards.authorizations.processor_api import processor_key, sign_message
 from billfold.platform.clock import wall_now
 from billfold.wiring.server import make_host_router
@@ -130,7 +134,15 @@ async def test_a_decision_that_comes_too_late_is_reversed_and_an_advice_may_stil
     assert (answer.status_code, answer.json()["code"]) == (503, "unavailable")
     monkeypatch.undo()
     assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT"), "before it is reversed too"
-    await run_jobs(cardholder.desk.bank)
+    bank = cardholder.desk.bank
+    async with bank.pool.acquire() as conn:
+        assert (await report_of(conn, check_rows)).is_clean
+        job = await conn.fetchval("DELETE FROM scheduled_job j WHERE kind = 'card.late' RETURNING j")
+        assert (await report_of(conn, check_rows)).first.table == "card_late_message"
+        await schedule(conn, [ScheduledJob(*job)])
+    await run_jobs(bank)
+    async with bank.pool.acquire() as conn:
+        assert (await report_of(conn, check_rows)).is_clean
     assert await processor.decide(message=message) == ("DECLINED", 0, "TIMED_OUT")
     assert [kind for kind, _ in await cardholder.money()] == ["approved", "on_hold", "reversed"]
     assert (await cardholder.reserved(), await cardholder.listed()) == (0, [])

@@ -1,6 +1,11 @@
-"""Holds and card payments: rows equal the reservations and transactions that the ledger has of them."""
+"""Holds and card payments: rows equal the reservations and transactions that the ledger has of them.
+
+What was approved after it had been declined is reversed, or will be by a scheduled job.
+"""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks
 from billfold.payments.cards.authorizations.commands import (
@@ -12,8 +17,12 @@ from billfold.payments.cards.authorizations.commands import (
     ReverseAuthorization,
     SetCardLimits,
 )
-from billfold.payments.cards.authorizations.types import EXPIRY_JOB
-from billfold.platform.checks import Certainty, declared
+from billfold.payments.cards.authorizations.types import EXPIRY_JOB, LATE, LATE_JOB, PROCESSOR
+from billfold.platform.checks import Certainty, Findings, declared
+from billfold.platform.ids import command_id
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection
 
 _AUTHORIZATION, _PAYMENT, _LIMITS = "card_authorization", "card_payment", "card_limits"
 _HOLD = f"SELECT h.customer_id, h.authorization_id FROM {_AUTHORIZATION} h"
@@ -87,4 +96,29 @@ CHECKS = (
     change_check(_PAYMENT, "updated_at", "record_id"),
     *declared(_QUERIES),
 )
+_LATE_MESSAGES = f"""
+SELECT m.customer_id, m.message_id FROM card_late_message m
+ WHERE NOT EXISTS (SELECT 1 FROM scheduled_job j
+        WHERE j.kind = '{LATE_JOB}' AND j.object_id = m.message_id AND j.customer_id = m.customer_id)
+"""
+_APPROVED = """
+SELECT d.customer_id, d.message_id, (c.outcome->>'approved_amount')::bigint AS cents, r.command_id AS reversed_by
+  FROM unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::uuid[]) AS d(customer_id, message_id, decided_by, reversed_by)
+  LEFT JOIN command c ON c.customer_id = d.customer_id AND c.command_id = d.decided_by
+  LEFT JOIN command r ON r.customer_id = d.customer_id AND r.command_id = d.reversed_by
+"""
+
+
+async def check_rows(conn: Connection, findings: Findings) -> None:
+    """Find messages that were declined as too late, and hold money all the same."""
+    late = await conn.fetch(_LATE_MESSAGES)
+    decided, reversals = ([command_id(who, each["message_id"]) for each in late] for who in (PROCESSOR, LATE))
+    keys = [[each[name] for each in late] for name in ("customer_id", "message_id")]
+    for each in await conn.fetch(_APPROVED, *keys, decided, reversals):
+        if each["cents"] is None or (each["cents"] and each["reversed_by"] is None):
+            what = "nobody has decided" if each["cents"] is None else "nobody has reversed"
+            key = {"customer_id": each["customer_id"], "message_id": each["message_id"]}
+            findings.add("card_late_message", key, f"it came too late, {what} it, and no job will")
+
+
 COUNTED = (_AUTHORIZATION, _PAYMENT, _LIMITS)

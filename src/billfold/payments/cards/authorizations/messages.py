@@ -27,6 +27,7 @@ from billfold.payments.cards.authorizations.commands import (
 )
 from billfold.payments.cards.authorizations.types import (
     LATE_JOB,
+    PROCESSOR,
     Decision,
     DeclineReason,
     EntryMode,
@@ -143,7 +144,7 @@ def _forget(decision: asyncio.Future[Answer]) -> None:
 def command_of(message: Message, customer_id: UUID) -> Command:
     """Return the command of a message. Raises InvalidInput."""
     common: dict[str, Any] = {
-        "caller": "card-processor",
+        "caller": PROCESSOR,
         "key": message.message_id,
         "customers": (customer_id,),
         "request_hash": _fingerprint(message),

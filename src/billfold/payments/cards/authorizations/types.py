@@ -16,6 +16,10 @@ EXPIRY_JOB: Final = "card.hold_expiry"
 """Releases a hold that nobody cleared; its object is the authorization."""
 LATE_JOB: Final = "card.late"
 """Reverses what was decided after the processor had its answer; its object is the message."""
+PROCESSOR: Final = "card-processor"
+"""Who sends messages about cards, as the caller of commands."""
+LATE: Final = "card-processor:late"
+"""Reverses what was approved too late, under the key of the message."""
 CHARGEBACK_DAYS: Final = 120
 """For how long after its settlement date a payment can be charged back."""
 

@@ -15,7 +15,7 @@ from billfold.payments.cards.authorizations.commands import (
     references_of,
 )
 from billfold.payments.cards.authorizations.messages import Message, command_of
-from billfold.payments.cards.authorizations.types import Merchant
+from billfold.payments.cards.authorizations.types import LATE, Merchant
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -41,7 +41,7 @@ async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
     if cents:
         await bank.engine.submit(
             ReverseAuthorization(
-                caller="card-processor:late",
+                caller=LATE,
                 key=command.key,
                 customers=command.customers,
                 references=command.references,
