@@ -14,6 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from benchmarks.cards import bench_cards
 from benchmarks.day_end import bench_day_end
+from benchmarks.documents import bench_documents
 from benchmarks.dpop_reads import bench_bound_reads
 from benchmarks.engine import bench_engine
 from benchmarks.measurements import Log, Result, busy_percent, machine
@@ -39,6 +40,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "payments": bench_payments,
     "onboarding": bench_onboarding,
     "cards": bench_cards,
+    "documents": bench_documents,
 }
 ALL = "all"
 
@@ -58,7 +60,8 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="engine, transfers, reads, day_end, webhooks, payments, onboarding, cards or all.", show_default=ALL
+            help="engine, transfers, reads, day_end, webhooks, payments, onboarding, cards, documents or all.",
+            show_default=ALL,
         ),
     ] = None,
     out_json: Annotated[Path | None, typer.Option("--json", help="Write every figure into this file.")] = None,

@@ -25,6 +25,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     undelivered: int
     applications: int
     files: int
+    entries: int
     seconds: float
 
 
@@ -47,5 +48,6 @@ def sizes_at(scale: float, *, runs: int = RUNS) -> Sizes:
         undelivered=scaled(100_000),
         applications=scaled(500),
         files=max(2, round(12 * scale)),
+        entries=scaled(100_000),
         seconds=max(0.5, 5.0 * scale),
     )

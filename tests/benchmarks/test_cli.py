@@ -86,7 +86,10 @@ def test_command_line_names_the_benchmarks_when_it_does_not_know_one():
 @pytest.mark.parametrize(
     ("names", "chosen"),
     [
-        (["all"], ["engine", "transfers", "reads", "day_end", "webhooks", "payments", "onboarding", "cards"]),
+        (
+            ["all"],
+            ["engine", "transfers", "reads", "day_end", "webhooks", "payments", "onboarding", "cards", "documents"],
+        ),
         (["day-end", "engine"], ["engine", "day_end"]),
     ],
 )

@@ -1,18 +1,24 @@
-"""Statements of every account of a bank in which a bit of everything has happened."""
+"""Statements of every account of a bank in which a bit of everything has happened, in every format."""
 
-from datetime import date, timedelta
+from datetime import date
+from functools import partial
 from uuid import uuid4
 
 import pytest
+from tests.reports.formats.readers import FORMATS, assert_same, write_and_read
+from tests.support.statements import assert_chained, periods_between, statement_of
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.schemas import valuation
-from billfold.reports.entries.reader import Wanted, list_entries, read_statement
+from billfold.reports.entries.reader import list_entries
 from billfold.reports.entries.types import AccountType, EntryKind
+from billfold.reports.formats.types import StatementFile
 
-DAY = timedelta(days=1)
-FIRST, LAST = date(2025, 6, 1), date(2025, 8, 6)
+PERIODS = [
+    *periods_between(date(2025, 6, 1), date(2025, 6, 14)),
+    *periods_between(date(2025, 6, 15), date(2025, 8, 5), days=7),
+]
 KINDS = {
     AccountType.BANK: {*map(EntryKind, ("ACH", "CREDIT", "FEE", "GENERIC", "ONUS", "SWEEP", "WIRE"))},
     AccountType.BROKERAGE: {*map(EntryKind, ("ADDITION", "AUM_FEE", "GAIN_LOSS", "SUBTRACTION"))},
@@ -31,36 +37,39 @@ async def bank(pg_server, lived_bank):
     await close_bank(opened)
 
 
-async def statement_of(bank, key, account, first, last=None):
-    wanted = Wanted(key[0], key[1], account, first, last or first, await bank.now())
-    statement = await read_statement(bank, wanted)
-    return statement, [entry async for page in list_entries(bank, statement) for entry in page]
-
-
 @pytest.mark.parametrize("account", AccountType)
-async def test_every_account_balances_and_each_day_opens_as_the_last_closed(bank, account):
+async def test_a_season_balances_and_every_reader_of_every_format_finds_it(bank, account):
     now = await bank.now()
     keys = await bank.pool.fetch("SELECT customer_id, pocket_id FROM pocket")
-    kinds = set()
+    statements, listed = [], []
     for key in keys:
-        daily, closed_at = [], 0
-        for day in (FIRST + n * DAY for n in range((LAST - FIRST).days)):
-            statement, entries = await statement_of(bank, key, account, day)
-            assert statement.opening.value == closed_at
-            assert statement.opening.value + sum(each.amount for each in entries) == statement.closing.value
-            closed_at = statement.closing.value
-            daily += entries
-        row = await pocket_store.get_pocket(bank.pool, *key)
-        whole, entries = await statement_of(bank, key, account, FIRST, LAST - DAY)
-        paid = [each for each in entries if each.kind != EntryKind.GAIN_LOSS]
-        assert paid == [each for each in daily if each.kind != EntryKind.GAIN_LOSS]
-        assert sum(each.amount for each in entries) == sum(each.amount for each in daily) == whole.totals.net
+        statement, entries = await assert_chained(bank, key, account, PERIODS)
         if account == AccountType.BROKERAGE:
-            statement, _ = await statement_of(bank, key, account, LAST - DAY)
+            row = await pocket_store.get_pocket(bank.pool, *key)
             assert statement.closing.value == valuation(row, bank, now).total_value
         else:
-            credited, moved = await bank.pool.fetchrow(_TOTALS, key[1])
-            assert (whole.closing.value, whole.totals.credited) == (0, moved)
+            credited, moved = await bank.pool.fetchrow(_TOTALS, key["pocket_id"])
+            assert (statement.closing.value, statement.totals.credited) == (0, moved)
             assert credited == sum(e.amount for e in entries if e.amount > 0 and e.kind != EntryKind.SWEEP)
-        kinds |= {each.kind for each in entries}
-    assert kinds == KINDS[account]
+        statements.append(statement)
+        listed.append(entries)
+    assert {each.kind for entries in listed for each in entries} == KINDS[account]
+    file = StatementFile(tuple(statements), partial(list_entries, bank))
+    for name in FORMATS:
+        _, found = await write_and_read(name, file)
+        assert_same(name, file, found, [[each.amount for each in entries] for entries in listed])
+
+
+async def test_a_statement_made_again_at_its_position_is_the_same_when_more_was_booked_at_that_instant(
+    bank, new_holder
+):
+    holder = await new_holder()
+    today = (await bank.now()).date()
+    key = holder.customer_id, holder.pocket_id
+    await holder.deposit(1_000_00)
+    first, entries = await statement_of(bank, key, AccountType.BROKERAGE, (today, today))
+    await holder.deposit(2_000_00)
+    again, listed = await statement_of(bank, key, AccountType.BROKERAGE, (today, today), position=first.position)
+    assert (again, listed) == (first, entries)
+    later, _ = await statement_of(bank, key, AccountType.BROKERAGE, (today, today))
+    assert later.totals.credited > again.totals.credited

@@ -30,7 +30,7 @@ from billfold.reports.entries.types import (
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
-ROWS_PER_PAGE = 1000
+ROWS_PER_PAGE = 500
 _ONE_DAY = timedelta(days=1)
 _POSTING_NO_MAX = 2**15 - 1
 _SERIAL_DIGITS = 20
