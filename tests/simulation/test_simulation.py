@@ -11,6 +11,7 @@ from tests.simulation.invariants import check_bank, check_book, check_cards, che
 from tests.simulation.life import Life, WalkTo
 from tests.simulation.memory_bank import MemoryBank
 from tests.simulation.on_chains import PATH
+from tests.support.statements import assert_chained, periods_between
 from tests.support.whole_bank import SEED, close_bank, engine_beside, open_bank
 
 from billfold.bills.rules.market import Market
@@ -21,8 +22,10 @@ from billfold.payments.clearing.types import RailSettlement
 from billfold.payments.crypto.deposits.types import CryptoDepositRow, DepositStatus
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow, WithdrawalStatus
 from billfold.platform.calendars import Calendars
+from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError
 from billfold.platform.settings.settings import Settings
+from billfold.reports.entries.types import AccountType
 from billfold.sandbox.chain.accounts import DEPOSIT_XPUB
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.simulated_screening import SimulatedScreening
@@ -140,8 +143,19 @@ async def test_postgres_agrees_to_the_last_hash_when_it_lives_the_same_steps(lif
         await must_be_the_same(conn, life.bank)
         report = await verify_bank(conn, market=bank.market)
     assert report.is_clean, report.findings
+    await statements_must_balance(bank)
     await other.stop()
     await close_bank(bank)
+
+
+async def statements_must_balance(bank):
+    """The accounts of every Pocket over all the days that were lived, and each day of one Pocket."""
+    last = et_date(await bank.now())
+    keys = await bank.pool.fetch("SELECT customer_id, pocket_id FROM pocket ORDER BY inflow DESC")
+    for nth, key in enumerate(keys):
+        for account in AccountType:
+            days = 1 if nth == 0 else (last - et_date(START)).days + 1
+            await assert_chained(bank, key, account, periods_between(et_date(START), last, days=days))
 
 
 async def outcome_of(engine, command):

@@ -1,19 +1,18 @@
 """Statements of every account of a bank in which a bit of everything has happened, in every format."""
 
 from datetime import date
-from functools import partial
 from uuid import uuid4
 
 import pytest
-from tests.reports.formats.readers import FORMATS, assert_same, write_and_read
+from tests.reports.formats.readers import assert_same, write_and_read
 from tests.support.statements import assert_chained, periods_between, statement_of
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.schemas import valuation
-from billfold.reports.entries.reader import list_entries
+from billfold.reports.entries.reader import Wanted
 from billfold.reports.entries.types import AccountType, EntryKind
-from billfold.reports.formats.types import StatementFile
+from billfold.reports.formats.table import WRITERS, read_file
 
 PERIODS = [
     *periods_between(date(2025, 6, 1), date(2025, 6, 14)),
@@ -41,7 +40,7 @@ async def bank(pg_server, lived_bank):
 async def test_a_season_balances_and_every_reader_of_every_format_finds_it(bank, account):
     now = await bank.now()
     keys = await bank.pool.fetch("SELECT customer_id, pocket_id FROM pocket")
-    statements, listed = [], []
+    listed = []
     for key in keys:
         statement, entries = await assert_chained(bank, key, account, PERIODS)
         if account == AccountType.BROKERAGE:
@@ -51,11 +50,11 @@ async def test_a_season_balances_and_every_reader_of_every_format_finds_it(bank,
             credited, moved = await bank.pool.fetchrow(_TOTALS, key["pocket_id"])
             assert (statement.closing.value, statement.totals.credited) == (0, moved)
             assert credited == sum(e.amount for e in entries if e.amount > 0 and e.kind != EntryKind.SWEEP)
-        statements.append(statement)
         listed.append(entries)
     assert {each.kind for entries in listed for each in entries} == KINDS[account]
-    file = StatementFile(tuple(statements), partial(list_entries, bank))
-    for name in FORMATS:
+    days = PERIODS[0][0], PERIODS[-1][1]
+    file = await read_file(bank, [Wanted(key["customer_id"], key["pocket_id"], account, *days, now) for key in keys])
+    for name in WRITERS:
         _, found = await write_and_read(name, file)
         assert_same(name, file, found, [[each.amount for each in entries] for entries in listed])
 

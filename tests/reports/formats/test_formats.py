@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.reports.formats.readers import FORMATS, assert_same, write_and_read
+from tests.reports.formats.readers import assert_same, write_and_read
 
 from billfold.reports.entries import rules
 from billfold.reports.entries.types import (
@@ -22,6 +22,7 @@ from billfold.reports.entries.types import (
     LedgerPosition,
     Security,
 )
+from billfold.reports.formats.table import WRITERS
 from billfold.reports.formats.types import StatementFile
 
 POCKET = UUID("01890000-0000-8000-8000-0123456789ab")
@@ -87,7 +88,7 @@ def statement_of(account, entries, *, name, closed):
     )
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WRITERS)
 @settings(max_examples=8, deadline=None)
 @given(
     account=st.sampled_from(AccountType),
