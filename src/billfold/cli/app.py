@@ -63,6 +63,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "crypto": "billfold.payments.crypto.cli",
         "custody": "billfold.payments.custody.cli",
         "adjustment": "billfold.payments.adjustments.cli",
+        "tax": "billfold.reports.tax.cli",
         "bench": "billfold.cli.bench",
     }
 )

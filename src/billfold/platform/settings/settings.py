@@ -134,6 +134,14 @@ class Settings:
     bank_phone: str = setting(
         kinds.text("a phone number", max_length=40), "Where customers call about errors.", "+1 302 555 0142"
     )
+    tax_control_code: str | None = setting(
+        kinds.text("a code", max_length=5), "The bank's Transmitter Control Code at the IRS, for files of forms.", None
+    )
+    tax_number: str | None = setting(kinds.text("nine digits", max_length=10), "The bank's employer number.", None)
+    tax_contact: str | None = setting(
+        kinds.text("a name", max_length=40), "Whom the IRS asks about a file of forms.", None
+    )
+    tax_email: str | None = setting(kinds.text("an address", max_length=50), "Where the IRS writes to them.", None)
     custodian: str | None = setting(
         kinds.ADAPTER, "The adapter that delivers bills to other custodians. If unset, a sandbox simulates one.", None
     )

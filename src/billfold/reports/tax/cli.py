@@ -1,0 +1,137 @@
+"""`billfold tax`: the figures of a customer's tax year, its status, and the file for the IRS."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.cli.context import CliError
+from billfold.cli.output import console, print_warning, table
+from billfold.ledger.directory.store import find_customer
+from billfold.platform.dates import et_date
+from billfold.platform.errors import InvalidInput
+from billfold.platform.money import format_usd
+from billfold.reports.tax.figures import read_tax_years
+from billfold.reports.tax.filing import write_irs_file
+from billfold.reports.tax.recipients import open_recipient
+from billfold.reports.tax.rules import boxes_of, filing_of
+from billfold.reports.tax.status import set_tax_status
+from billfold.reports.tax.types import TaxLine, TaxStatus
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+group = CommandGroup(
+    "tax", "Show the tax figures of customers, and write the file for the IRS.", example="file --year 2025"
+)
+
+CustomerId = Annotated[UUID, typer.Argument(help="The customer's id.")]
+Year = Annotated[int, typer.Option(help="The calendar year.", min=2000, max=2999)]
+_LINE_COLUMNS = ("Pocket", "Bill", "Bought", "Sold", "How", "Units>", "Proceeds>", "Cost>", "Interest>", "Gain>")
+_BOX_COLUMNS = ("Pocket", "Form", "Box", "Amount>", "Filing")
+
+
+@group.view(f"show {EXAMPLE_ID} --year 2025")
+async def show(bank: Bank, customer_id: CustomerId, *, year: Year) -> str | None:
+    """Show what a customer sold and redeemed in a year, and the boxes of its forms.
+
+    There is never a Form 1099-DIV: bills pay interest, and no dividend.
+    """
+    await _require_customer(bank, customer_id)
+    reading = await read_tax_years(bank, customer_id, year)
+    years = reading.years
+    if not years:
+        return f"Nothing was sold or redeemed in {year}: there are no forms."
+    recipient = await open_recipient(bank, reading.status)
+    console.print(table("Disposals", _LINE_COLUMNS, [_line_row(line) for each in years for line in each.lines]))
+    boxes = [
+        (each.pocket_id, form, name, format_usd(cents), filing_of(form, years, recipient.filing))
+        for each in years
+        for form in each.forms
+        for name, cents in boxes_of(each, form)
+    ]
+    console.print(table("Forms", _BOX_COLUMNS, boxes))
+    return None
+
+
+@group.command("file --year 2025 --out 1099-2025.txt")
+async def file(
+    bank: Bank,
+    *,
+    year: Year,
+    out: Annotated[Path, typer.Option(help="The file to write. It holds full taxpayer identification numbers.")],
+    crlf: Annotated[bool, typer.Option("--crlf", help="End records with CR and LF, their last two positions.")] = False,
+) -> str:
+    """Write Forms 1099-INT and 1099-B of a year for the IRS (FIRE, Publication 1220).
+
+    In a sandbox it is a test file. It is readable by its owner alone; upload it, then delete it.
+    """
+    if year >= et_date(await bank.now()).year:
+        raise CliError(f"The year {year} is not over.", "File it next year.")
+    try:
+        descriptor = os.open(out, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise CliError(f"{out} cannot be written: {error.strerror}.", "Name another file.") from None
+    try:
+        with os.fdopen(descriptor, "w+b") as content:
+            written = await write_irs_file(bank, year, content, line_ends=crlf)
+    except InvalidInput as invalid:
+        out.unlink()
+        raise CliError(str(invalid), "Set it as BILLFOLD_<NAME>: docs/operate/configuration.md.") from None
+    except BaseException:
+        out.unlink()
+        raise
+    for customer_id in written.without_number:
+        print_warning(f"Customer {customer_id} has no taxpayer identification number.")
+    return f"{written.returns} returns are in {out}."
+
+
+@group.command(f"status {EXAMPLE_ID} --exempt", f"status {EXAMPLE_ID} --withhold-from 2025-07-01")
+async def status(
+    bank: Bank,
+    customer_id: CustomerId,
+    *,
+    exempt: Annotated[
+        bool | None, typer.Option("--exempt/--not-exempt", help="Whether it is an exempt recipient (Form W-9).")
+    ] = None,
+    withhold_from: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The first day of backup withholding.")
+    ] = None,
+    withhold_until: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The first day without it.")
+    ] = None,
+) -> str:
+    """Set what a customer is to the IRS; what is not named is as if it had never been set.
+
+    By default its type of business says whether it is exempt: corporations are.
+    """
+    await _require_customer(bank, customer_id)
+    since, until = withhold_from and withhold_from.date(), withhold_until and withhold_until.date()
+    if until is not None and (since is None or until <= since):
+        raise CliError("Withholding ends before it begins.", "Name a later day with --withhold-until.")
+    await set_tax_status(bank, TaxStatus(customer_id, exempt, since, until))
+    return "The tax status is set."
+
+
+async def _require_customer(bank: Bank, customer_id: UUID) -> None:
+    if await find_customer(bank.pool, customer_id) is None:
+        raise CliError(f"There is no customer {customer_id}.", "List them with `billfold customers list`.")
+
+
+def _line_row(line: TaxLine) -> Row:
+    disposal = line.disposal
+    return (
+        disposal.pocket_id,
+        disposal.cusip,
+        disposal.acquired_on,
+        disposal.disposed_on,
+        "matured" if disposal.redeemed else "sold",
+        disposal.units,
+        *map(format_usd, (disposal.proceeds, disposal.cost, line.interest, line.gain)),
+    )

@@ -1,0 +1,103 @@
+"""The file for the IRS, of all customers whose forms it receives: read one customer after another, kept nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
+from uuid import UUID
+
+from billfold.platform.dates import et_date
+from billfold.platform.errors import InvalidInput
+from billfold.reports.tax import store
+from billfold.reports.tax.figures import read_tax_years
+from billfold.reports.tax.irs_file import IrsFile, Payer
+from billfold.reports.tax.recipients import open_recipient
+from billfold.reports.tax.rules import filing_of
+from billfold.reports.tax.types import Filing, TaxForm
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.platform.settings.settings import Settings
+
+_READ_AT_ONCE: Final = 500
+_TEST_VALUES: Final = {
+    "tax_control_code": "00000",
+    "tax_number": "00-0000000",
+    "tax_contact": "Tax Department",
+    "tax_email": "tax@bank.example",
+}
+_CONTROL_CODE = re.compile("[0-9A-Z]{5}")
+_TAX_NUMBER = re.compile("[0-9]{2}-?[0-9]{7}")
+
+
+class WrittenFile(NamedTuple):
+    """How many returns a file has, and which customers are in it without a taxpayer identification number."""
+
+    returns: int
+    without_number: list[UUID]
+
+
+def payer_of(settings: Settings) -> Payer:
+    """Return the bank as a payer. A sandbox, whose files are tests, has defaults. Raises InvalidInput."""
+    values = {name: getattr(settings, name) for name in _TEST_VALUES}
+    if not settings.is_production:
+        values = {name: value or _TEST_VALUES[name] for name, value in values.items()}
+    for name, value in values.items():
+        if value is None:
+            raise InvalidInput.at(name, msg="is not set")
+    if not _CONTROL_CODE.fullmatch(values["tax_control_code"]):
+        raise InvalidInput.at("tax_control_code", msg="must be five capital letters and digits")
+    if not _TAX_NUMBER.fullmatch(values["tax_number"]):
+        raise InvalidInput.at("tax_number", msg="must be nine digits, like 12-3456789")
+    return Payer(
+        tin=values["tax_number"].replace("-", ""),
+        control_code=values["tax_control_code"],
+        name=settings.bank_name,
+        address=settings.bank_address,
+        phone=settings.bank_phone,
+        contact=values["tax_contact"],
+        email=values["tax_email"],
+    )
+
+
+async def write_irs_file(bank: Bank, year: int, out: IO[bytes], *, line_ends: bool = False) -> WrittenFile:
+    """Write the returns of a calendar year into a file that can be rewound.
+
+    The forms of exempt and foreign recipients are not in it, nor is interest below the minimum. Raises InvalidInput.
+    """
+    try:
+        file = IrsFile(out, payer_of(bank.settings), year, line_ends=line_ends)
+    except ValueError as error:
+        raise InvalidInput.at("bank_address", msg=str(error)) from None
+    without_number: dict[UUID, None] = {}
+    for form in TaxForm:
+        async for customer_id in _customers(bank):
+            await _add_customer(bank, file, form, customer_id=customer_id, year=year, without_number=without_number)
+    this_year = et_date(await bank.now()).year
+    file.end(test=not bank.settings.is_production, prior_year=year < this_year - 1)
+    return WrittenFile(file.payees, list(without_number))
+
+
+async def _add_customer(
+    bank: Bank, file: IrsFile, form: TaxForm, *, customer_id: UUID, year: int, without_number: dict[UUID, None]
+) -> None:
+    reading = await read_tax_years(bank, customer_id, year)
+    years = [each for each in reading.years if form in each.forms]
+    if not years:
+        return
+    recipient = await open_recipient(bank, reading.status)
+    if filing_of(form, years, recipient.filing) != Filing.FILED:
+        return
+    if not recipient.tin:
+        without_number[customer_id] = None
+    for each in years:
+        file.add(form, recipient, each)
+
+
+async def _customers(bank: Bank) -> AsyncIterator[UUID]:
+    last = UUID(int=0)
+    while page := await store.list_customers(bank.pool, last, _READ_AT_ONCE):
+        for customer_id in page:
+            yield customer_id
+        last = page[-1]

@@ -1,0 +1,173 @@
+"""The file of Forms 1099-INT and 1099-B for the IRS (FIRE, Publication 1220): pure, record by record.
+
+T, then for each form A, B per payee or sale and C with the totals of its B records, then F. Amounts are cents.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
+
+from billfold.reports.tax import irs_records as records
+from billfold.reports.tax.irs_records import name_control, printable, record
+from billfold.reports.tax.types import TaxForm
+
+if TYPE_CHECKING:
+    from billfold.reports.tax.recipients import Recipient
+    from billfold.reports.tax.types import TaxLine, TaxYear
+
+_RETURN_TYPES: Final = {TaxForm.INTEREST: "6", TaxForm.BROKER: "B"}
+_AMOUNT_CODES: Final = {TaxForm.INTEREST: "34", TaxForm.BROKER: "23"}
+_ADDRESS = re.compile(r"(?P<street>.+), *(?P<city>[^,]+), *(?P<state>[A-Z]{2}) +(?P<zip>\d{5}(-\d{4})?)(, *USA?)?")
+_CORRECTED: Final = "G"
+_NONCOVERED_WITH_BASIS, _SHORT_TERM, _GROSS_PROCEEDS, _BASIS_IS_REPORTED = "2", "1", "1", "A"
+_PAYER_IS_AGENT, _WRITTEN_IN_HOUSE = "0", "I"
+
+
+class Payer(NamedTuple):
+    """The bank as the IRS knows it: its number, and the code under which it transmits."""
+
+    tin: str
+    control_code: str
+    name: str
+    address: str
+    phone: str
+    contact: str
+    email: str
+
+    def fields(self) -> dict[str, str | int]:
+        """Return what the T and A records say of it. Raises ValueError for an address outside the United States."""
+        where = _ADDRESS.fullmatch(self.address)
+        if where is None:
+            raise ValueError(f"an address reads like 1 Main Street, New York, NY 10001, not {self.address}")
+        return {
+            "tin": self.tin,
+            "name": printable(self.name),
+            "street": printable(where["street"]),
+            "city": printable(where["city"]),
+            "state": where["state"],
+            "zip": where["zip"].replace("-", ""),
+            "phone": re.sub(r"\D", "", self.phone).removeprefix("1"),
+        }
+
+
+class IrsFile:
+    """Writes records into a file that can be rewound: the first is written last, since it says how many payees follow.
+
+    With `line_ends` the last two positions of each record are CR and LF.
+    """
+
+    def __init__(self, out: IO[bytes], payer: Payer, year: int, *, line_ends: bool = False) -> None:
+        self._out, self._payer, self._year, self._line_ends = out, payer, str(year), line_ends
+        self._payer_fields = payer.fields()
+        self._sequence = 1
+        self._totals: dict[str, int] = {}
+        self._form: TaxForm | None = None
+        self._payers = self._payees_of_payer = 0
+        self.payees = 0
+        self._out.write(b" " * records.RECORD_LENGTH)
+
+    def add(self, form: TaxForm, recipient: Recipient, year: TaxYear, *, corrected: bool = False) -> None:
+        """Add a Pocket's returns of a form, one for its interest or one per sale; those of a form follow each other."""
+        if form != self._form:
+            self._end_form()
+            self._begin_form(form)
+        payee = _payee_fields(recipient) | {"corrected": _CORRECTED if corrected else ""}
+        if form == TaxForm.INTEREST:
+            payee |= {"account": year.account, "amount_3": year.interest, "amount_4": year.withheld}
+            self._add_payee(records.PAYEE, payee)
+            return
+        for line in year.sales:
+            self._add_payee(records.SALE, payee | _sale_fields(line))
+
+    def end(self, *, test: bool, prior_year: bool) -> None:
+        """End the file; write its first record."""
+        self._end_form()
+        self._write("F", records.END_OF_TRANSMISSION, {"payers": self._payers, "payees": self.payees})
+        values: dict[str, str | int] = self._payer_fields | {
+            "prior_year": "P" if prior_year else "",
+            "control_code": self._payer.control_code,
+            "test": "T" if test else "",
+            "company": printable(self._payer.name),
+            "payees": self.payees,
+            "contact": printable(self._payer.contact),
+            "email": self._payer.email.upper(),
+            "vendor": _WRITTEN_IN_HOUSE,
+        }
+        self._out.seek(0)
+        self._sequence = 0
+        self._write("T", records.TRANSMITTER, values)
+
+    def _begin_form(self, form: TaxForm) -> None:
+        self._form = form
+        self._payers += 1
+        self._payees_of_payer = 0
+        self._totals = {f"total_{code}": 0 for code in records.AMOUNT_CODES}
+        values = self._payer_fields | {
+            "return_type": _RETURN_TYPES[form],
+            "amount_codes": _AMOUNT_CODES[form],
+            "name_control": name_control(self._payer.name, is_individual=False),
+            "transfer_agent": _PAYER_IS_AGENT,
+        }
+        self._write("A", records.PAYER, values)
+
+    def _end_form(self) -> None:
+        if self._form is not None:
+            self._write("C", records.END_OF_PAYER, {"payees": self._payees_of_payer, **self._totals})
+
+    def _add_payee(self, layout: records.Layout, values: dict[str, str | int]) -> None:
+        self._payees_of_payer += 1
+        self.payees += 1
+        for name in self._totals:
+            self._totals[name] += int(values.get(name.replace("total", "amount"), 0))
+        self._write("B", layout, values)
+
+    def _write(self, kind: str, layout: records.Layout, values: dict[str, str | int]) -> None:
+        self._sequence += 1
+        line = record(kind, layout, values | {"year": self._year, "sequence": self._sequence})
+        self._out.write((f"{line[:-2]}\r\n" if self._line_ends else line).encode("ascii"))
+
+
+def _payee_fields(recipient: Recipient) -> dict[str, str | int]:
+    address = recipient.address
+    values: dict[str, str | int] = {
+        "tin": recipient.tin,
+        "tin_type": recipient.tin_type,
+        "name": printable(recipient.name),
+        "name_control": name_control(recipient.name, is_individual=recipient.is_individual),
+    }
+    if address is None:
+        return values
+    values["street"] = printable(" ".join(filter(None, (address.street_address, address.street_address2))))
+    state, zip_code = printable(address.state or ""), re.sub(r"\D", "", address.postal_code)
+    if address.country == "US":
+        return values | {"city": printable(address.city), "state": state, "zip": zip_code}
+    # Of a foreign address city, province, postal code and country are one text over the fields of all three.
+    abroad = " ".join(filter(None, (address.city, address.state, address.postal_code, address.country)))
+    city, province, code = _split_at(printable(abroad).ljust(records.FOREIGN_CITY.length), 40, 42)
+    return values | {"foreign": "1", "city": city, "state": province, "zip": code}
+
+
+def _split_at(text: str, *places: int) -> Iterator[str]:
+    start = 0
+    for end in (*places, len(text)):
+        yield text[start:end]
+        start = end
+
+
+def _sale_fields(line: TaxLine) -> dict[str, str | int]:
+    disposal = line.disposal
+    return {
+        "account": line.account,
+        "amount_2": disposal.proceeds,
+        "amount_3": line.basis,
+        "noncovered": _NONCOVERED_WITH_BASIS,
+        "gain_type": _SHORT_TERM,
+        "proceeds_type": _GROSS_PROCEEDS,
+        "sold_on": f"{disposal.disposed_on:%Y%m%d}",
+        "cusip": disposal.cusip.rjust(13),
+        "description": f"{disposal.units} US TREASURY BILLS DUE {disposal.maturity:%m/%d/%Y}",
+        "acquired_on": f"{disposal.acquired_on:%Y%m%d}",
+        "form_8949": _BASIS_IS_REPORTED,
+    }

@@ -1,0 +1,173 @@
+"""From movements of lots to the boxes of tax forms, to the cent: pure.
+
+A bill held to maturity pays interest: par less cost. One sold before pays interest up to its straight-line share of the
+acquisition discount (IRC 1271(a)(3), 1283); what it brought above that is short-term capital gain.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime, time
+from typing import Final
+from uuid import UUID
+
+from billfold.bills.rules.lots import allocate_basis
+from billfold.platform.dates import et_date, et_instant
+from billfold.platform.errors import InvariantError
+from billfold.platform.money import round_half_up
+from billfold.reports.tax.types import Disposal, Filing, LotMovement, TaxForm, TaxLine, TaxStatus, TaxYear
+
+INTEREST_MINIMUM_CENTS: Final = 10_00
+"""Less interest than this of one customer in a year need not be filed (IRC 6049(a))."""
+WITHHOLDING_PERCENT: Final = 24
+DISPOSING: Final = ("SELL", "MATURITY")
+
+
+def year_bounds(year: int) -> tuple[datetime, datetime]:
+    """Return the instants at which a calendar year begins and ends in New York."""
+    return et_instant(date(year, 1, 1), time()), et_instant(date(year + 1, 1, 1), time())
+
+
+class _Rest:
+    """Units and cents that are not used up yet; the parts that are taken add up to the whole."""
+
+    __slots__ = ("cents", "units")
+
+    def __init__(self, units: int = 0, cents: int = 0) -> None:
+        self.units, self.cents = units, cents
+
+    def take(self, units: int) -> int:
+        part = allocate_basis(self.cents, units, self.units)
+        self.units -= units
+        self.cents -= part
+        return part
+
+
+class _TradeRest:
+    """A trade whose postings are met one by one: its money and its basis, and the cost of what was met."""
+
+    __slots__ = ("basis", "cost", "money")
+
+    def __init__(self, trade: LotMovement) -> None:
+        self.money = _Rest(trade.trade_units, trade.notional)
+        self.basis = _Rest(trade.trade_units, trade.tax_basis)
+        self.cost = 0
+
+
+class LotReplay:
+    """The lots of a customer, which are empty before the first movement that is played."""
+
+    def __init__(self, maturity_of: Callable[[str], date]) -> None:
+        self._maturity_of = maturity_of
+        self._lots: defaultdict[int, _Rest] = defaultdict(_Rest)
+        self._trades: dict[UUID, _TradeRest] = {}
+
+    def play(self, movement: LotMovement) -> Disposal | None:
+        """Return the disposal that a movement is, if it is one; movements come in the order of booking.
+
+        The bills take their share of the lot's remaining cost, as in the ledger, and of the trade's money by units.
+        Raises InvariantError where the parts of a trade do not add up to its basis.
+        """
+        proceeds, cost = self._move(movement)
+        if movement.activity not in DISPOSING:
+            return None
+        return _disposal(movement, proceeds, cost, maturity=self._maturity_of(movement.cusip))
+
+    def _move(self, movement: LotMovement) -> tuple[int, int]:
+        trade = self._trade_of(movement)
+        if movement.from_lot is not None:
+            cost = self._take(movement.from_lot, movement)
+        else:
+            cost = trade.basis.take(movement.units) if trade else 0
+        if movement.into_lot is not None:
+            self._lots[movement.into_lot].units += movement.units
+            self._lots[movement.into_lot].cents += cost
+        return (self._add_to_trade(trade, movement, cost) if trade else 0), cost
+
+    def _trade_of(self, movement: LotMovement) -> _TradeRest | None:
+        if movement.trade_id is None:
+            return None
+        return self._trades.setdefault(movement.trade_id, _TradeRest(movement))
+
+    def _take(self, lot_no: int, movement: LotMovement) -> int:
+        lot = self._lots[lot_no]
+        if movement.units > lot.units:
+            raise InvariantError("More bills leave a lot than it holds.", entry_no=movement.entry_no)
+        return lot.take(movement.units)
+
+    def _add_to_trade(self, trade: _TradeRest, movement: LotMovement, cost: int) -> int:
+        trade.cost += cost
+        money = trade.money.take(movement.units)
+        if trade.money.units == 0:
+            self._trades.pop(movement.trade_id)  # type: ignore[arg-type]  # it has a trade
+            if trade.cost != movement.tax_basis:
+                raise InvariantError("The lots of a trade do not add up to its basis.", trade_id=str(movement.trade_id))
+        return money
+
+
+def _disposal(movement: LotMovement, proceeds: int, cost: int, maturity: date) -> Disposal:
+    assert movement.from_pocket is not None
+    assert movement.acquired_on is not None
+    assert movement.trade_id is not None
+    assert movement.traded_at is not None
+    return Disposal(
+        pocket_id=movement.from_pocket,
+        trade_id=movement.trade_id,
+        cusip=movement.cusip,
+        acquired_on=movement.acquired_on,
+        disposed_on=et_date(movement.traded_at),
+        maturity=maturity,
+        redeemed=movement.activity == "MATURITY",
+        units=movement.units,
+        proceeds=proceeds,
+        cost=cost,
+    )
+
+
+def tax_line(disposal: Disposal) -> TaxLine:
+    """Return how much of a gain is interest: all of it at maturity, before that at most a share of the discount."""
+    gain = disposal.proceeds - disposal.cost
+    discount = disposal.par - disposal.cost
+    share = round_half_up(discount * disposal.held_days, disposal.term_days)
+    return TaxLine(disposal, max(gain if disposal.redeemed else min(gain, share), 0))
+
+
+def tax_years(year: int, disposed: Iterable[Disposal], status: TaxStatus) -> list[TaxYear]:
+    """Return the figures of every Pocket in which bills were sold or redeemed in a calendar year, by their ids."""
+    by_pocket: defaultdict[UUID, list[TaxLine]] = defaultdict(list)
+    for each in disposed:
+        if each.disposed_on.year == year:
+            by_pocket[each.pocket_id].append(tax_line(each))
+    return [
+        TaxYear(pocket_id, year, lines, withheld=withheld_of(lines, status))
+        for pocket_id, lines in sorted(by_pocket.items())
+    ]
+
+
+def withheld_of(lines: Sequence[TaxLine], status: TaxStatus) -> int:
+    """Return the backup withholding: 24 % of the interest that was paid while the customer was subject to it."""
+    subject = sum(line.interest for line in lines if status.withholds_on(line.disposal.disposed_on))
+    return round_half_up(subject * WITHHOLDING_PERCENT, 100)
+
+
+def filing_of(form: TaxForm, years: Sequence[TaxYear], filing: Filing) -> Filing:
+    """Return whether a customer's returns of a form are filed; `years` are those of all its Pockets."""
+    small = form == TaxForm.INTEREST and sum(each.interest for each in years) < INTEREST_MINIMUM_CENTS
+    if filing == Filing.FILED and small and not any(each.withheld for each in years):
+        return Filing.BELOW_MINIMUM
+    return filing
+
+
+def boxes_of(year: TaxYear, form: TaxForm) -> list[tuple[str, int]]:
+    """Return the boxes of a Pocket's form with their cents; those that bills never fill are left out."""
+    if form == TaxForm.INTEREST:
+        return [
+            ("3 Interest on U.S. savings bonds and Treasury obligations", year.interest),
+            ("4 Federal income tax withheld", year.withheld),
+        ]
+    return [
+        ("1d Proceeds", year.proceeds),
+        ("1e Cost or other basis", year.basis),
+        ("Short-term gain or loss", year.proceeds - year.basis),
+    ]

@@ -1,0 +1,106 @@
+"""Interest and gain of a disposal, as the page on tax works them out; and the identities that always hold."""
+
+from datetime import date, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.architecture.pages import section, table_rows
+
+from billfold.platform.money import PRICE_PAR_MICROS, cents_for, round_half_up
+from billfold.reports.tax.rules import filing_of, tax_line, tax_years, withheld_of
+from billfold.reports.tax.types import Disposal, Filing, TaxForm, TaxStatus
+
+POCKET, TRADE, CUSTOMER = (UUID(int=n) for n in (1, 2, 3))
+UNKNOWN = TaxStatus(CUSTOMER)
+EXAMPLES = table_rows(section("docs/domain/tax.md", "Worked examples"))
+
+
+def disposal(units, bought, matures, disposed, cost, proceeds):
+    day = date.fromisoformat
+    return Disposal(
+        pocket_id=POCKET,
+        trade_id=TRADE,
+        cusip="912797PT8",
+        acquired_on=day(bought),
+        disposed_on=day(disposed),
+        maturity=day(matures),
+        redeemed=matures == disposed,
+        units=units,
+        proceeds=proceeds,
+        cost=cost,
+    )
+
+
+def cents(written):
+    return int(written.replace(",", "").replace(".", ""))
+
+
+@pytest.mark.parametrize("row", EXAMPLES, ids=lambda row: row[0])
+def test_an_example_of_the_page(row):
+    _, units, bought, matures, disposed, cost, proceeds, days, share, *figures = row
+    each = disposal(int(units), bought, matures, disposed, cents(cost), cents(proceeds))
+    line = tax_line(each)
+    assert round_half_up((each.par - each.cost) * each.held_days, each.term_days) == cents(share)
+    assert f"{each.held_days} of {each.term_days}" == days
+    assert [line.interest, line.basis, line.gain] == [cents(figure) for figure in figures]
+    assert line.is_sale == (not each.redeemed or line.gain < 0)
+
+
+days = st.integers(0, 364)
+
+
+@given(
+    units=st.integers(1, 10**7),
+    price=st.integers(PRICE_PAR_MICROS * 9 // 10, PRICE_PAR_MICROS * 101 // 100),
+    bid=st.integers(PRICE_PAR_MICROS * 9 // 10, PRICE_PAR_MICROS * 101 // 100),
+    term=st.integers(1, 364),
+    held=days,
+)
+def test_interest_and_gain_are_what_was_realised_and_nothing_is_counted_twice(units, price, bid, term, held):
+    bought = date(2024, 1, 2)
+    matures, sold = (bought + timedelta(days=n) for n in (term, min(held, term - 1)))
+    each = disposal(units, str(bought), str(matures), str(sold), cents_for(units, price), cents_for(units, bid))
+    line = tax_line(each)
+    assert line.interest + line.gain == each.proceeds - each.cost
+    assert 0 <= line.interest <= max(each.proceeds - each.cost, 0)
+    # Half up of a share: never more than half a cent above it.
+    assert 2 * line.interest * term <= 2 * max(each.par - each.cost, 0) * each.held_days + term
+    assert line.gain >= 0 or line.interest == 0
+
+
+PAID = [("2025-03-03", 1_00), ("2025-07-01", 2_01), ("2025-09-02", 4_00)]
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "withheld"),
+    [
+        (None, None, 0),
+        (date(2024, 1, 1), None, 1_68),  # 24 % of 7.01 is 1.6824
+        (date(2025, 7, 1), None, 1_44),
+        (date(2025, 7, 1), date(2025, 9, 2), 48),
+        (date(2025, 3, 4), date(2025, 7, 1), 0),
+    ],
+)
+def test_tax_is_withheld_of_interest_that_was_paid_while_the_customer_was_subject_to_it(since, until, withheld):
+    lines = [tax_line(disposal(10, "2025-02-03", day, day, 1_000_00 - paid, 1_000_00)) for day, paid in PAID]
+    assert withheld_of(lines, TaxStatus(CUSTOMER, None, since, until)) == withheld
+
+
+def test_a_form_is_filed_from_ten_dollars_on_or_when_tax_was_withheld():
+    def filing(interest, status=UNKNOWN, of=Filing.FILED):
+        each = disposal(10, "2025-02-03", "2025-03-03", "2025-03-03", 1_000_00 - interest, 1_000_00)
+        return filing_of(TaxForm.INTEREST, tax_years(2025, [each], status), of)
+
+    assert filing(9_99) == Filing.BELOW_MINIMUM
+    assert filing(10_00) == Filing.FILED
+    assert filing(9_99, TaxStatus(CUSTOMER, None, date(2025, 1, 1))) == Filing.FILED
+    assert filing(10_00, of=Filing.EXEMPT) == Filing.EXEMPT
+
+
+def test_a_disposal_counts_in_the_year_of_its_day_alone():
+    old = disposal(1, "2025-12-02", "2025-12-30", "2025-12-30", 99_00, 100_00)
+    new = disposal(1, "2025-12-04", "2026-01-02", "2026-01-02", 99_50, 100_00)
+    found = {year: tax_years(year, [old, new], TaxStatus(CUSTOMER)) for year in (2024, 2025, 2026)}
+    assert [[each.interest for each in years] for years in found.values()] == [[], [1_00], [50]]
