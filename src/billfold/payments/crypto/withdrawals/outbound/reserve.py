@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.payments.crypto.withdrawals.outbound.round import Round
     from billfold.payments.crypto.withdrawals.rules.transactions import Fees
     from billfold.payments.crypto.withdrawals.store.withdrawals import WaitingWithdrawal
-    from billfold.payments.crypto.withdrawals.types import OutgoingTransaction
+    from billfold.payments.crypto.withdrawals.types import OutgoingTransaction, WithdrawalRow
     from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
 
 IN_FLIGHT_MAX: Final = 16
@@ -77,7 +77,7 @@ async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> boo
     # Another process may have reserved some since.
     outgoing = await store.list_outgoing(this.bank.pool, this.chain.name)
     await _check_nonce(this, outgoing)
-    await _check_tokens(this, outgoing, token=token, units=units)
+    await _check_tokens(this, outgoing, token=token, row=row)
     transaction = rules.payment(
         this.chain.chain_id, 0, token=token.address, recipient=address, units=units, gas_limit=0, fees=fees
     )
@@ -114,7 +114,9 @@ async def _check_nonce(this: Round, outgoing: list[OutgoingTransaction]) -> None
         )
 
 
-async def _check_tokens(this: Round, outgoing: list[OutgoingTransaction], *, token: Token, units: int) -> None:
+async def _check_tokens(this: Round, outgoing: list[OutgoingTransaction], *, token: Token, row: WithdrawalRow) -> None:
+    units = units_of(row.amount, token.decimals)
+
     async def balance(node: WalletNode) -> int:
         head = await node.head()
         held = await node.balance(token.address, this.wallet.address, head.number)
@@ -128,7 +130,9 @@ async def _check_tokens(this: Round, outgoing: list[OutgoingTransaction], *, tok
     free = min(await this.ask_all(balance)) - promised
     if free < units:
         short = format_usd(-(-(units - free) // units_of(1, token.decimals)))
-        raise Blocked(WalletProblem.TOKENS_SHORT, f"The wallet is short of {short} in {token.asset}.")
+        raise Blocked(
+            WalletProblem.TOKENS_SHORT, this.detail_of(row.withdrawal_id, f"{short} in {token.asset} are short.")
+        )
 
 
 async def _check_gas(this: Round, outgoing: list[OutgoingTransaction], *, fees: Fees, gas_limit: int) -> None:

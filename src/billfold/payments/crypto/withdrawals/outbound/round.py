@@ -75,15 +75,19 @@ class Round:
             return error
         if isinstance(error, NodeUnavailable) or is_shortage(error):
             raise error
-        detail = f"Withdrawal {withdrawal_id} on {self.chain.name}: {error_summary(error)}"
-        return Blocked(WalletProblem.UNEXPLAINED, detail)
+        return Blocked(WalletProblem.UNEXPLAINED, self.detail_of(withdrawal_id, error_summary(error)))
 
-    async def sign(self, transaction: UnsignedTransaction) -> Signed:
-        """Return a transaction signed by the wallet's key. Raises Blocked."""
+    def detail_of(self, withdrawal_id: UUID, problem: str) -> str:
+        """Return what is wrong with a withdrawal in a sentence for operators, who may cancel it."""
+        return f"Withdrawal {withdrawal_id} on {self.chain.name}: {problem}"
+
+    async def sign(self, transaction: UnsignedTransaction, withdrawal_id: UUID) -> Signed:
+        """Return a transaction of a withdrawal signed by the wallet's key. Raises Blocked."""
         try:
             return await sign_checked(self.signer, self.wallet.address, transaction)
         except SignerRefused as refusal:
-            raise Blocked(WalletProblem.SIGNER_REFUSES, str(refusal)) from None
+            detail = self.detail_of(withdrawal_id, str(refusal))
+            raise Blocked(WalletProblem.SIGNER_REFUSES, detail) from None
         except Unavailable as error:
             raise Blocked(WalletProblem.SIGNER_UNAVAILABLE, str(error)) from None
 

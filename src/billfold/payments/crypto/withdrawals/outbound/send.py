@@ -76,8 +76,9 @@ async def _sign_next(this: Round, each: OutgoingTransaction, data_key: DataKey |
     # Who is stopped between the nonce and the first signature is not paid: the nonce is used up by paying nobody.
     is_canceled = each.transaction.requested == OperatorRequest.CANCEL or (each.latest is None and each.is_stopped)
     intent = rules.intent_of_next(each.latest, is_stopped=is_canceled)
-    signed = await this.sign(_unsigned(this, each, data_key, intent=intent, fees=fees))
     transaction = each.transaction
+    unsigned = _unsigned(this, each, data_key, intent=intent, fees=fees)
+    signed = await this.sign(unsigned, transaction.withdrawal_id)
     assert data_key is not None
     signature = Signature(
         customer_id=transaction.customer_id,
@@ -143,4 +144,4 @@ async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, da
 
 
 def _complain(this: Round, each: OutgoingTransaction, problem: WalletProblem, detail: str) -> NoReturn:
-    raise Blocked(problem, f"Withdrawal {each.transaction.withdrawal_id} on {this.chain.name}: {detail}")
+    raise Blocked(problem, this.detail_of(each.transaction.withdrawal_id, detail))

@@ -69,15 +69,16 @@ async def _settle(this: Round, each: OutgoingTransaction, seen: Sequence[Sightin
     for one in seen:
         if isinstance(one, Blocked):
             raise one
-    about = f"Withdrawal {transaction.withdrawal_id} on {this.chain.name}"
     try:
         found = agreed(sightings, nodes=len(this.nodes))
     except Disagreement:
-        this.problems.append(Blocked(WalletProblem.NODES_DISAGREE, f"{about}: nodes report different ends of it."))
+        detail = this.detail_of(transaction.withdrawal_id, "nodes report different ends of it.")
+        this.problems.append(Blocked(WalletProblem.NODES_DISAGREE, detail))
         return False
     state = state_of(found)
     if state is None:
-        detail = f"{about}: {found.transaction_hash} succeeded and has not paid what it says."
+        end = f"{found.transaction_hash} succeeded and has not paid what it says."
+        detail = this.detail_of(transaction.withdrawal_id, end)
         this.problems.append(Blocked(WalletProblem.UNEXPLAINED, detail))
         return False
     if found == PENDING and transaction.state != TransactionState.MINED:
