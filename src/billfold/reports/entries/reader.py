@@ -124,16 +124,16 @@ async def _pages(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[
     place = (last, _POSTING_NO_MAX)
     span = Span(account.customer_id, account.pocket_id, last, statement.position.entry_no)
     while True:
-        rows = await store.list_transactions(bank.pool, span, place, ROWS_PER_PAGE)
-        opened = await open_transactions(bank, [row for row, _ in rows])
+        listed = await store.list_transactions(bank.pool, span, place, ROWS_PER_PAGE)
+        opened = await open_transactions(bank, [each.row for each in listed])
         page = [
             entry
-            for row, (_, is_reversal) in zip(opened, rows, strict=True)
-            for entry in rules.entries_of(row, account.type, is_reversal=is_reversal)
+            for row, each in zip(opened, listed, strict=True)
+            for entry in rules.entries_of(each._replace(row=row), account.type)
         ]
-        is_last = len(rows) < ROWS_PER_PAGE
+        is_last = len(listed) < ROWS_PER_PAGE
         if account.type == AccountType.BROKERAGE:
-            through = span.through if is_last else rows[-1][0].entry_no
+            through = span.through if is_last else opened[-1].entry_no
             in_kind = await store.list_transfers_in_kind(bank.pool, span._replace(after=last, through=through))
             page += [rules.transfer_entry(each, bank.market) for each in in_kind]
             page.sort(key=lambda entry: entry.entry_no or 0)
@@ -142,7 +142,7 @@ async def _pages(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[
             yield page
         if is_last:
             return
-        place = rows[-1][0].entry_no, rows[-1][0].posting_no
+        place = opened[-1].entry_no, opened[-1].posting_no
 
 
 async def _balance(bank: Bank, span: Span, at: datetime, *, day: date, real_time: bool | None = None) -> Balance:

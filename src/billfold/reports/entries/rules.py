@@ -27,7 +27,7 @@ from billfold.reports.entries.types import (
 if TYPE_CHECKING:
     from billfold.accounts.transactions.store import TransactionRow
     from billfold.bills.rules.market import Market
-    from billfold.reports.entries.store import Movements, TradeTotal, TransferInKind
+    from billfold.reports.entries.store import ListedTransaction, Movements, TradeTotal, TransferInKind
 
 _ONE_DAY = timedelta(days=1)
 _SWEEP_MEMBER = 1000
@@ -61,6 +61,10 @@ class _Details(msgspec.Struct):
         company = None if self.ach_direction == "ORIGINATION" else self.company_name
         return self.counterparty or self.counterparty_name or company
 
+    def is_direct_debit(self, *, is_credit: bool) -> bool:
+        """Tell whether the payee began it: the bank collected by ACH, or another bank did."""
+        return self.ach_direction is not None and is_credit == (self.ach_direction == "ORIGINATION")
+
     @property
     def references(self) -> tuple[str, ...]:
         """What other banks call it, the reference of the payer first."""
@@ -78,8 +82,9 @@ def period_of(first_day: date, last_day: date, now: datetime) -> Period:
     return Period(first_day, last_day, et_instant(first_day, 0), min(over_at, now), over_at <= now)
 
 
-def entries_of(row: TransactionRow, account: AccountType, *, is_reversal: bool) -> Iterator[AccountEntry]:
+def entries_of(listed: ListedTransaction, account: AccountType) -> Iterator[AccountEntry]:
     """Yield what a transaction is on an account: a payment and its sweep, or an addition or the like."""
+    row = listed.row
     is_credit = row.direction == "CREDIT"
     details = _read_details(row.details)
     remittance = _read_remittance(row.remittance) if row.remittance else None
@@ -93,12 +98,13 @@ def entries_of(row: TransactionRow, account: AccountType, *, is_reversal: bool) 
         value_on=max(booked_on, et_date(row.settles_at)),
         title=row.title,
         description=row.description,
-        counterparty=details.other_party,
+        counterparty=listed.ach_party or details.other_party,
         remittance=tuple((remittance and remittance.unstructured) or ()),
         references=details.references,
         transaction_id=row.transaction_id,
         entry_no=row.entry_no,
-        is_reversal=is_reversal,
+        is_reversal=listed.is_reversal,
+        is_direct_debit=not listed.is_reversal and details.is_direct_debit(is_credit=is_credit),
     )
     sweep = _sweep_id(row).hex
     if account == AccountType.BROKERAGE:

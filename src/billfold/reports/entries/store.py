@@ -66,7 +66,10 @@ _PREFIXED = ", ".join(f"t.{name}" for name in TransactionRow.__struct_fields__)
 _PAGE = f"""
 SELECT {_PREFIXED},
        EXISTS (SELECT FROM journal_entry j WHERE j.customer_id = t.customer_id AND j.entry_no = t.entry_no
-                                             AND j.reverses IS NOT NULL)
+                                             AND j.reverses IS NOT NULL),
+       (SELECT e.party_name FROM ach_entry e
+         WHERE t.type = 'ACH' AND e.customer_id = t.customer_id AND e.ach_id = (t.details ->> 'ach_id')::uuid
+           AND e.way = 'ORIGINATION')
   FROM transaction t
  WHERE t.customer_id = $1 AND t.pocket_id = $2 AND (t.entry_no, t.posting_no) > ($3, $4) AND t.entry_no <= $5
    AND (t.swept OR t.type <> 'CARD')
@@ -126,6 +129,14 @@ class Snapshot(NamedTuple):
     positions: dict[str, int]
 
 
+class ListedTransaction(NamedTuple):
+    """A transaction, whether its journal entry reverses another, and of an ACH entry of this bank its other party."""
+
+    row: TransactionRow
+    is_reversal: bool
+    ach_party: str | None
+
+
 class TransferInKind(NamedTuple):
     """Bills that came or went without being paid for, at their market value in cents."""
 
@@ -180,10 +191,10 @@ async def movements(conn: Connection | Pool, span: Span) -> Movements:
 
 async def list_transactions(
     conn: Connection | Pool, span: Span, after: tuple[int, int], limit: int
-) -> list[tuple[TransactionRow, bool]]:
-    """Return up to `limit` transactions on from (entry_no, posting_no), and whether their entries reverse others."""
+) -> list[ListedTransaction]:
+    """Return up to `limit` transactions on from (entry_no, posting_no)."""
     rows = await conn.fetch(_PAGE, span.customer_id, span.pocket_id, *after, span.through, limit)
-    return [(TransactionRow(*columns), is_reversal) for *columns, is_reversal in rows]
+    return [ListedTransaction(TransactionRow(*row[:-2]), row[-2], row[-1]) for row in rows]
 
 
 async def list_transfers_in_kind(conn: Connection | Pool, span: Span) -> list[TransferInKind]:

@@ -110,6 +110,7 @@ class AccountEntry(msgspec.Struct, frozen=True, kw_only=True):
     transaction_id: UUID | None = None
     entry_no: int | None = None
     is_reversal: bool = False
+    is_direct_debit: bool = False
     security: Security | None = None
     units: int | None = None
 

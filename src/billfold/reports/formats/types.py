@@ -58,9 +58,7 @@ class EntryCodes(NamedTuple):
 
 _SWEEP = EntryCodes(("CAMT/ACCB/SWEP",) * 2, ("347", "656"), "NCMS", ("XFER", "XFER"))
 ENTRY_CODES = {
-    EntryKind.ACH: EntryCodes(
-        ("PMNT/RCDT/ACDT", "PMNT/ICDT/ACDT"), ("142", "451"), "NTRF", ("DIRECTDEP", "DIRECTDEBIT")
-    ),
+    EntryKind.ACH: EntryCodes(("PMNT/RCDT/ACDT", "PMNT/ICDT/ACDT"), ("142", "469"), "NTRF", ("DIRECTDEP", "PAYMENT")),
     EntryKind.CARD: EntryCodes(("PMNT/CCRD/RIMB", "PMNT/CCRD/POSD"), ("399", "699"), "NMSC", ("POS", "POS")),
     EntryKind.CREDIT: EntryCodes(("PMNT/MCOP/OTHR", "PMNT/MDOP/OTHR"), ("399", "699"), "NMSC", ("CREDIT", "DEBIT")),
     EntryKind.CRYPTO: EntryCodes(("PMNT/RCDT/OTHR", "PMNT/ICDT/OTHR"), ("399", "699"), "NTRF", ("CREDIT", "DEBIT")),
@@ -74,12 +72,15 @@ ENTRY_CODES = {
     EntryKind.GAIN_LOSS: EntryCodes(("SECU/NTAV/NTAV",) * 2, ("249", "549"), "NMSC", ("OTHER", "OTHER")),
     EntryKind.AUM_FEE: EntryCodes(("SECU/CASH/FEES",) * 2, ("398", "698"), "NCHG", ("OTHER", "SRVCHG")),
 }
+_DIRECT_DEBIT = EntryCodes(("PMNT/IDDT/OTHR", "PMNT/RDDT/OTHR"), ("169", "451"), "NDDT", ("CREDIT", "DIRECTDEBIT"))
 _BILLS = EntryCodes(("SECU/SETT/OTHR",) * 2, ("249", "549"), "NSEC", ("OTHER", "OTHER"))
 
 
 def codes_of(entry: AccountEntry) -> EntryCodes:
-    """Return what the formats call an entry; bills that moved in kind are no sweep."""
-    return _BILLS if entry.units is not None else ENTRY_CODES[entry.kind]
+    """Return what the formats call an entry; bills that moved in kind are no sweep, and ACH also collects."""
+    if entry.units is not None:
+        return _BILLS
+    return _DIRECT_DEBIT if entry.is_direct_debit and entry.kind == EntryKind.ACH else ENTRY_CODES[entry.kind]
 
 
 Writer: TypeAlias = Callable[[StatementFile, IO[bytes]], Awaitable[None]]
