@@ -55,6 +55,7 @@ from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.reports.requests.commands import FinishReport
 from billfold.treasury.commands import InvestWaitingCash
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
@@ -111,6 +112,8 @@ def play_maturities(new_stage):
         stage.until(date(2025, 6, 23), 18)
         with stage.row(title):
             stage.catch_up(anna, date(2025, 6, 24), 9)
+        with stage.row("Report finished"):
+            stage.submit(FinishReport, anna, report_request_id=anna)
 
 
 def play_accounts(new_stage):

@@ -3,7 +3,15 @@
 from uuid import UUID
 
 from tests.reference.recorder import number
-from tests.reference.shared_calls import ACCOUNT, DEPOSITS, make_june, play_applications, play_documents, play_events
+from tests.reference.shared_calls import (
+    ACCOUNT,
+    DEPOSITS,
+    make_june,
+    play_applications,
+    play_documents,
+    play_events,
+    play_reports,
+)
 
 BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
 USER, MEMBER, OTHER_USER, OTHER_MEMBER = (number(2000 + n) for n in range(4))
@@ -25,6 +33,8 @@ async def play_customer_api(r, world, other):
     pocket = await _play_pockets(r, world)
     await _play_counterparties(r)
     await _play_reads(r, pocket)
+    positions = {"type": "POSITION_SUMMARY_REPORT", "parameters": {"date": "2025-06-02"}, "output_formats": ["CSV"]}
+    await play_reports(r, f"{V1}/report/", positions)
     await play_events(r)
     await _play_notifications(r)
     await _play_team(r)

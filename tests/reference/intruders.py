@@ -31,7 +31,7 @@ _TABLES = (
     "journal_entry transaction pocket portal counterparty transfer customer membership invitation oauth_client"
     " client_key subscription delivery simulated_event transfer_request review approval_rule"
     " authorization_request wire wire_message application application_move related_party_application document"
-    " card card_order card_detail_key"
+    " card card_order card_detail_key report_request report_format"
 )
 _COUNTS = f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in _TABLES.split())}"
 _ALTERNATIVES = alternatives_of(DOCUMENTS["customer"])

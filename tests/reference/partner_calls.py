@@ -3,7 +3,15 @@
 from uuid import UUID
 
 from tests.reference.recorder import HIDDEN
-from tests.reference.shared_calls import ACCOUNT, DEPOSITS, make_june, play_applications, play_documents, play_events
+from tests.reference.shared_calls import (
+    ACCOUNT,
+    DEPOSITS,
+    make_june,
+    play_applications,
+    play_documents,
+    play_events,
+    play_reports,
+)
 from tests.support.applications import PERSON, PICTURE, RETAIL
 from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
 from tests.support.commands import ADDRESS, EngineCommands
@@ -45,6 +53,16 @@ async def play_partner_api(r):
     await _play_clock(r)
     await _play_events(r)
     await _play_statements(r, customer, pocket)
+
+
+async def _play_reports(r, customer):
+    body = {
+        "type": "TRADE_REPORT",
+        "parameters": {"customer_id": customer, "date_from": "2025-06-01", "date_to": "2025-06-02"},
+        "output_formats": ["CSV"],
+    }
+    report = await play_reports(r, f"{V1}/reports/", body)
+    await r.post("add_report_formats", f"{report}formats/", {"output_formats": ["TMS_CSV"]})
 
 
 async def _let_arrive(r, portal, other, inbox):
@@ -302,6 +320,7 @@ async def _play_clock(r):
 
 
 async def _play_statements(r, customer, pocket):
+    await _play_reports(r, customer)
     account = f"{V1}/service-accounts/{pocket}"
     bought = (await r.get("-", f"{V2}/pockets/{pocket}/trades/"))["items"][-1]["id"]
     await r.get("get_trade_confirmation", f"{account}/trades/{bought}/confirmation/")

@@ -23,6 +23,10 @@ ON_THE_WALL = {
     "Card": {"last_four": "4242"},
     "CardDetail": dict.fromkeys(("encrypted_pan", "encrypted_cvv", "encrypted_expiration"), "mZ0X..."),
     "PublicKeys": {"set_pin": "-----BEGIN PUBLIC KEY-----\nMIIB...\n-----END PUBLIC KEY-----\n"},
+    "ReportDownload": {
+        "url": "https://api.billfold.example/downloads/5d4c3b2a-1f0e-4d9c-8b7a-697867564534?customer=...&signature=...",
+        "expires_at": "2025-06-02T13:10:00Z",
+    },
     "CustomerAuditLogEntry": {"timestamp": _AT, "user_agent": "books/1.0"},
 }
 """Fields of objects that live on the wall clock, or on chance."""

@@ -10,6 +10,7 @@ from tests.support.applications import BUSINESS, OWNER, PAGE, PARTIES, Applicant
 
 from billfold.events.webhooks.types import DeliveryAttempt
 from billfold.http.schemas import CursorList
+from billfold.reports.requests.worker import make_reports
 from billfold.reports.statements.making import make_statements
 from billfold.reports.statements.types import Month
 
@@ -36,6 +37,19 @@ ACCOUNT: dict[str, Any] = {
     "account_type": "CHECKING",
     "verification": {"type": "micro_deposits"},
 }
+
+
+async def play_reports(r, reports, body):
+    """Request a report, have it made, and download it."""
+    requests = "/api/v1/report-requests/"
+    one = f"{requests}{(await r.post('create_report_request', requests, body))['id']}/"
+    await make_reports(r.desk.bank)
+    made = await r.get("get_report_request", one)
+    await r.get("list_report_requests", requests)
+    path = f"{reports}{made['report_id']}/"
+    await r.get("get_report", path if reports.endswith("reports/") else path.rstrip("/"))
+    await r.post("download_report", f"{path}download/", {"output_format": "CSV"})
+    return path
 
 
 async def play_events(r):

@@ -12,12 +12,13 @@ from billfold.audit import store as audit_store
 from billfold.audit.schemas import COLUMNS, CustomerAuditLogEntry, cells_of, render_entry
 from billfold.audit.types import AuditEntry, EntryFilter
 from billfold.http.caller import CustomerCaller
-from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, csv_stream
+from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
 from billfold.http.list_params import ListQuery, Since, Until, page_of
 from billfold.http.operations import get, with_scope
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
+from billfold.platform.csv_text import Separators
 from billfold.platform.errors import NotFound
 
 READS = with_scope("team.read", "team")
@@ -48,12 +49,21 @@ async def list_member_audit_logs(
 
 @get("/api/v1/team/audit-logs.csv", READS, tag="team", documented=CSV_ANSWER, refuses=("not-found",))
 async def get_audit_logs_csv(
-    member: CustomerCaller, bank: Bank, span: SpanQuery, member_id: UUID | None = None
+    *,
+    member: CustomerCaller,
+    bank: Bank,
+    span: SpanQuery,
+    member_id: UUID | None = None,
+    separator: Separated = Separators.COMMA,
 ) -> StreamedResponse:
     """Read the same entries as one CSV file, newest first; `details` are JSON."""
     entry_filter = await _entry_filter(member, bank, member_id, span=span)
     return csv_stream(
-        "audit-logs.csv", COLUMNS, partial(_rows, bank, entry_filter), cells_of=partial(cells_of, bank.vault)
+        "audit-logs.csv",
+        COLUMNS,
+        partial(_rows, bank, entry_filter),
+        cells_of=partial(cells_of, bank.vault),
+        separators=separator,
     )
 
 

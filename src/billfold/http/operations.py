@@ -86,6 +86,7 @@ RATES_PER_MINUTE: Final[Mapping[str, int]] = {
     "onboarding": 300,
     "pockets": 120,
     "portals": 300,
+    "reports": 300,
     "statements": 300,
     "subscriptions": 300,
     "team": 300,

@@ -36,6 +36,7 @@ from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.programs import EmbeddedPostgresError
 from billfold.platform.settings.mistakes import FILE_SUFFIX, variable_name
 from billfold.platform.settings.settings import Settings
+from billfold.reports.requests.worker import PARALLEL, make_reports
 from billfold.reports.statements.worker import StatementMaker
 from billfold.treasury.worker import WaitingCash
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
@@ -256,7 +257,14 @@ class Wiring:
         )
         senders = withdrawal_senders(bank.chains)
         worker = Worker(
-            bank, execute_all_pending, screen_backlog, WaitingCash().invest, *file_receivers(), *senders, *tasks
+            bank,
+            execute_all_pending,
+            screen_backlog,
+            WaitingCash().invest,
+            *file_receivers(),
+            *senders,
+            *[make_reports] * PARALLEL,
+            *tasks,
         )
         client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
         dispatcher = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)

@@ -49,6 +49,8 @@ from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.inbound.suspense import queue_held_return
 from billfold.payments.wires.outbound import FedwireSender
 from billfold.payments.wires.rules.recording import WIRE_SEND
+from billfold.reports.requests.types import FINISHED_JOB
+from billfold.reports.requests.worker import run_finished_job
 from billfold.wiring.worker import PeriodicTask
 
 if TYPE_CHECKING:
@@ -75,8 +77,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             VERIFICATION_EXPIRY: expire_verification,
             APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
-            EXPIRE_AUTHORIZATION_REQUEST: run_expiry_job,
-            EXPIRE_TRANSFER_REQUEST: run_expiry_job,
+            **dict.fromkeys((EXPIRE_AUTHORIZATION_REQUEST, EXPIRE_TRANSFER_REQUEST), run_expiry_job),
             CLOSED_JOB: run_closed_job,
             CHECK_JOB: applications.run_check_job,
             REPORT_JOB: applications.run_report_job,
@@ -92,6 +93,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXPIRY_JOB: card_authorizations.expire_hold,
             LATE_JOB: card_authorizations.reverse_late,
             POCKET_CLOSED_JOB: cards.close_cards,
+            FINISHED_JOB: run_finished_job,
             **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),
         }

@@ -23,6 +23,7 @@ from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import MarketDataStale
+from billfold.reports.requests.worker import purge_reports
 from billfold.wiring.purge import delete_orphan_files, purge
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Worker:
         tasks = (
             do_due_work,
             _Every(PURGE_SECONDS, purge_expired),
+            _Every(PURGE_SECONDS, purge_reports),
             _Every(ORPHAN_FILES_SECONDS, purge_files),
             _Every(SHRED_SECONDS, shred_after_retention),
         )

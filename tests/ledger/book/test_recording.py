@@ -35,6 +35,7 @@ from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.platform.ids import command_id, derive
+from billfold.reports.requests.commands import FinishReport
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 
@@ -282,6 +283,8 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
     teller.deposit_on_chain(pocket)
     for status in EVENTS:
         teller.do(ReportApplication, application_id=LATER, status=status)
+    for report_id in (None, LATER):
+        teller.do(FinishReport, report_request_id=LATER, report_id=report_id)
     teller.bank.advance(teller.bank.calendars.matures_at(other.lots[0].maturity))
     told = teller.told()
     unraised = set(tomllib.loads(text_of("docs/unraised.toml"))["events"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from decimal import Decimal
 from operator import attrgetter
 from typing import Annotated
 from uuid import UUID
@@ -12,13 +14,14 @@ from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
 from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow
 from billfold.http.caller import Call, Caller, CustomerCaller
-from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, csv_stream
+from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
 from billfold.http.list_params import DayQuery, OrderedQuery, Since, Until, page_of
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
+from billfold.platform.csv_text import Separators
 from billfold.platform.paging import Page
 
 V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
@@ -55,6 +58,7 @@ _COLUMNS = (
     "yield_to_maturity",
     "tradable_id",
 )
+_DECIMALS = frozenset({"price", "yield_to_maturity"})
 _PATHS = {"notional": "notional.value", "currency": "notional.currency"}
 _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 
@@ -93,7 +97,12 @@ async def list_v1_trades(
 
 @get("/api/v1/trades.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
 async def get_trades_csv(
-    member: CustomerCaller, bank: Bank, query: TradeQuery, account: Accounts = None
+    *,
+    member: CustomerCaller,
+    bank: Bank,
+    query: TradeQuery,
+    account: Accounts = None,
+    separator: Separated = Separators.COMMA,
 ) -> StreamedResponse:
     """Download trades as CSV.
 
@@ -106,9 +115,11 @@ async def get_trades_csv(
         after = None if last is None else (last.entry_no, last.trade_no)
         return await TRADES.rows(bank.pool, *values, after=after, limit=ROWS_PER_PAGE)
 
-    return csv_stream(
-        "trades.csv", _COLUMNS, fetch, cells_of=lambda row: _cells(render_v1_trade(row, bank, member.now))
-    )
+    def cells_of(row: TradeRow) -> Iterator[object]:
+        shown = zip(_COLUMNS, _cells(render_v1_trade(row, bank, member.now)), strict=True)
+        return (Decimal(value) if name in _DECIMALS else value for name, value in shown)
+
+    return csv_stream("trades.csv", _COLUMNS, fetch, cells_of=cells_of, separators=separator)
 
 
 @get("/api/v2/customers/{customer_id}/trades/")

@@ -100,7 +100,7 @@ class V1Trade(msgspec.Struct, kw_only=True):
 def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
     """A trade of v2."""
     bill = bank.market.bill(row.cusip)
-    settled = _is_settled(row, now)
+    settled = is_settled(row, now)
     shared: dict[str, Any] = {
         "id": row.trade_id,
         "trade_datetime": row.traded_at,
@@ -131,7 +131,7 @@ def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
 def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
     """The same trade in its older form."""
     bill = bank.market.bill(row.cusip)
-    settled = _is_settled(row, now)
+    settled = is_settled(row, now)
     return V1Trade(
         id=row.trade_id,
         trade_datetime=row.traded_at,
@@ -168,6 +168,6 @@ def priced_from(row: TradeRow, calendars: Calendars) -> date:
     return calendars.pricing_day(row.traded_at) if row.settles_on == row.book_date else row.settles_on
 
 
-def _is_settled(row: TradeRow, now: datetime) -> bool:
+def is_settled(row: TradeRow, now: datetime) -> bool:
     """Bills settle on their day, not on the evening before, which has its business date."""
     return row.settles_on <= et_date(now)

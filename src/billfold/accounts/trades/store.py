@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from datetime import date, datetime
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from billfold.platform.database.keyset import KeysetList
 
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
+
 _COLUMNS = (
     "t.customer_id, t.pocket_id, t.entry_no, t.trade_no, t.trade_id, t.activity, t.incoming, "
     "t.cusip, t.units, t.price_micros, t.notional, t.traded_at, t.book_date, t.settles_on, "
-    "t.counter_pocket_id, t.transfer_id, "
+    "t.counter_pocket_id, t.transfer_id, t.tax_basis, "
     # Only of what went elsewhere is the other side looked up.
     "CASE WHEN t.activity = 'EXTERNAL_SECURITY_TRANSFER' THEN (SELECT s.counterparty_name "
     "FROM security_transfer s WHERE s.customer_id = t.customer_id "
@@ -39,6 +43,7 @@ class TradeRow(msgspec.Struct, frozen=True):
     settles_on: date
     counter_pocket_id: UUID | None
     transfer_id: UUID | None
+    tax_basis: int
     counterparty_name: str | None = None
 
 
@@ -53,16 +58,22 @@ class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
     settled_from: date | None = None
     settled_to: date | None = None
 
+    def values(self) -> tuple[object, ...]:
+        """Return the values that TRADES filters by, whatever subclasses add."""
+        return tuple(getattr(self, name) for name in TradeFilters.__struct_fields__)
 
+
+_FILTERED = """t.customer_id = $1 AND t.pocket_id = p.pocket_id
+     AND ($3::text[] IS NULL OR t.activity = ANY($3))
+     AND ($4::timestamptz IS NULL OR t.traded_at >= $4) AND ($5::timestamptz IS NULL OR t.traded_at < $5)
+     AND ($6::date IS NULL OR t.book_date >= $6) AND ($7::date IS NULL OR t.book_date <= $7)
+     AND ($8::date IS NULL OR t.settles_on >= $8) AND ($9::date IS NULL OR t.settles_on <= $9)"""
+_COUNT = f"SELECT count(*) FROM unnest($2::uuid[]) AS p(pocket_id) JOIN trade t ON {_FILTERED}"
 TRADES = KeysetList(
     f"""
 SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
   SELECT * FROM trade t
-   WHERE t.customer_id = $1 AND t.pocket_id = p.pocket_id
-     AND ($3::text[] IS NULL OR t.activity = ANY($3))
-     AND ($4::timestamptz IS NULL OR t.traded_at >= $4) AND ($5::timestamptz IS NULL OR t.traded_at < $5)
-     AND ($6::date IS NULL OR t.book_date >= $6) AND ($7::date IS NULL OR t.book_date <= $7)
-     AND ($8::date IS NULL OR t.settles_on >= $8) AND ($9::date IS NULL OR t.settles_on <= $9)
+   WHERE {_FILTERED}
      AND {{page}}) t
  {{order}}
 """,
@@ -71,3 +82,9 @@ SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
     trade_no="smallint",
 )
 """Trades of pockets of a customer, each named once, by the values of TradeFilters; the newest booking first."""
+
+
+async def count_trades(conn: Connection | Pool, *values: object) -> int:
+    """Return how many trades there are in the list of these values."""
+    count: int = await conn.fetchval(_COUNT, *values)
+    return count

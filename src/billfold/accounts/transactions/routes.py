@@ -25,13 +25,14 @@ from billfold.accounts.transactions.schemas import (
 )
 from billfold.accounts.transactions.store import Activity, TransactionRow, get_transaction_row
 from billfold.http.caller import Call, Caller, CustomerCaller
-from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, csv_stream
+from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
+from billfold.platform.csv_text import Separators
 from billfold.platform.paging import Page
 
 READS = with_scope("pockets.read", "transactions")
@@ -98,7 +99,9 @@ async def list_pocket_transactions(
 
 
 @get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
-async def get_transactions_csv(member: CustomerCaller, bank: Bank, query: TransactionQuery) -> StreamedResponse:
+async def get_transactions_csv(
+    member: CustomerCaller, bank: Bank, query: TransactionQuery, separator: Separated = Separators.COMMA
+) -> StreamedResponse:
     """Download transactions as CSV.
 
     The same transactions in one file, newest first; amounts in cents.
@@ -112,7 +115,11 @@ async def get_transactions_csv(member: CustomerCaller, bank: Bank, query: Transa
         return await open_transactions(bank, rows)
 
     return csv_stream(
-        "transactions.csv", _COLUMNS, fetch, cells_of=lambda row: _cells(render_transaction(row, member.now))
+        "transactions.csv",
+        _COLUMNS,
+        fetch,
+        cells_of=lambda row: _cells(render_transaction(row, member.now)),
+        separators=separator,
     )
 
 

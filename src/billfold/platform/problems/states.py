@@ -279,4 +279,19 @@ STATES = (
         meaning="URLs of reports, statements and confirmations are valid for 10 minutes.",
         remedy="Ask for a new one just before you download, and do not store it.",
     ),
+    Problem(
+        "report-not-completed",
+        409,
+        "The report is not completed",
+        meaning="This format of the report is still being made, or could not be made.",
+        remedy="Read the report until the format's `status` is COMPLETED, or wait for the event `reports.completed`.",
+    ),
+    Problem(
+        "too-many-reports",
+        429,
+        "Too many reports are being made",
+        meaning="At most 100 formats of reports of one customer wait or are made at once.",
+        remedy="Send the request again after `Retry-After`, when some of them are finished.",
+        retryable=True,
+    ),
 )

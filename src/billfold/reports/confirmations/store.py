@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _TRADE = """
 SELECT customer_id, pocket_id, entry_no, trade_no, trade_id, activity, incoming, cusip, units, price_micros, notional,
-       traded_at, book_date, settles_on, counter_pocket_id, transfer_id
+       traded_at, book_date, settles_on, counter_pocket_id, transfer_id, tax_basis
   FROM trade WHERE customer_id = $1 AND pocket_id = $2 AND trade_id = $3 AND activity IN ('BUY', 'SELL')
 """
 _EARLIER = """

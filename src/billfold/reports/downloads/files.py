@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from io import BytesIO
 from typing import IO, TYPE_CHECKING
 from uuid import UUID
@@ -43,11 +44,15 @@ async def keep_file(
     source.seek(0)
     data_key = await bank.data_keys.of(bank.pool, customer_id)
     digest, size, parts = hashlib.sha256(), 0, list[StoredFile]()
-    while part := await asyncio.to_thread(source.read, PART_BYTES):
-        digest.update(part)
-        size += len(part)
-        sealed = await asyncio.to_thread(data_key.seal, part, _place(ids, len(parts) + 1))
-        parts.append(await bank.files.keep(sealed))
+    try:
+        while part := await asyncio.to_thread(source.read, PART_BYTES):
+            digest.update(part)
+            size += len(part)
+            sealed = await asyncio.to_thread(data_key.seal, part, _place(ids, len(parts) + 1))
+            parts.append(await bank.files.keep(sealed))
+    except Exception:
+        await _discard_parts(bank, parts)  # there may have been no room for the next one
+        raise
     file = ReportFile(
         customer_id=customer_id,
         file_id=file_id,
@@ -61,9 +66,14 @@ async def keep_file(
 
 
 async def discard(bank: Bank, kept: KeptFile) -> None:
-    """Discard the parts of a file that was not written down."""
-    for part in kept.parts:
-        await bank.files.discard(part.key)
+    """Discard the parts of a file that was not written down, as far as the store lets it."""
+    await _discard_parts(bank, kept.parts)
+
+
+async def _discard_parts(bank: Bank, parts: Sequence[StoredFile]) -> None:
+    for part in parts:
+        with suppress(Exception):
+            await bank.files.discard(part.key)
 
 
 async def open_file(bank: Bank, file: ReportFile) -> AsyncIterator[bytes]:

@@ -21,13 +21,14 @@ if TYPE_CHECKING:
 
 
 class Subject(NamedTuple):
-    """What a document is about: a Pocket, the moment of its balances, and how far the ledger was read."""
+    """What a document is about: a Pocket, the moment of its balances, how far the ledger was read; and more Pockets."""
 
     customer_id: UUID
     pocket_id: UUID
     pocket: str
     at: datetime
     position: LedgerPosition
+    others: tuple[proofs.NamedPocket, ...] = ()
 
 
 async def print_signed(bank: Bank, document: PrintedDocument, subject: Subject) -> bytes:
@@ -39,7 +40,7 @@ async def print_signed(bank: Bank, document: PrintedDocument, subject: Subject) 
         document=f"{document.title}, {document.subtitle}",
         customer_id=subject.customer_id,
         customer=document.recipient[0],
-        pockets=(proofs.NamedPocket(subject.pocket_id, subject.pocket),),
+        pockets=(proofs.NamedPocket(subject.pocket_id, subject.pocket), *subject.others),
         at=subject.at,
         position=proofs.LedgerPosition(position.version, position.entry_no, position.hash.hex()),
         figures=tuple(_figures(document)),

@@ -19,6 +19,8 @@ LIFETIME: Final = timedelta(days=90)
 """How long a report is kept, in business time."""
 RANGE_DAYS_MAX: Final = 31
 POCKETS_MAX: Final = 100
+FINISHED_JOB: Final = "report.finished"
+"""Raises the event of formats that were requested at once; its object is their batch."""
 UNFINISHED_MAX: Final = 100
 """How many formats of one customer may wait or be made at once."""
 
@@ -38,6 +40,7 @@ class ReportFormat(StrEnum):
 
     CAMT053 = "CAMT053"
     CAMT052 = "CAMT052"
+    CAMT054 = "CAMT054"
     BAI2 = "BAI2"
     OFX = "OFX"
     MT940 = "MT940"
@@ -85,6 +88,7 @@ FORMATS: Final[Mapping[ReportFormat, FormatFacts]] = MappingProxyType(
     {
         ReportFormat.CAMT053: FormatFacts("camt053.xml", "application/xml"),
         ReportFormat.CAMT052: FormatFacts("camt052.xml", "application/xml"),
+        ReportFormat.CAMT054: FormatFacts("camt054.xml", "application/xml"),
         ReportFormat.BAI2: FormatFacts("bai", "text/plain; charset=us-ascii"),
         ReportFormat.OFX: FormatFacts("ofx", "application/x-ofx"),
         ReportFormat.MT940: FormatFacts("sta", "text/plain; charset=us-ascii"),

@@ -74,7 +74,7 @@ SELECT cusip, sum(CASE WHEN incoming THEN tax_basis ELSE -tax_basis END)::bigint
 """
 _TRADES = """
 SELECT customer_id, pocket_id, entry_no, trade_no, trade_id, activity, incoming, cusip, units, price_micros, notional,
-       traded_at, book_date, settles_on, counter_pocket_id, transfer_id
+       traded_at, book_date, settles_on, counter_pocket_id, transfer_id, tax_basis
   FROM trade WHERE customer_id = $1 AND pocket_id = $2 AND entry_no > $3 AND entry_no <= $4 ORDER BY entry_no, trade_no
 """
 _DAY_STATES = """

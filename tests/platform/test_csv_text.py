@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from billfold.http.csv_export import cell_of
+from billfold.platform.csv_text import cell_of
 from billfold.platform.dates import ET
 
 INVISIBLE = (
@@ -21,6 +21,8 @@ INVISIBLE = (
     "\ufe0f",
     "\u3000",
     "\u202e\u2066",
+    "\u3164\u2800",
+    "\u00b4",
 )
 FORMULAS = ["=1+1", "+cmd", "-x", "@sum", "\tx", "\rx", "\nx", "-1+1", "+1 2", "=HYPERLINK()"]
 WIDE = ["\uff1d1+1", "\uff0bcmd", "\uff0dx", "\uff20sum", "\ufe661", "\ufe62x", "\ufe63x", "\ufe6bx", "-\uff11"]

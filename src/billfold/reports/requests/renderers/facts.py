@@ -1,0 +1,71 @@
+"""Whom a report is about, and what its Pockets held at what cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection, Pool
+    from billfold.reports.requests.types import ReportRequest
+
+_CUSTOMER = "SELECT name FROM customer WHERE customer_id = $1"
+_POCKETS = "SELECT pocket_id, name FROM pocket WHERE customer_id = $1 ORDER BY opened_at, written_no"
+_OPENED = "SELECT pocket_id FROM pocket WHERE customer_id = $1 AND opened_at <= $2 ORDER BY opened_at, written_no"
+# What is held was bought within the year that a bill lasts.
+_COSTS = """
+SELECT cusip, sum(CASE WHEN incoming THEN tax_basis ELSE -tax_basis END)::bigint AS cost FROM trade
+ WHERE customer_id = $1 AND pocket_id = $2 AND entry_no <= $3 AND cusip = ANY($4) GROUP BY cusip
+"""
+_TRADED = "SELECT DISTINCT cusip FROM trade WHERE customer_id = $1 AND traded_at <= $2 ORDER BY cusip"
+
+
+class Entity(NamedTuple):
+    """A customer and the names of its Pockets."""
+
+    customer_id: UUID
+    name: str
+    pockets: Mapping[UUID, str]
+
+    def distinct_name(self, pocket_id: UUID) -> str:
+        """Return the name of a Pocket; where several have the same, with the beginning of its id."""
+        name = self.pockets[pocket_id]
+        return name if Counter(self.pockets.values())[name] == 1 else f"{name} ({pocket_id.hex[:8]})"
+
+
+async def entity_of(bank: Bank, customer_id: UUID) -> Entity:
+    """Return a customer and its Pockets as they are called now. Raises NotFound."""
+    name = await bank.pool.fetchval(_CUSTOMER, customer_id)
+    if name is None:
+        raise NotFound("There is no such customer.")
+    return Entity(
+        customer_id, name, {row["pocket_id"]: row["name"] for row in await bank.pool.fetch(_POCKETS, customer_id)}
+    )
+
+
+async def pockets_of(bank: Bank, request: ReportRequest) -> tuple[UUID, ...]:
+    """Return the Pockets that a report is about: those named, or all that were open when it was requested."""
+    named = request.parameters.pocket_ids
+    if named is not None:
+        return named
+    rows = await bank.pool.fetch(_OPENED, request.customer_id, request.created_at)
+    return tuple(row["pocket_id"] for row in rows)
+
+
+async def costs_of(
+    conn: Connection | Pool, pocket: tuple[UUID, UUID], entry_no: int, cusips: list[str]
+) -> dict[str, int]:
+    """Return what the bills that (customer_id, pocket_id) held after a journal entry had cost, in cents by CUSIP."""
+    rows = await conn.fetch(_COSTS, *pocket, entry_no, cusips) if cusips else []
+    return {row["cusip"]: row["cost"] for row in rows}
+
+
+async def cusips_traded(conn: Connection | Pool, customer_id: UUID, at: datetime) -> list[str]:
+    """Return the CUSIPs that a customer has ever traded up to an instant."""
+    return [row["cusip"] for row in await conn.fetch(_TRADED, customer_id, at)]

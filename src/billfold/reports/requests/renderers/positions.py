@@ -1,0 +1,116 @@
+"""The position summary: what each Pocket held at the end of a day, bill by bill, and what it had cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import IO, TYPE_CHECKING, Final, NamedTuple
+
+from billfold.platform.csv_text import lines_of
+from billfold.platform.dates import et_instant
+from billfold.platform.money import format_usd
+from billfold.reports.entries.reader import Wanted, current_position, read_statement
+from billfold.reports.entries.types import AccountType, Holding
+from billfold.reports.printing.printing import bank_of, print_document, printed, printed_day
+from billfold.reports.printing.recipients import recipient_of
+from billfold.reports.printing.signing import Subject, print_signed
+from billfold.reports.printing.types import PrintedColumn, PrintedDocument, PrintedTable
+from billfold.reports.proofs.types import NamedPocket
+from billfold.reports.requests.renderers.amounts import dollars, per_hundred
+from billfold.reports.requests.renderers.facts import costs_of, entity_of
+
+if TYPE_CHECKING:
+    from billfold.reports.requests.types import ReportSource
+
+COLUMNS: Final = ("Pocket", "CUSIP", "Quantity", "Market Price", "Market Value", "Historical Cost Value")
+_PRINTED: Final = (
+    PrintedColumn("Pocket", grows=True),
+    PrintedColumn("CUSIP"),
+    *(PrintedColumn(name, "right") for name in COLUMNS[2:]),
+)
+_NOTE = (
+    "Quantity is in units of $100 of face value, the price is per $100. Market value is at the price of the day's"
+    " close, or at the last price before this summary was requested. Historical cost is what the bills held had cost."
+)
+
+
+class Position(NamedTuple):
+    """A bill in a Pocket; `cost` is in cents."""
+
+    pocket: str
+    holding: Holding
+    cost: int
+
+
+async def write_positions_csv(source: ReportSource, output: IO[bytes]) -> None:
+    """Write positions as a table: `Quantity` in units of $100, the price per $100, values in dollars."""
+    output.write(lines_of([COLUMNS]))
+    async for each in positions_of(source):
+        held = each.holding
+        values = (per_hundred(held.price_micros), dollars(held.value), dollars(each.cost))
+        output.write(lines_of([(each.pocket, held.security.cusip, held.units, *values)]))
+
+
+async def write_positions_pdf(source: ReportSource, output: IO[bytes]) -> None:
+    """Write the same table as a PDF, with its sums."""
+    output.write(await _print(source, [each async for each in positions_of(source)]))
+
+
+async def positions_of(source: ReportSource) -> AsyncIterator[Position]:
+    """Yield what the Pockets held at the end of the day, or when the report was requested if that came before."""
+    bank, request = source.bank, source.request
+    day = request.parameters.date
+    assert day is not None
+    entity = await entity_of(bank, request.customer_id)
+    for number, pocket_id in enumerate(source.pocket_ids, 1):
+        wanted = Wanted(request.customer_id, pocket_id, AccountType.BROKERAGE, day, day, request.created_at)
+        statement = await read_statement(bank, wanted)
+        holdings = statement.closing.holdings
+        key = (request.customer_id, pocket_id)
+        costs = await costs_of(bank.pool, key, statement.position.entry_no, [each.security.cusip for each in holdings])
+        for each in holdings:
+            yield Position(entity.distinct_name(pocket_id), each, costs[each.security.cusip])
+        source.report_progress(100 * number // len(source.pocket_ids))
+
+
+async def _print(source: ReportSource, positions: Sequence[Position]) -> bytes:
+    bank, request = source.bank, source.request
+    day = request.parameters.date
+    assert day is not None
+    entity = await entity_of(bank, request.customer_id)
+    document = PrintedDocument(
+        title="Position summary",
+        subtitle=printed_day(day),
+        reference=request.report_id.hex[:12].upper(),
+        made_on=day,
+        bank=bank_of(bank.settings),
+        recipient=await recipient_of(bank, request.customer_id),
+        details=[("Date", printed_day(day)), ("Pockets", str(len(source.pocket_ids)))],
+        tables=[_table(positions)],
+        notes=[_NOTE],
+    )
+    if not source.pocket_ids:
+        return await asyncio.to_thread(print_document, document)
+    at = min(request.created_at, et_instant(day + timedelta(days=1), 0))
+    position = await current_position(bank, request.customer_id, at)
+    first, *others = [NamedPocket(each, entity.pockets[each]) for each in source.pocket_ids]
+    subject = Subject(request.customer_id, first.id, first.name, at, position, tuple(others))
+    return await print_signed(bank, document, subject)
+
+
+def _table(positions: Sequence[Position]) -> PrintedTable:
+    rows = [
+        (
+            printed(each.pocket),
+            each.holding.security.cusip,
+            f"{each.holding.units:,}",
+            f"{per_hundred(each.holding.price_micros):f}",
+            format_usd(each.holding.value),
+            format_usd(each.cost),
+        )
+        for each in positions
+    ]
+    sums = [sum(each.holding.value for each in positions), sum(each.cost for each in positions)]
+    totals = ("Total", "", "", "", *map(format_usd, sums)) if positions else ()
+    return PrintedTable(heading="Positions", columns=_PRINTED, rows=rows, totals=totals, empty="No bills were held.")

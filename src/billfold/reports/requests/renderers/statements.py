@@ -1,0 +1,47 @@
+"""Statements of one day, of the bank or of the brokerage accounts of some Pockets, in any format of entries."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import IO, TYPE_CHECKING
+
+from billfold.reports.entries.reader import Wanted
+from billfold.reports.entries.types import AccountType
+from billfold.reports.formats.table import read_file
+from billfold.reports.requests.types import ReportType
+
+if TYPE_CHECKING:
+    from billfold.reports.entries.types import AccountEntry, AccountStatement
+    from billfold.reports.formats.types import StatementFile, Writer
+    from billfold.reports.requests.types import Renderer, ReportSource
+
+
+def in_format(writer: Writer) -> Renderer:
+    """Return what writes a statement report in the format of a writer."""
+
+    async def write(source: ReportSource, output: IO[bytes]) -> None:
+        await writer(await _statements(source), output)
+
+    return write
+
+
+async def _statements(source: ReportSource) -> StatementFile:
+    """Return the statements of the day, or of what there was of it when the report was requested."""
+    request = source.request
+    day = request.parameters.date
+    assert day is not None
+    is_bank = request.type == ReportType.BANK_STATEMENT_REPORT
+    type_ = AccountType.BANK if is_bank else AccountType.BROKERAGE
+    wanted = [Wanted(request.customer_id, each, type_, day, day, request.created_at) for each in source.pocket_ids]
+    file = await read_file(source.bank, wanted)
+    expected = max(1, sum(each.totals.credits + each.totals.debits for each in file.statements))
+    written = 0
+
+    async def entries(statement: AccountStatement) -> AsyncIterator[list[AccountEntry]]:
+        nonlocal written
+        async for page in file.entries(statement):
+            yield page
+            written += len(page)
+            source.report_progress(100 * written // expected)
+
+    return file._replace(entries=entries)

@@ -1,0 +1,329 @@
+"""Reports through both APIs: requested, listed, read, downloaded, and made in further formats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.list_params import ListQuery, Since, Until, page_of, texts_among
+from billfold.http.operations import SIGNED, get, post, with_scope
+from billfold.http.parameters import Query
+from billfold.http.responses import ProblemWithHeaders
+from billfold.http.schemas import CursorList
+from billfold.ledger.bank import Bank
+from billfold.platform.dates import et_date
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.ids import derive
+from billfold.reports.downloads import store as download_store
+from billfold.reports.downloads.urls import temporary_url
+from billfold.reports.requests.renderers.table import formats_of
+from billfold.reports.requests.schemas import (
+    AddFormats,
+    CreateCustomerReport,
+    CreatePartnerReport,
+    DownloadReport,
+    Report,
+    ReportDownload,
+    ShownReportRequest,
+    parameters_of,
+    render_report,
+    render_request,
+)
+from billfold.reports.requests.store import requests as store
+from billfold.reports.requests.types import (
+    LIFETIME,
+    UNFINISHED_MAX,
+    DateType,
+    ReportedFormat,
+    ReportFormat,
+    ReportParameters,
+    ReportRequest,
+    ReportRequestStatus,
+    ReportType,
+)
+from billfold.reports.requests.validation import format_errors, parameter_errors
+
+if TYPE_CHECKING:
+    from billfold.platform.database.keyset import KeysetList
+    from billfold.platform.database.pool import Connection
+
+READS = with_scope("reports.read", "reports")
+WRITES = with_scope("reports.write", "reports")
+_ALL, _ONE = "/api/v1/report-requests/", "/api/v1/report-requests/{report_request_id}/"
+_REFUSES = ("not-found", "too-many-reports")
+_RETRY_AFTER_SECONDS = b"10"
+_TYPES, _STATUSES = frozenset(map(str, ReportType)), frozenset(map(str, ReportRequestStatus))
+
+
+class RequestQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """Which requests: every filter None lets all through."""
+
+    types: Annotated[list[str] | None, texts_among("type[]", _TYPES)] = None
+    statuses: Annotated[list[str] | None, texts_among("status[]", _STATUSES)] = None
+    since: Annotated[Since, Query(name="time_created_from")] = None
+    until: Annotated[Until, Query(name="time_created_to")] = None
+
+
+@post(_ALL, WRITES, status=202, refuses=_REFUSES, tag="reports")
+async def create_report_request(member: CustomerCaller, bank: Bank, data: CreateCustomerReport) -> ShownReportRequest:
+    """Create report request.
+
+    The report is made in the background: read the request until its `status` is COMPLETED, or wait for the event
+    `reports.completed`. It shows the instant at which it was requested.
+    """
+    parameters = parameters_of(data.parameters, None)
+    _check(member, data, parameters)
+    for pocket_id in parameters.pocket_ids or ():
+        await member.pocket(bank, pocket_id)
+    return await _create(member, bank, member.customer_id, data=data, parameters=parameters)
+
+
+@post(_ALL, SIGNED, name="create_report_request", status=202, refuses=_REFUSES, tag="reports")
+async def create_customer_report_request(caller: Caller, bank: Bank, data: CreatePartnerReport) -> ShownReportRequest:
+    """Create report request.
+
+    Of one customer: `customer_id` is needed unless Pockets are named. The report is made in the background: read the
+    request until its `status` is COMPLETED, or wait for the event `reports.completed`. It shows the instant at which it
+    was requested.
+    """
+    parameters = parameters_of(data.parameters, data.parameters.customer_id)
+    _check(caller, data, parameters)
+    owner = await _resolve_owner(caller, bank, parameters)
+    return await _create(caller, bank, owner, data=data, parameters=parameters)
+
+
+@get(_ALL, READS, tag="reports")
+async def list_report_requests(
+    member: CustomerCaller, bank: Bank, wanted: ListQuery, query: RequestQuery
+) -> CursorList[ShownReportRequest]:
+    """List report requests, newest first."""
+    customer_id = member.customer_id
+    return await _page(member, bank, wanted, query, listed=(store.REQUESTS_OF_CUSTOMER, customer_id, customer_id))
+
+
+@get(_ALL, SIGNED, name="list_report_requests", tag="reports")
+async def list_customer_report_requests(
+    caller: Caller, bank: Bank, wanted: ListQuery, query: RequestQuery, customer_id: UUID | None = None
+) -> CursorList[ShownReportRequest]:
+    """List report requests of all customers, newest first."""
+    owner = None if customer_id is None else await caller.owner(bank, customer_id)
+    return await _page(caller, bank, wanted, query, listed=(store.REQUESTS_OF_PARTNER, caller.partner_id, owner))
+
+
+@get(_ONE, SIGNED, READS, tag="reports")
+async def get_report_request(caller: Call, bank: Bank, report_request_id: UUID) -> ShownReportRequest:
+    """Get report request."""
+    row = await store.get_request(bank.pool, report_request_id, caller.now)
+    await _check_owner(caller, bank, row, "There is no such report request.")
+    return render_request(row, await _formats(bank, row))
+
+
+@get("/api/v1/reports/{report_id}/", SIGNED, tag="reports")
+@get("/api/v1/report/{report_id}", READS, tag="reports")
+async def get_report(caller: Call, bank: Bank, report_id: UUID) -> Report:
+    """Get report.
+
+    There is one when its request is COMPLETED, for 90 days.
+    """
+    row = await _report(caller, bank, report_id)
+    return render_report(row, await _formats(bank, row))
+
+
+@post(
+    "/api/v1/reports/{report_id}/download/",
+    SIGNED,
+    refuses=("not-found", "report-not-completed"),
+    tag="reports",
+)
+@post("/api/v1/report/{report_id}/download/", READS, refuses=("not-found", "report-not-completed"), tag="reports")
+async def download_report(
+    caller: Call, bank: Bank, report_id: UUID, data: DownloadReport | None = None
+) -> ReportDownload:
+    """Download report.
+
+    The answer names a URL that is valid for 10 minutes and needs no token. Fetch it at once, and do not store it.
+    """
+    row = await _report(caller, bank, report_id)
+    chosen = _choose(await _formats(bank, row), None if data is None else data.output_format)
+    if chosen.file_id is None:
+        raise Refused("report-not-completed", f"{chosen.output_format} of this report is {chosen.status}.")
+    file = await download_store.get_file(bank.pool, row.customer_id, chosen.file_id)
+    details = {"output_format": chosen.output_format}
+    async with caller.audited(bank, row.customer_id, "report.downloaded", resource_id=report_id, details=details):
+        link = temporary_url(bank.vault, caller.host, file, caller.wall)
+    return ReportDownload(
+        url=link.url, output_format=chosen.output_format, file_name=file.name, expires_at=link.expires_at
+    )
+
+
+@post("/api/v1/reports/{report_id}/formats/", SIGNED, status=202, refuses=_REFUSES, tag="reports")
+async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: AddFormats) -> Report:
+    """Add report formats.
+
+    The report is made in further formats; it shows the same instant. Read the report until each is COMPLETED.
+    """
+    row = await _report(caller, bank, report_id)
+    if wrong := format_errors(row.type, data.output_formats, formats_of(row.type)):
+        raise InvalidInput(wrong)
+    formats = list(dict.fromkeys(data.output_formats))
+    details = {"type": row.type, "output_formats": formats}
+    async with caller.audited(bank, row.customer_id, "report.requested", resource_id=report_id, details=details) as act:
+        if not await _add_formats(caller, act.conn, row, formats=formats, batch_id=caller.new_resource_id(bank.seed)):
+            act.skip()
+    return render_report(row, await _formats(bank, row))
+
+
+def _check(caller: Call, data: CreateCustomerReport | CreatePartnerReport, parameters: ReportParameters) -> None:
+    """Raise InvalidInput with every mistake in a request."""
+    mistakes = [
+        *parameter_errors(data.type, parameters, et_date(caller.now)),
+        *format_errors(data.type, data.output_formats, formats_of(data.type)),
+    ]
+    if mistakes:
+        raise InvalidInput(mistakes)
+
+
+async def _resolve_owner(caller: Caller, bank: Bank, parameters: ReportParameters) -> UUID:
+    """Return whose report it is: the customer that is named, or whose Pockets are. Raises NotFound, InvalidInput."""
+    named = parameters.customer_id
+    if named is not None:
+        named = await caller.owner(bank, named)
+    elif parameters.pocket_ids is None:
+        raise InvalidInput.at(
+            "body", "parameters", "customer_id", msg="is needed unless pocket_ids are given", kind="missing"
+        )
+    owners = [(await caller.pocket(bank, each, named))[0] for each in parameters.pocket_ids or ()]
+    wrong = next((index for index, each in enumerate(owners) if each != owners[0]), None)
+    if wrong is not None:
+        raise InvalidInput.at(
+            "body", "parameters", "pocket_ids", wrong, msg="must be of the same customer as the first one"
+        )
+    return named or owners[0]
+
+
+async def _create(
+    caller: Call,
+    bank: Bank,
+    owner: UUID,
+    *,
+    data: CreateCustomerReport | CreatePartnerReport,
+    parameters: ReportParameters,
+) -> ShownReportRequest:
+    _check_cusips(bank, parameters)
+    request_id = caller.new_resource_id(bank.seed)
+    request = _new_request(caller, bank, (owner, request_id), data=data, parameters=parameters)
+    details = {"type": request.type, "output_formats": request.output_formats}
+    async with caller.audited(bank, owner, "report.requested", resource_id=request_id, details=details) as act:
+        if await store.add_request(act.conn, request):
+            await _add_formats(caller, act.conn, request, formats=request.output_formats, batch_id=request_id)
+        else:
+            act.skip()  # the same request ran before and was cut off
+    row = await store.get_request(bank.pool, request_id, caller.now)
+    return render_request(row, await _formats(bank, row))
+
+
+def _new_request(
+    caller: Call,
+    bank: Bank,
+    ids: tuple[UUID, UUID],
+    *,
+    data: CreateCustomerReport | CreatePartnerReport,
+    parameters: ReportParameters,
+) -> ReportRequest:
+    owner, request_id = ids
+    if data.type == ReportType.TRADE_REPORT and parameters.date_type is None:
+        parameters = msgspec.structs.replace(parameters, date_type=DateType.BOOK_DATE)
+    return ReportRequest(
+        customer_id=owner,
+        report_request_id=request_id,
+        partner_id=caller.partner_id,
+        report_id=derive(bank.seed, request_id, 0),
+        type=data.type,
+        parameters=parameters,
+        output_formats=tuple(dict.fromkeys(data.output_formats)),
+        status=ReportRequestStatus.PENDING,
+        failure_reason=None,
+        requested_by=_name_of(caller),
+        created_at=caller.now,
+        updated_at=caller.now,
+        expires_at=caller.now + LIFETIME,
+    )
+
+
+def _check_cusips(bank: Bank, parameters: ReportParameters) -> None:
+    """Raise InvalidInput for a CUSIP that is not of a bill."""
+    for index, cusip in enumerate(parameters.cusips or ()):
+        try:
+            bank.market.bill(cusip)
+        except NotFound:
+            raise InvalidInput.at("body", "parameters", "cusips", index, msg="is not the CUSIP of a bill") from None
+
+
+async def _add_formats(
+    caller: Call, conn: Connection, request: ReportRequest, *, formats: Sequence[ReportFormat], batch_id: UUID
+) -> int:
+    """Let formats be made; return how many there are to make. Raises `too-many-reports`."""
+    tenant_id = caller.only_customer_id or caller.partner_id
+    batch = {"batch_id": batch_id, "tenant_id": tenant_id}
+    added = await store.add_formats(conn, request, formats, **batch, wall=caller.wall)
+    if await store.count_unfinished(conn, request.customer_id) > UNFINISHED_MAX:
+        detail = f"More than {UNFINISHED_MAX} formats of reports of this customer would wait."
+        raise ProblemWithHeaders("too-many-reports", detail, (b"retry-after", _RETRY_AFTER_SECONDS))
+    return added
+
+
+async def _page(
+    caller: Call,
+    bank: Bank,
+    wanted: ListQuery,
+    query: RequestQuery,
+    *,
+    listed: tuple[KeysetList[ReportRequest], UUID, UUID | None],
+) -> CursorList[ShownReportRequest]:
+    requests, owner, customer_id = listed
+    values = (owner, customer_id, caller.now, *msgspec.structs.astuple(query))
+    scope = f"report-requests:{owner}:{customer_id}"
+    page = await wanted.read(bank, requests, *values, scope=scope, filters=query)
+    formats = await store.list_formats(bank.pool, [row.report_id for row in page.items])
+    return page_of(page, [render_request(row, formats[row.report_id]) for row in page.items])
+
+
+async def _report(caller: Call, bank: Bank, report_id: UUID) -> ReportRequest:
+    row = await store.get_report(bank.pool, report_id, caller.now)
+    await _check_owner(caller, bank, row, "There is no such report.")
+    return row
+
+
+async def _check_owner(caller: Call, bank: Bank, row: ReportRequest, detail: str) -> None:
+    """Raise NotFound unless it is of the token's customer, or of one of the partner's."""
+    try:
+        await caller.owned(bank, "customer", row.customer_id)
+    except NotFound:
+        raise NotFound(detail) from None
+
+
+async def _formats(bank: Bank, row: ReportRequest) -> list[ReportedFormat]:
+    return (await store.list_formats(bank.pool, [row.report_id]))[row.report_id]
+
+
+def _choose(formats: Sequence[ReportedFormat], wanted: ReportFormat | None) -> ReportedFormat:
+    """Return the format to download, the only one if none is named. Raises InvalidInput."""
+    if wanted is None and len(formats) == 1:
+        return formats[0]
+    found = next((each for each in formats if each.output_format == wanted), None)
+    if found is None:
+        names = ", ".join(each.output_format for each in formats)
+        kind = "missing" if wanted is None else "enum"
+        raise InvalidInput.at("body", "output_format", msg=f"must be one of {names}", kind=kind)
+    return found
+
+
+def _name_of(caller: Call) -> str:
+    if isinstance(caller, CustomerCaller):
+        return str(caller.access.member_id or caller.access.client_id)
+    assert isinstance(caller, Caller)
+    return str(caller.user_id)

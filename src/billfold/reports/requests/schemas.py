@@ -1,0 +1,190 @@
+"""Requests for reports, reports and downloads as both APIs show them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.schemas import BankTime, WallTime
+from billfold.reports.requests.types import (
+    FORMATS,
+    POCKETS_MAX,
+    DateType,
+    Day,
+    FailureReason,
+    ReportedFormat,
+    ReportFormat,
+    ReportParameters,
+    ReportRequest,
+    ReportRequestStatus,
+    ReportType,
+)
+
+_CUSIP = r"\A[0-9A-Z]{9}\Z"
+_FORMATS_MAX = 20
+Formats = Annotated[list[ReportFormat], msgspec.Meta(min_length=1, max_length=_FORMATS_MAX)]
+Cusip = Annotated[str, msgspec.Meta(pattern=_CUSIP)]
+Percent = Annotated[int, msgspec.Meta(ge=0, le=100, description="How much of it is made, in percent.")]
+
+
+class CustomerReportParameters(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What the report is about. Which parameters there are depends on its type; days are Eastern."""
+
+    pocket_ids: Annotated[list[UUID], msgspec.Meta(min_length=1, max_length=POCKETS_MAX)] | None = None
+    date: (
+        Annotated[Day, msgspec.Meta(description="Of statements and position summaries. Not in the future.")] | None
+    ) = None
+    date_from: Day | None = None
+    date_to: Annotated[Day, msgspec.Meta(description="At most day 31 of the range, itself included.")] | None = None
+    date_type: DateType | None = None
+    cusips: Annotated[list[Cusip], msgspec.Meta(min_length=1, max_length=POCKETS_MAX)] | None = None
+
+
+class PartnerReportParameters(CustomerReportParameters, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """The same, and whose report it is: needed unless Pockets are named."""
+
+    customer_id: UUID | None = None
+
+
+class CreateCustomerReport(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A report to be made."""
+
+    type: ReportType
+    parameters: CustomerReportParameters
+    output_formats: Formats
+
+
+class CreatePartnerReport(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A report to be made of a customer."""
+
+    type: ReportType
+    parameters: PartnerReportParameters
+    output_formats: Formats
+
+
+class AddFormats(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Further formats of a report. Those that it has already are ignored."""
+
+    output_formats: Formats
+
+
+class DownloadReport(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Which format; needed when the report has several."""
+
+    output_format: ReportFormat | None = None
+
+
+class ShownReportRequest(msgspec.Struct, kw_only=True):
+    """A request for a report. `report_id` is null until the report is completed."""
+
+    id: UUID
+    customer_id: UUID
+    type: ReportType
+    parameters: PartnerReportParameters
+    output_formats: list[ReportFormat]
+    status: ReportRequestStatus
+    progress: Percent
+    report_id: UUID | None
+    failure_reason: FailureReason | None
+    requested_by: Annotated[str, msgspec.Meta(description="A member, an OAuth client or a user of the partner.")]
+    time_created: BankTime
+    updated_at: BankTime
+    object_type: Literal["ReportRequest"] = "ReportRequest"
+
+
+class ShownFormat(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One format of a report. `size_bytes` is left out until it is completed."""
+
+    output_format: ReportFormat
+    status: ReportRequestStatus
+    content_type: str
+    size_bytes: int | msgspec.UnsetType = msgspec.UNSET
+    failure_reason: FailureReason | None = None
+
+
+class Report(msgspec.Struct, kw_only=True):
+    """A report and the formats it can be downloaded in until it expires."""
+
+    id: UUID
+    report_request_id: UUID
+    customer_id: UUID
+    type: ReportType
+    parameters: PartnerReportParameters
+    formats: list[ShownFormat]
+    time_created: BankTime
+    expires_at: Annotated[datetime, msgspec.Meta(description="90 days after it was requested, on the bank's clock.")]
+    object_type: Literal["Report"] = "Report"
+
+
+class ReportDownload(msgspec.Struct, kw_only=True):
+    """Where a file can be downloaded without a token, for 10 minutes."""
+
+    url: Annotated[str, msgspec.Meta(max_length=2083)]
+    output_format: ReportFormat
+    file_name: str
+    expires_at: WallTime
+    object_type: Literal["ReportDownload"] = "ReportDownload"
+
+
+def parameters_of(data: CustomerReportParameters, owner: UUID | None) -> ReportParameters:
+    """Return parameters as they are stored; each Pocket and CUSIP once."""
+    return ReportParameters(
+        customer_id=owner,
+        pocket_ids=None if data.pocket_ids is None else tuple(dict.fromkeys(data.pocket_ids)),
+        date=data.date,
+        date_from=data.date_from,
+        date_to=data.date_to,
+        date_type=data.date_type,
+        cusips=None if data.cusips is None else tuple(dict.fromkeys(data.cusips)),
+    )
+
+
+def render_request(row: ReportRequest, formats: Sequence[ReportedFormat]) -> ShownReportRequest:
+    """Return a request as the APIs show it."""
+    is_completed = row.status == ReportRequestStatus.COMPLETED
+    first = [each.progress for each in formats if each.output_format in row.output_formats]
+    return ShownReportRequest(
+        id=row.report_request_id,
+        customer_id=row.customer_id,
+        type=row.type,
+        parameters=_shown_parameters(row),
+        output_formats=list(row.output_formats),
+        status=row.status,
+        progress=sum(first) // max(1, len(first)),
+        report_id=row.report_id if is_completed else None,
+        failure_reason=row.failure_reason,
+        requested_by=row.requested_by,
+        time_created=row.created_at,
+        updated_at=row.updated_at,
+    )
+
+
+def render_report(row: ReportRequest, formats: Sequence[ReportedFormat]) -> Report:
+    """Return a report as the APIs show it."""
+    return Report(
+        id=row.report_id,
+        report_request_id=row.report_request_id,
+        customer_id=row.customer_id,
+        type=row.type,
+        parameters=_shown_parameters(row),
+        formats=[
+            ShownFormat(
+                output_format=each.output_format,
+                status=each.status,
+                content_type=FORMATS[each.output_format].media_type,
+                size_bytes=msgspec.UNSET if each.size_bytes is None else each.size_bytes,
+                failure_reason=each.failure_reason,
+            )
+            for each in formats
+        ],
+        time_created=row.created_at,
+        expires_at=row.expires_at,
+    )
+
+
+def _shown_parameters(row: ReportRequest) -> PartnerReportParameters:
+    return msgspec.convert(msgspec.to_builtins(row.parameters), PartnerReportParameters)

@@ -1,0 +1,193 @@
+"""Makes reports: claims one format at a time, writes it, and finishes it once, whoever else tried.
+
+Any number of workers may run. One that dies leaves its claim, which ends by itself; a report that cannot be made fails
+alone. What passes, such as a full disk, is waited for a few times.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from billfold.events.notifications.notify import notify
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.scheduler import run_job
+from billfold.ledger.jobs.types import ScheduledJob
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.database.shortage import error_summary, is_shortage
+from billfold.reports.downloads import files
+from billfold.reports.downloads import store as download_store
+from billfold.reports.requests.commands import FinishReport
+from billfold.reports.requests.renderers.facts import pockets_of
+from billfold.reports.requests.renderers.table import RENDERERS, file_name_of
+from billfold.reports.requests.store import claims
+from billfold.reports.requests.store import requests as store
+from billfold.reports.requests.store.claims import Claim, ClaimLost
+from billfold.reports.requests.types import (
+    FINISHED_JOB,
+    FORMATS,
+    FailureReason,
+    ReportRequestStatus,
+    ReportSource,
+)
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection
+    from billfold.reports.downloads.types import KeptFile
+    from billfold.reports.requests.types import ReportRequest
+
+log = structlog.get_logger(__name__)
+
+CLAIM_LASTS: Final = timedelta(seconds=15)
+ATTEMPTS_MAX: Final = 6
+"""How often a format is begun before it fails."""
+PARALLEL: Final = 3
+"""How many reports one process makes at once: a long one of one tenant delays no other tenant."""
+_RENEWED_PER_CLAIM: Final = 5
+_PAUSE: Final = timedelta(seconds=2)
+"""How long the first attempt is followed by none; the pause doubles each time."""
+
+
+async def make_reports(bank: Bank) -> int:
+    """Make the report whose turn it is; return how many that was."""
+    wall = wall_now()
+    claim = await claims.claim_format(bank.pool, ids.new(), wall=wall, until=wall + CLAIM_LASTS)
+    if claim is None:
+        return 0
+    try:
+        await _make(bank, claim)
+    except ClaimLost:
+        log.warning("report_claim_lost", report_id=str(claim.report_id), output_format=claim.output_format)
+    return 1
+
+
+async def purge_reports(bank: Bank) -> int:
+    """Remove reports that have expired; return how many. Their files go with other files that nobody names."""
+    return await store.purge_expired(bank.pool, await bank.now())
+
+
+async def run_finished_job(bank: Bank, job: ScheduledJob) -> None:
+    """Raise the event of formats that were requested at once."""
+    batch = await claims.find_batch(bank.pool, job.object_id)
+    if batch is None or batch.is_open:
+        return
+    await bank.engine.submit(
+        FinishReport(
+            caller="report",
+            key=job.object_id,
+            customers=(batch.customer_id,),
+            report_request_id=batch.report_request_id,
+            report_id=None if batch.has_failed else batch.report_id,
+        )
+    )
+
+
+async def _make(bank: Bank, claim: Claim) -> None:
+    now = await bank.now()
+    await claims.begin(bank.pool, claim, now)
+    if claim.attempts > ATTEMPTS_MAX:
+        await _finish(bank, claim, None, FailureReason.INTERRUPTED)
+        return
+    try:
+        kept = await _write(bank, claim)
+    except Exception as error:  # noqa: BLE001 - one bad request never stops the others
+        await _fail(bank, claim, error)
+        return
+    try:
+        await _finish(bank, claim, kept, None)
+    except ClaimLost:
+        await files.discard(bank, kept)
+        raise
+
+
+async def _write(bank: Bank, claim: Claim) -> KeptFile:
+    """Write a format to a temporary file, and keep it in parts."""
+    request = await store.get_claimed(bank.pool, claim.report_id)
+    pocket_ids = await pockets_of(bank, request)
+    async with _held(bank, claim) as report_progress:
+        with tempfile.TemporaryFile() as output:
+            source = ReportSource(bank, request, pocket_ids, report_progress)
+            await RENDERERS[request.type, claim.output_format](source, output)
+            return await files.keep_file(
+                bank,
+                (claim.customer_id, ids.new()),
+                output,
+                name=file_name_of(request, claim.output_format),
+                media_type=FORMATS[claim.output_format].media_type,
+                at=request.created_at,
+            )
+
+
+async def _fail(bank: Bank, claim: Claim, error: Exception) -> None:
+    """Let a format be made again when what hindered it passes, or fail it."""
+    facts = {"report_id": str(claim.report_id), "output_format": claim.output_format, "attempt": claim.attempts}
+    passes = is_shortage(error)
+    if passes and claim.attempts < ATTEMPTS_MAX:
+        log.warning("report_delayed", error=error_summary(error), **facts)
+        await claims.retry_later(bank.pool, claim, wall_now() + _PAUSE * 2 ** (claim.attempts - 1))
+        return
+    log.error("report_failed", exc_info=None if passes else error, error=error_summary(error), **facts)
+    reason = FailureReason.STORAGE_UNAVAILABLE if passes else FailureReason.RENDERING_FAILED
+    await _finish(bank, claim, None, reason)
+
+
+async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: FailureReason | None) -> None:
+    """Finish a format, and with the last of a batch notify whoever waits. Raises ClaimLost."""
+    now = await bank.now()
+    job = ScheduledJob(FINISHED_JOB, claim.batch_id, claim.customer_id, now)
+    async with bank.pool.acquire() as conn, conn.transaction():
+        if kept is not None:
+            await download_store.add_file(conn, kept)
+        file_id = None if kept is None else kept.file.file_id
+        outcome = await claims.finish(conn, claim, file_id=file_id, failure=failure, now=now)
+        if outcome is not None:
+            await jobs_store.schedule(conn, [job])
+        if outcome == ReportRequestStatus.COMPLETED:
+            await _notify(conn, bank, await store.get_claimed(conn, claim.report_id))
+    if outcome is not None:
+        await run_job(bank, job)
+
+
+async def _notify(conn: Connection, bank: Bank, request: ReportRequest) -> None:
+    await notify(
+        conn,
+        bank.vault,
+        request.customer_id,
+        kind="REPORT_READY",
+        title="A report is ready",
+        description=f"The {request.type.replace('_', ' ').lower()} can be downloaded.",
+        metadata={"report_request_id": request.report_request_id, "report_id": request.report_id},
+        now=wall_now(),
+    )
+
+
+@asynccontextmanager
+async def _held(bank: Bank, claim: Claim) -> AsyncIterator[Callable[[int], None]]:
+    """Hold a claim, and yield what takes how far it is, in percent."""
+    done = 0
+
+    def report_progress(percent: int) -> None:
+        nonlocal done
+        done = max(0, min(percent, 99))
+
+    async def renew() -> None:
+        while True:
+            await asyncio.sleep(CLAIM_LASTS.total_seconds() / _RENEWED_PER_CLAIM)
+            with suppress(Exception):  # the work itself meets the error, too
+                await claims.renew(bank.pool, claim, until=wall_now() + CLAIM_LASTS, progress=done)
+
+    renewing = asyncio.create_task(renew())
+    try:
+        yield report_progress
+    finally:
+        renewing.cancel()
+        with suppress(asyncio.CancelledError):
+            await renewing

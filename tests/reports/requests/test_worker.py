@@ -1,0 +1,126 @@
+"""Reports are made once, whatever becomes of workers, renderers and disks; nobody waits for another's."""
+
+import asyncio
+import errno
+
+import pytest
+from tests.reports.requests.test_routes import ALL, TRADES, content, requested
+
+from billfold.reports.requests import worker
+from billfold.reports.requests.renderers import table
+from billfold.reports.requests.types import ReportFormat, ReportType
+from billfold.reports.requests.worker import ATTEMPTS_MAX, make_reports
+
+ABANDONED = "UPDATE report_format SET claimed_until = now() - interval '1 s' WHERE owner_id IS NOT NULL"
+DUE = "UPDATE report_format SET due_at = now() - interval '1 s'"
+
+
+@pytest.fixture
+def rendering(monkeypatch):
+    """Replace the renderer of the CSV of trade reports."""
+
+    def replace(renderer):
+        key = ReportType.TRADE_REPORT, ReportFormat.CSV
+        monkeypatch.setattr(worker, "RENDERERS", {**table.RENDERERS, key: renderer})
+
+    return replace
+
+
+def parts_of(bank):
+    return [path for path in bank.settings.files_dir.rglob("*") if path.is_file()]
+
+
+async def kinds_of(desk):
+    events = (await desk.get("/api/v1/events/"))["items"]
+    return [each["event"]["event_type"] for each in events if each["event"]["event_type"].startswith("reports.")]
+
+
+async def test_what_a_killed_worker_began_another_finishes_once(customer_desk, rendering):
+    bank, begun = customer_desk.bank, asyncio.Event()
+    real = table.RENDERERS[ReportType.TRADE_REPORT, ReportFormat.CSV]
+
+    async def hangs(source, output):
+        await real(source, output)
+        source.report_progress(40)
+        begun.set()
+        await asyncio.Event().wait()
+
+    rendering(hangs)
+    shown = await customer_desk.post(ALL, requested(**TRADES), status=202)
+    first = asyncio.create_task(make_reports(bank))
+    await begun.wait()
+    assert (await customer_desk.get(f"{ALL}{shown['id']}/"))["status"] == "PROCESSING"
+    assert await make_reports(bank) == 0
+    first.cancel()
+    await asyncio.wait([first])
+    assert await make_reports(bank) == 0
+    await bank.pool.execute(ABANDONED)
+
+    # A third one has the claim of the second by the time that this is done, and is the one that finishes.
+    async def overtaken(source, output):
+        await real(source, output)
+        rendering(real)
+        await bank.pool.execute(ABANDONED)
+        assert await make_reports(bank) == 1
+
+    rendering(overtaken)
+    assert await make_reports(bank) == 1
+    done = await customer_desk.get(f"{ALL}{shown['id']}/")
+    assert done["status"] == "COMPLETED"
+    assert (await content(customer_desk, f"/api/v1/report/{done['report_id']}")).startswith("cusip,")
+    assert await kinds_of(customer_desk) == ["reports.completed"]
+    assert len(parts_of(bank)) == 1
+    assert [await make_reports(bank) for _ in range(2)] == [0, 0]
+
+
+async def test_a_renderer_that_fails_fails_its_report_alone(customer_desk, rendering):
+    async def fails(source, output):
+        output.write(b"half of")
+        raise ZeroDivisionError
+
+    rendering(fails)
+    broken = await customer_desk.post(ALL, requested(formats=["CSV", "TMS_CSV"], **TRADES), status=202)
+    other = await customer_desk.post(ALL, requested(formats=["TMS_CSV"], **TRADES), status=202)
+    assert [await make_reports(customer_desk.bank) for _ in range(4)] == [1, 1, 1, 0]
+    shown = await customer_desk.get(f"{ALL}{broken['id']}/")
+    assert (shown["status"], shown["failure_reason"], shown["report_id"]) == ("FAILED", "RENDERING_FAILED", None)
+    assert (await customer_desk.get(f"{ALL}{other['id']}/"))["status"] == "COMPLETED"
+    assert sorted(await kinds_of(customer_desk)) == ["reports.completed", "reports.failed"]
+
+
+async def test_a_full_disk_is_waited_for_and_then_fails_the_report(customer_desk, rendering):
+    bank, attempts = customer_desk.bank, 0
+
+    async def full(source, output):
+        nonlocal attempts
+        attempts += 1
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    rendering(full)
+    shown = await customer_desk.post(ALL, requested(**TRADES), status=202)
+    assert [await make_reports(bank) for _ in range(2)] == [1, 0]
+    assert (await customer_desk.get(f"{ALL}{shown['id']}/"))["status"] == "PROCESSING"
+    for _ in range(ATTEMPTS_MAX):
+        await bank.pool.execute(DUE)
+        await make_reports(bank)
+    done = await customer_desk.get(f"{ALL}{shown['id']}/")
+    assert (done["status"], done["failure_reason"], attempts) == ("FAILED", "STORAGE_UNAVAILABLE", ATTEMPTS_MAX)
+
+    rendering(table.RENDERERS[ReportType.TRADE_REPORT, ReportFormat.CSV])
+    shown = await customer_desk.post(ALL, requested(**TRADES), status=202)
+    await bank.pool.execute("UPDATE report_format SET attempts = $1 WHERE status = 'PENDING'", ATTEMPTS_MAX)
+    assert await make_reports(bank) == 1
+    assert (await customer_desk.get(f"{ALL}{shown['id']}/"))["failure_reason"] == "INTERRUPTED"
+
+
+async def test_tenants_have_turns_and_a_customer_may_wait_for_a_hundred_at_once(customer_world, customer_desk):
+    bank, own = customer_desk.bank, customer_world.partner.own_customer_id
+    for _ in range(50):
+        await customer_desk.post(ALL, requested(formats=["CSV", "TMS_CSV"], **TRADES), status=202)
+    refused = await customer_desk.ask("POST", ALL, requested(**TRADES), status=429)
+    assert (refused.json()["code"], refused.headers["retry-after"]) == ("too-many-reports", "10")
+    late = await customer_world.post(ALL, requested(customer_id=str(own), **TRADES), status=202)
+    await make_reports(bank)
+    await make_reports(bank)
+    assert (await customer_world.get(f"{ALL}{late['id']}/"))["status"] == "COMPLETED"
+    await customer_desk.post(ALL, requested(**TRADES), status=202)
