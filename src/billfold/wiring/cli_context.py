@@ -38,6 +38,7 @@ from billfold.platform.settings.mistakes import FILE_SUFFIX, variable_name
 from billfold.platform.settings.settings import Settings
 from billfold.reports.requests.worker import PARALLEL, make_reports
 from billfold.reports.statements.worker import StatementMaker
+from billfold.reports.tax.worker import TaxFormMaker
 from billfold.treasury.worker import WaitingCash
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
 from billfold.wiring.providers import (
@@ -254,6 +255,7 @@ class Wiring:
             EmailSender(email_transport_of(bank.settings)),
             AuditSealer(archive_of(bank.settings)),
             StatementMaker(),
+            TaxFormMaker(),
         )
         senders = withdrawal_senders(bank.chains)
         worker = Worker(

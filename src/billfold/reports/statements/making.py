@@ -72,7 +72,7 @@ async def make_statements(bank: Bank, customer_id: UUID, month: Month) -> int:
         Draft(customer_id=customer_id, pocket_id=each.pocket_id, type=each.type, month=month, issue=issue)
         for each in due
     ]
-    return await _write(bank, [await _make(bank, each) for each in drafts])
+    return await write_statements(bank, [await _make(bank, each) for each in drafts], f"Statements of {month.name}")
 
 
 async def correct_statements(
@@ -87,7 +87,7 @@ async def correct_statements(
         for row in latest:
             issue = await _issue(bank, customer_id, now, version=row.version + 1, reason=reason)
             made.append(await _make(bank, _draft(row, issue)))
-        await _write(bank, made)
+        await write_statements(bank, made, f"Corrected statements of {month.name}")
         rows += (each.row for each in made)
         changed = [each.row for each, row in zip(made, latest, strict=True) if each.row.closing != row.closing]
         month = month.next
@@ -203,30 +203,28 @@ async def _read_brokerage(bank: Bank, statement: AccountStatement, month: Month)
     )
 
 
-async def _write(bank: Bank, made: Sequence[MadeStatement]) -> int:
-    """Write down statements of one customer's month, all of them or none; return how many were new."""
+async def write_statements(bank: Bank, made: Sequence[MadeStatement], title: str) -> int:
+    """Write down statements of one customer, all of them or none, and notify its team; return how many were new."""
     unwritten = list[KeptFile]()
     async with bank.pool.acquire() as conn, conn.transaction():
         for row, kept in made:
             if not (await downloads.add_file(conn, kept) and await store.add(conn, row)):
                 unwritten.append(kept)  # another process was quicker
         if len(unwritten) < len(made):
-            await _notify(bank, conn, [row for row, kept in made if kept not in unwritten])
+            await _notify(bank, conn, [row for row, kept in made if kept not in unwritten], title)
     for kept in unwritten:
         await files.discard(bank, kept)
     return len(made) - len(unwritten)
 
 
-async def _notify(bank: Bank, conn: Connection, rows: Sequence[StatementRow]) -> None:
-    month = Month.parse(rows[0].key)
-    corrected = "Corrected statements" if rows[0].reason else "Statements"
+async def _notify(bank: Bank, conn: Connection, rows: Sequence[StatementRow], title: str) -> None:
     await notify(
         conn,
         bank.vault,
         rows[0].customer_id,
         "STATEMENT_AVAILABLE",
-        title=f"{corrected} of {month.first_day:%B %Y}",
-        description=f"{corrected} of {month.first_day:%B %Y} can be downloaded: {len(rows)} in all.",
+        title=title,
+        description=f"{title} can be downloaded: {len(rows)} in all.",
         now=wall_now(),
-        metadata={"key": month.key, "statement_ids": [str(row.statement_id) for row in rows[:_NAMED_MAX]]},
+        metadata={"key": rows[0].key, "statement_ids": [str(row.statement_id) for row in rows[:_NAMED_MAX]]},
     )

@@ -79,6 +79,11 @@ class Month(NamedTuple):
         return f"{self.first_day:%Y-%m}"
 
     @property
+    def name(self) -> str:
+        """The month as people name it: "January 2026"."""
+        return f"{self.first_day:%B %Y}"
+
+    @property
     def previous(self) -> Month:
         """The month before."""
         return Month((self.first_day - timedelta(days=1)).replace(day=1))

@@ -14,15 +14,18 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, print_warning, table
 from billfold.ledger.directory.store import find_customer
-from billfold.platform.dates import et_date
+from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import InvalidInput
 from billfold.platform.money import format_usd
+from billfold.reports.statements.worker import claimed
 from billfold.reports.tax.figures import read_tax_years
 from billfold.reports.tax.filing import write_irs_file
+from billfold.reports.tax.making import correct_forms
 from billfold.reports.tax.recipients import open_recipient
-from billfold.reports.tax.rules import boxes_of, filing_of
+from billfold.reports.tax.rules import boxes_of, filing_of, year_bounds
 from billfold.reports.tax.status import set_tax_status
 from billfold.reports.tax.types import TaxLine, TaxStatus
+from billfold.reports.tax.worker import make_year
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -60,12 +63,47 @@ async def show(bank: Bank, customer_id: CustomerId, *, year: Year) -> str | None
     return None
 
 
+@group.command("make --year 2025")
+async def make(bank: Bank, *, year: Year) -> str:
+    """Make the forms that a year lacks. A worker does the same by itself on January 15."""
+    if year_bounds(year)[1] > await bank.now():
+        raise CliError(f"The year {year} is not over.", "Make its forms next year.")
+    async with claimed(bank) as is_ours:
+        if not is_ours:
+            raise CliError("Another process is making statements.", "Wait until it is done.")
+        made, failed = await make_year(bank, year)
+    if failed:
+        raise CliError(f"{made} forms were made. Those of {failed} customers failed.", "The log says why.")
+    return f"{made} forms of {year} were made."
+
+
+@group.command(f"correct {EXAMPLE_ID} --year 2025 --reason 'Your address was wrong.'")
+async def correct(
+    bank: Bank,
+    customer_id: CustomerId,
+    *,
+    year: Year,
+    reason: Annotated[str, typer.Option(help="A sentence that stands on the corrected forms.")],
+) -> str:
+    """Make a customer's forms of a year anew, as further versions with the box CORRECTED."""
+    await _require_customer(bank, customer_id)
+    if not reason.strip():
+        raise CliError("A correction needs a reason.", "Name it with --reason.")
+    rows = await correct_forms(bank, customer_id, year, reason.strip())
+    if not rows:
+        raise CliError(f"The customer has no forms of {year}.", "Make them first: `billfold tax make`.")
+    return f"{len(rows)} forms of {year} were corrected."
+
+
 @group.command("file --year 2025 --out 1099-2025.txt")
 async def file(
     bank: Bank,
     *,
     year: Year,
     out: Annotated[Path, typer.Option(help="The file to write. It holds full taxpayer identification numbers.")],
+    corrected_since: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Write only what was corrected from this day on.")
+    ] = None,
     crlf: Annotated[bool, typer.Option("--crlf", help="End records with CR and LF, their last two positions.")] = False,
 ) -> str:
     """Write Forms 1099-INT and 1099-B of a year for the IRS (FIRE, Publication 1220).
@@ -74,13 +112,14 @@ async def file(
     """
     if year >= et_date(await bank.now()).year:
         raise CliError(f"The year {year} is not over.", "File it next year.")
+    since = None if corrected_since is None else et_instant(corrected_since.date(), 0)
     try:
         descriptor = os.open(out, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
         raise CliError(f"{out} cannot be written: {error.strerror}.", "Name another file.") from None
     try:
         with os.fdopen(descriptor, "w+b") as content:
-            written = await write_irs_file(bank, year, content, line_ends=crlf)
+            written = await write_irs_file(bank, year, content, corrected_since=since, line_ends=crlf)
     except InvalidInput as invalid:
         out.unlink()
         raise CliError(str(invalid), "Set it as BILLFOLD_<NAME>: docs/operate/configuration.md.") from None

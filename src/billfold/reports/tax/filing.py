@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
@@ -17,10 +16,12 @@ from billfold.reports.tax.rules import filing_of
 from billfold.reports.tax.types import Filing, TaxForm
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from billfold.ledger.bank import Bank
     from billfold.platform.settings.settings import Settings
+    from billfold.reports.tax.types import TaxYear
 
-_READ_AT_ONCE: Final = 500
 _TEST_VALUES: Final = {
     "tax_control_code": "00000",
     "tax_number": "00-0000000",
@@ -61,8 +62,10 @@ def payer_of(settings: Settings) -> Payer:
     )
 
 
-async def write_irs_file(bank: Bank, year: int, out: IO[bytes], *, line_ends: bool = False) -> WrittenFile:
-    """Write the returns of a calendar year into a file that can be rewound.
+async def write_irs_file(
+    bank: Bank, year: int, out: IO[bytes], *, corrected_since: datetime | None = None, line_ends: bool = False
+) -> WrittenFile:
+    """Write the returns of a calendar year into a file that can be rewound, or those alone that were corrected since.
 
     The forms of exempt and foreign recipients are not in it, nor is interest below the minimum. Raises InvalidInput.
     """
@@ -70,34 +73,44 @@ async def write_irs_file(bank: Bank, year: int, out: IO[bytes], *, line_ends: bo
         file = IrsFile(out, payer_of(bank.settings), year, line_ends=line_ends)
     except ValueError as error:
         raise InvalidInput.at("bank_address", msg=str(error)) from None
-    without_number: dict[UUID, None] = {}
+    filing = _CustomerFiling(bank, file, year, corrected_since)
     for form in TaxForm:
-        async for customer_id in _customers(bank):
-            await _add_customer(bank, file, form, customer_id=customer_id, year=year, without_number=without_number)
+        async for customer_id in store.stream_customers(bank.pool):
+            await filing.add(form, customer_id)
     this_year = et_date(await bank.now()).year
     file.end(test=not bank.settings.is_production, prior_year=year < this_year - 1)
-    return WrittenFile(file.payees, list(without_number))
+    return WrittenFile(file.payees, list(filing.without_number))
 
 
-async def _add_customer(
-    bank: Bank, file: IrsFile, form: TaxForm, *, customer_id: UUID, year: int, without_number: dict[UUID, None]
-) -> None:
-    reading = await read_tax_years(bank, customer_id, year)
-    years = [each for each in reading.years if form in each.forms]
-    if not years:
-        return
-    recipient = await open_recipient(bank, reading.status)
-    if filing_of(form, years, recipient.filing) != Filing.FILED:
-        return
-    if not recipient.tin:
-        without_number[customer_id] = None
-    for each in years:
-        file.add(form, recipient, each)
+class _CustomerFiling:
+    """Adds the returns of customers to a file; notes who has no number."""
 
+    def __init__(self, bank: Bank, file: IrsFile, year: int, corrected_since: datetime | None) -> None:
+        self._bank, self._file, self._year, self._corrected_since = bank, file, year, corrected_since
+        self.without_number: dict[UUID, None] = {}
 
-async def _customers(bank: Bank) -> AsyncIterator[UUID]:
-    last = UUID(int=0)
-    while page := await store.list_customers(bank.pool, last, _READ_AT_ONCE):
-        for customer_id in page:
-            yield customer_id
-        last = page[-1]
+    async def add(self, form: TaxForm, customer_id: UUID) -> None:
+        """Add a customer's returns of a form, if the IRS receives them."""
+        reading = await read_tax_years(self._bank, customer_id, self._year)
+        years = [each for each in reading.years if form in each.forms]
+        if not years:
+            return
+        recipient = await open_recipient(self._bank, reading.status)
+        if filing_of(form, years, recipient.filing) != Filing.FILED:
+            return
+        if self._corrected_since is not None:
+            years = await self._corrected(form, customer_id, years)
+        if years and not recipient.tin:
+            self.without_number[customer_id] = None
+        for each in years:
+            self._file.add(form, recipient, each, corrected=self._corrected_since is not None)
+
+    async def _corrected(self, form: TaxForm, customer_id: UUID, years: list[TaxYear]) -> list[TaxYear]:
+        assert self._corrected_since is not None
+        made = await store.list_forms(self._bank.pool, customer_id, self._year)
+        corrected = {
+            pocket_id
+            for (pocket_id, of), last in made.items()
+            if of == form and last.version > 1 and last.created_at >= self._corrected_since
+        }
+        return [each for each in years if each.pocket_id in corrected]

@@ -7,7 +7,7 @@ acquisition discount (IRC 1271(a)(3), 1283); what it brought above that is short
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from datetime import date, datetime, time
 from typing import Final
 from uuid import UUID
@@ -21,12 +21,25 @@ from billfold.reports.tax.types import Disposal, Filing, LotMovement, TaxForm, T
 INTEREST_MINIMUM_CENTS: Final = 10_00
 """Less interest than this of one customer in a year need not be filed (IRC 6049(a))."""
 WITHHOLDING_PERCENT: Final = 24
+_MADE_AT: Final = time(6)
+_MADE_ON: Final = (1, 15)
+"""When the forms of a year are made in the next: before the first due date (31 January)."""
 DISPOSING: Final = ("SELL", "MATURITY")
 
 
 def year_bounds(year: int) -> tuple[datetime, datetime]:
     """Return the instants at which a calendar year begins and ends in New York."""
     return et_instant(date(year, 1, 1), time()), et_instant(date(year + 1, 1, 1), time())
+
+
+def due_at(year: int) -> datetime:
+    """Return from when on the forms of a calendar year are made."""
+    return et_instant(date(year + 1, *_MADE_ON), _MADE_AT)
+
+
+def years_due(first: int | None, finished: Container[int], now: datetime) -> list[int]:
+    """Return the years since the first whose forms are due and not all made."""
+    return [year for year in range(first or now.year, now.year) if year not in finished and due_at(year) <= now]
 
 
 class _Rest:
@@ -160,7 +173,7 @@ def filing_of(form: TaxForm, years: Sequence[TaxYear], filing: Filing) -> Filing
 
 
 def boxes_of(year: TaxYear, form: TaxForm) -> list[tuple[str, int]]:
-    """Return the boxes of a Pocket's form with their cents; those that bills never fill are left out."""
+    """Return the boxes of a Pocket's form with their cents, as far as they may apply to bills."""
     if form == TaxForm.INTEREST:
         return [
             ("3 Interest on U.S. savings bonds and Treasury obligations", year.interest),
@@ -169,5 +182,8 @@ def boxes_of(year: TaxYear, form: TaxForm) -> list[tuple[str, int]]:
     return [
         ("1d Proceeds", year.proceeds),
         ("1e Cost or other basis", year.basis),
+        ("1f Accrued market discount", 0),
+        ("1g Wash sale loss disallowed", 0),
+        ("4 Federal income tax withheld", 0),
         ("Short-term gain or loss", year.proceeds - year.basis),
     ]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from billfold.reports.tax.types import LotMovement, TaxStatus
+from billfold.platform.dates import et_date
+from billfold.reports.tax.types import LotMovement, TaxForm, TaxStatus
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _FETCHED_AT_ONCE: Final = 2_000
+_CUSTOMERS_AT_ONCE: Final = 500
 _MOVEMENTS = """
 SELECT p.entry_no, p.amount, p.asset,
        CASE WHEN f.kind = 'lot' THEN f.account_no END, f.pocket_id, f.acquired_on,
@@ -45,6 +47,21 @@ INSERT INTO tax_status (customer_id, version, exempt, withholding_from, withhold
 SELECT $1, coalesce(max(version), 0) + 1, $2, $3, $4, $5 FROM tax_status WHERE customer_id = $1 RETURNING *
 """
 
+_FORMS = """
+SELECT DISTINCT ON (pocket_id, type) pocket_id, type, version, created_at FROM statement
+ WHERE customer_id = $1 AND key = $2 ORDER BY pocket_id, type, version DESC
+"""
+_FIRST_OPENED = "SELECT min(opened_at) FROM pocket"
+_FINISHED = "SELECT year FROM tax_run"
+_FINISH = "INSERT INTO tax_run (year, finished_at) VALUES ($1, $2) ON CONFLICT DO NOTHING"
+
+
+class MadeForm(NamedTuple):
+    """The last version of a form, and when it was made."""
+
+    version: int
+    created_at: datetime
+
 
 async def stream_movements(conn: Connection, customer_id: UUID, after: int, through: int) -> AsyncIterator[LotMovement]:
     """Return the movements of a customer's lots from after one journal entry up to another, a few at a time.
@@ -67,6 +84,32 @@ async def add_tax_status(conn: Connection, status: TaxStatus, now: datetime) -> 
     return row
 
 
-async def list_customers(conn: Connection | Pool, after: UUID, limit: int) -> list[UUID]:
-    """Return the next customers after an id, of all partners."""
-    return [row[0] for row in await conn.fetch(_CUSTOMERS, after, limit)]
+async def stream_customers(pool: Pool) -> AsyncIterator[UUID]:
+    """Yield the customers of all partners, in the order of their ids."""
+    last = UUID(int=0)
+    while page := await pool.fetch(_CUSTOMERS, last, _CUSTOMERS_AT_ONCE):
+        for row in page:
+            last = row["customer_id"]
+            yield last
+
+
+async def list_forms(conn: Connection | Pool, customer_id: UUID, year: int) -> dict[tuple[UUID, TaxForm], MadeForm]:
+    """Return a customer's forms of a calendar year, by Pocket and form."""
+    rows = await conn.fetch(_FORMS, customer_id, str(year))
+    return {(pocket_id, TaxForm(form)): MadeForm(*made) for pocket_id, form, *made in rows}
+
+
+async def first_year(conn: Connection | Pool) -> int | None:
+    """Return the year in which the first Pocket was opened, Eastern time; None before."""
+    opened_at: datetime | None = await conn.fetchval(_FIRST_OPENED)
+    return None if opened_at is None else et_date(opened_at).year
+
+
+async def list_finished(conn: Connection | Pool) -> set[int]:
+    """Return the years of which every form is made."""
+    return {row["year"] for row in await conn.fetch(_FINISHED)}
+
+
+async def finish(conn: Connection | Pool, year: int, at: datetime) -> None:
+    """Note that every form of a year is made."""
+    await conn.execute(_FINISH, year, at)
