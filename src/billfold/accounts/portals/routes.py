@@ -33,7 +33,7 @@ from billfold.platform.errors import InvalidInput, Refused
 BANK_TYPE: Final = "BANK_VIRTUAL_ACCOUNT_PORTAL"
 CRYPTO_TYPE: Final = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"
 _V1_PORTALS_MAX = 1000
-Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US"]
+Rail = Literal["ACH", "WIRE", "INTERNATIONAL_WIRE", "ON_US", "CRYPTO"]
 NewName = Annotated[str, msgspec.Meta(min_length=1, max_length=128, pattern=NOT_BLANK)]
 OtherName = Annotated[str, msgspec.Meta(min_length=1, max_length=50, pattern=NOT_BLANK)]
 Types = Annotated[
@@ -42,7 +42,7 @@ Types = Annotated[
 
 
 class CreatePortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A portal of v2; `payment_rails` narrows what it takes."""
+    """A portal of v2; `payment_rails` narrows what it takes. That of a crypto portal is CRYPTO, and of no other."""
 
     name: NewName
     type: Literal["BANK_VIRTUAL_ACCOUNT_PORTAL", "CRYPTO_DEPOSIT_ADDRESS_PORTAL"] = BANK_TYPE
@@ -194,11 +194,13 @@ async def _wallet_for(bank: Bank, data: CreatePortal) -> Wallet | None:
     if data.type != CRYPTO_TYPE:
         if data.chain is not None:
             raise InvalidInput.at("body", "chain", msg="is only taken with a crypto portal")
+        if "CRYPTO" in (data.payment_rails or ()):
+            raise InvalidInput.at("body", "payment_rails", msg="has CRYPTO, which is of a crypto portal alone")
         return None
     if bank.wallets is None or not bank.wallets.chains:
         raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
-    if data.payment_rails is not None:
-        raise InvalidInput.at("body", "payment_rails", msg="is only taken with a bank portal")
+    if set(data.payment_rails or ()) - {"CRYPTO"}:
+        raise InvalidInput.at("body", "payment_rails", msg="must be CRYPTO alone for a crypto portal")
     if data.chain not in bank.wallets.chains:
         raise InvalidInput.at("body", "chain", msg=f"must be one of {', '.join(bank.wallets.chains)}")
     return await bank.wallets.allot(data.chain)

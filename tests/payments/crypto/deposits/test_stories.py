@@ -183,11 +183,12 @@ async def test_bad_requests_for_addresses_are_refused_and_no_index_is_used_twice
     for changes, loc in (
         ({}, "body.chain"),
         ({"chain": "ethereum"}, "body.chain"),
-        ({"chain": CHAIN_NAME, "payment_rails": ["ACH"]}, "body.payment_rails"),
+        ({"chain": CHAIN_NAME, "payment_rails": ["CRYPTO", "ACH"]}, "body.payment_rails"),
+        ({"type": "BANK_VIRTUAL_ACCOUNT_PORTAL", "payment_rails": ["CRYPTO"]}, "body.payment_rails"),
         ({"chain": CHAIN_NAME, "type": "BANK_VIRTUAL_ACCOUNT_PORTAL"}, "body.chain"),
     ):
         await desk.invalid("POST", path, body | changes, loc=loc)
-    first = await depositor.portal()
+    first = await depositor.portal(payment_rails=["CRYPTO"])
     repeated = [
         await desk.post(path, body | {"chain": CHAIN_NAME}, key="9b6f2f3e-8a52-4b0e-9d57-0d3c2a1b4c5d")
         for _ in range(2)
