@@ -57,6 +57,7 @@ class EntryCodes(NamedTuple):
 
 
 _SWEEP = EntryCodes(("CAMT/ACCB/SWEP",) * 2, ("347", "656"), "NCMS", ("XFER", "XFER"))
+_TRANSFER = _SWEEP._replace(bai=("201", "501"))
 ENTRY_CODES = {
     EntryKind.ACH: EntryCodes(("PMNT/RCDT/ACDT", "PMNT/ICDT/ACDT"), ("142", "469"), "NTRF", ("DIRECTDEP", "PAYMENT")),
     EntryKind.CARD: EntryCodes(("PMNT/CCRD/RIMB", "PMNT/CCRD/POSD"), ("399", "699"), "NMSC", ("POS", "POS")),
@@ -67,12 +68,12 @@ ENTRY_CODES = {
     EntryKind.ONUS: EntryCodes(("PMNT/RCDT/BOOK", "PMNT/ICDT/BOOK"), ("206", "506"), "NTRF", ("XFER", "XFER")),
     EntryKind.WIRE: EntryCodes(("PMNT/RCDT/DMCT", "PMNT/ICDT/DMCT"), ("195", "495"), "NTRF", ("CREDIT", "DEBIT")),
     EntryKind.SWEEP: _SWEEP,
-    EntryKind.ADDITION: _SWEEP,
-    EntryKind.SUBTRACTION: _SWEEP,
+    EntryKind.ADDITION: _TRANSFER,
+    EntryKind.SUBTRACTION: _TRANSFER,
     EntryKind.GAIN_LOSS: EntryCodes(("SECU/NTAV/NTAV",) * 2, ("249", "549"), "NMSC", ("OTHER", "OTHER")),
     EntryKind.AUM_FEE: EntryCodes(("SECU/CASH/FEES",) * 2, ("398", "698"), "NCHG", ("OTHER", "SRVCHG")),
 }
-_DIRECT_DEBIT = EntryCodes(("PMNT/IDDT/OTHR", "PMNT/RDDT/OTHR"), ("169", "451"), "NDDT", ("CREDIT", "DIRECTDEBIT"))
+_DIRECT_DEBIT = EntryCodes(("PMNT/IDDT/OTHR", "PMNT/RDDT/OTHR"), ("165", "451"), "NDDT", ("CREDIT", "DIRECTDEBIT"))
 _BILLS = EntryCodes(("SECU/SETT/OTHR",) * 2, ("249", "549"), "NSEC", ("OTHER", "OTHER"))
 
 
