@@ -55,6 +55,7 @@ from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.reports.proofs.roots.commands import AnnounceRoot
 from billfold.reports.requests.commands import FinishReport
 from billfold.treasury.commands import InvestWaitingCash
 
@@ -73,6 +74,13 @@ def play_all(functions):
     return rows
 
 
+def _play_reports(stage, anna, pocket):
+    with stage.row("Daily root announced"):
+        stage.submit(AnnounceRoot, anna, day=date(2025, 5, 28), root="a.b.c")
+    with stage.row("Application moved"):
+        stage.submit(ReportApplication, anna, application_id=pocket, status=ApplicationStatus.APPROVED)
+
+
 def play_arrivals(new_stage):
     stage = new_stage(ach_credit_hold_days=2)
     with stage.row("Customer enrolled"):
@@ -85,8 +93,7 @@ def play_arrivals(new_stage):
         stage.receive_money(pocket, 50_000_00, rail="ACH")
     with stage.row("No work due"):
         stage.submit(CatchUp, anna)
-    with stage.row("Application moved"):
-        stage.submit(ReportApplication, anna, application_id=pocket, status=ApplicationStatus.APPROVED)
+    _play_reports(stage, anna, pocket)
     with stage.row("Day end of a pocket"):
         stage.catch_up(anna, date(2025, 5, 29), 18)
     stage.until(date(2025, 6, 2), 20)

@@ -13,6 +13,8 @@ from tests.reference.shared_calls import (
     play_reports,
 )
 
+from billfold.reports.proofs.roots.worker import publish_root
+
 BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
 USER, MEMBER, OTHER_USER, OTHER_MEMBER = (number(2000 + n) for n in range(4))
 COLLEAGUE = {"first_name": "Dee", "last_name": "Fox", "email": "dee@northwind.example", "role": "VIEWER"}
@@ -36,6 +38,8 @@ async def play_customer_api(r, world, other):
     positions = {"type": "POSITION_SUMMARY_REPORT", "parameters": {"date": "2025-06-02"}, "output_formats": ["CSV"]}
     await play_reports(r, f"{V1}/report/", positions)
     await play_events(r)
+    await publish_root(r.desk.bank)
+    await r.get("get_daily_proof", f"{V1}/proofs/latest/")
     await _play_notifications(r)
     await _play_team(r)
     await _play_programs(r)

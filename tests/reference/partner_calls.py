@@ -16,6 +16,8 @@ from tests.support.applications import PERSON, PICTURE, RETAIL
 from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
 from tests.support.commands import ADDRESS, EngineCommands
 
+from billfold.reports.proofs.roots.worker import publish_root
+
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
 BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
 
@@ -83,12 +85,14 @@ async def _let_arrive(r, portal, other, inbox):
 
 
 async def _play_reads(r, customer, pocket):
+    await publish_root(r.desk.bank)
     of_customer, of_pocket = f"{V2}/customers/{customer}", f"{V2}/pockets/{pocket}"
     account = f"{V1}/service-accounts/{pocket}"
     for name, path in (
         ("get_agreements", f"{V1}/agreements/"),
         ("list_customers", f"{V1}/customers/"),
         ("get_customer", f"{V1}/customers/{customer}/"),
+        ("get_daily_proof", f"{V1}/customers/{customer}/proofs/latest/"),
         ("list_accounts", f"{V1}/customers/{customer}/service-accounts/"),
         ("get_account", f"{account}/"),
         ("list_customer_pockets", f"{of_customer}/pockets/"),

@@ -50,6 +50,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "keys": "billfold.data_keys.cli",
         "statements": "billfold.reports.statements.cli",
         "document-keys": "billfold.reports.proofs.cli",
+        "proof": "billfold.reports.proofs.roots.cli",
         "market": "billfold.bills.cli",
         "calendar": "billfold.bills.cli",
         "ach": "billfold.payments.ach.cli",

@@ -33,6 +33,7 @@ from billfold.platform.clock import business_now, read_clock, wall_now
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.settings.mistakes import SettingsError
+from billfold.reports.proofs.roots.store import find_root, list_refusals
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
@@ -128,6 +129,7 @@ async def _check_database(context: CliContext, settings: Settings, dsn: str, par
                 "audit log": _audit_log,
                 "rail files": _rail_files,
                 "workers": _failed_work,
+                "daily roots": _daily_roots,
                 "wallets": _wallets,
                 "chains": _chains,
             }
@@ -170,6 +172,15 @@ async def _linking_provider(context: CliContext, settings: Settings) -> HealthCh
 
 async def _file_store(context: CliContext, settings: Settings) -> HealthCheck:
     return HealthCheck("file store", await context.check_file_store(settings))
+
+
+async def _daily_roots(conn: Connection) -> HealthCheck:
+    refused = await list_refusals(conn)
+    if refused:
+        day, reason = refused[0]
+        return HealthCheck("daily roots", f"nothing was published of {day}: {reason}", "Run `billfold verify`.")
+    last = await find_root(conn)
+    return HealthCheck("daily roots", "none yet" if last is None else f"the last is of {last.day}")
 
 
 async def _bank(context: CliContext, settings: Settings, conn: Connection) -> HealthCheck:

@@ -7,6 +7,7 @@ the two belong together. Kinds whose cause is not built yet are listed in `docs/
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -20,6 +21,7 @@ from billfold.events.payloads import (
     CardStatusPayload,
     CardTransactionPayload,
     CryptoPayload,
+    DailyRootPayload,
     MaturityPayload,
     OnUsPayload,
     OnUsReceivedPayload,
@@ -63,6 +65,9 @@ _crypto = CryptoPayload(crypto_transfer_id=_TRANSFER, service_account_id=_POCKET
 _card_transaction = CardTransactionPayload(card_id=_CARD, amount=12_50, account_id=_POCKET)
 _maturity = MaturityPayload(trade_id=_ACTIVITY, pocket_id=_POCKET, cusip="912797PX6")
 _report_completed = ReportPayload(report_request_id=_TRANSFER, report_id=_ACTIVITY)
+_daily_root = DailyRootPayload(
+    day=date(2025, 6, 2), root="eyJhbGciOiJFZERTQSJ9.eyJkYXkiOiIyMDI1LTA2LTAyIn0.c2lnbmF0dXJl"
+)
 _report_failed = ReportPayload(report_request_id=_TRANSFER)
 
 
@@ -131,6 +136,9 @@ CRYPTO_OUT_REJECTED = _for_partners(
 TRADE_MATURITY = _for_customers("trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _maturity)
 REPORT_COMPLETED = _for_both("reports.completed", "A report is ready.", _report_completed)
 REPORT_FAILED = _for_both("reports.failed", "A report could not be made.", _report_failed)
+DAILY_ROOT_PUBLISHED = _for_partners(
+    "proofs.daily-root.published", "The bank has signed what it owed at the close of a day.", _daily_root
+)
 
 KINDS: Mapping[str, EventKind[Any]] = MappingProxyType(
     {

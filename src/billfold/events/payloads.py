@@ -5,6 +5,7 @@ A payload only gets more fields. One that would lose or change a field is a new 
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Annotated
 from uuid import UUID
 
@@ -87,3 +88,10 @@ class ReportPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     report_request_id: UUID
     report_id: UUID | msgspec.UnsetType = msgspec.UNSET
+
+
+class DailyRootPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """What the bank has signed of a day: `root` is a JWS that the published keys of documents verify."""
+
+    day: date
+    root: str

@@ -44,11 +44,13 @@ from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
 from billfold.payments.crypto.deposits.worker import record_returned
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
+from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.inbound.suspense import queue_held_return
 from billfold.payments.wires.outbound import FedwireSender
 from billfold.payments.wires.rules.recording import WIRE_SEND
+from billfold.reports.proofs.roots.worker import make_daily_root
 from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.requests.worker import run_finished_job
 from billfold.wiring.worker import PeriodicTask
@@ -61,7 +63,6 @@ if TYPE_CHECKING:
 def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
     wires = simulation.wires.sender if simulation else FedwireSender()
-    on_handed = simulation.ach.schedule_answer if simulation else None
     return MappingProxyType(
         {
             WIRE_SEND: wires.run,
@@ -73,7 +74,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             SUSPENSE_RETURN_JOB: queue_suspense_return,
             UNCLAIMED_RETURN_JOB: return_unclaimed,
             DEPOSITS_DUE: send_micro_deposits,
-            ACH_WINDOW: ach_windows.AchWindows(on_handed).open_window,
+            ACH_WINDOW: ach_windows.AchWindows(simulation.ach.schedule_answer if simulation else None).open_window,
             VERIFICATION_EXPIRY: expire_verification,
             APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
@@ -85,6 +86,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXPIRE_JOB: applications.run_expire_job,
             TEAM_JOB: run_team_job,
             APPLICATION_DOCUMENT_JOB: applications.run_document_job,
+            BANK_DAY_CLOSED_JOB: make_daily_root,
             CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,

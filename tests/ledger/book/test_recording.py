@@ -35,6 +35,7 @@ from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.platform.ids import command_id, derive
+from billfold.reports.proofs.roots.commands import AnnounceRoot
 from billfold.reports.requests.commands import FinishReport
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
@@ -281,6 +282,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
     teller.send_usdc(pocket)
     teller.use_card(pocket)
     teller.deposit_on_chain(pocket)
+    teller.do(AnnounceRoot, day=date(2025, 6, 2), root="a.b.c")
     for status in EVENTS:
         teller.do(ReportApplication, application_id=LATER, status=status)
     for report_id in (None, LATER):

@@ -30,7 +30,7 @@ async def test_the_clock_shows_its_start_and_the_end_of_the_bank_day_when_nothin
 async def test_days_close_on_the_way_when_the_clock_is_advanced(bank, stepping):
     face = await stepping.advance(timedelta(days=4))
     assert face.now == START + timedelta(days=4)
-    assert face.happened == {"house-day": 4}
+    assert face.happened == {"house-day": 4, "daily-root": 4}
     assert face.next_event_at == et_instant(date(2025, 6, 6), 17)
 
 
@@ -71,8 +71,8 @@ async def test_events_come_one_by_one_and_in_order_when_run_to_the_next(stepping
     await (await new_holder()).deposit(10_000_00)
     seen = [await stepping.advance_to_next_event() for _ in range(3)]
     assert [face.now for face in seen] == [et_instant(date(2025, 6, day), 17) for day in (2, 3, 4)]
-    assert seen[0].happened == {"close": 1, "house-day": 1}
-    assert seen[1].happened == {"house-day": 1}
+    assert seen[0].happened == {"close": 1, "house-day": 1, "daily-root": 1}
+    assert seen[1].happened == {"house-day": 1, "daily-root": 1}
 
 
 async def test_customers_are_caught_up_before_the_bank_day_closes_at_the_same_instant(bank, stepping, new_holder):
@@ -129,7 +129,7 @@ async def test_nothing_is_lost_when_a_walk_is_killed_between_two_steps(bank, new
     async with bank.pool.acquire() as conn:
         await write_clock(conn, ClockState(et_instant(date(2025, 6, 24), 8, 30), wall_now(), frozen=True))
     face = await ClockStepper(bank).advance(timedelta(0))
-    assert face.happened == {"close": 1, "mature": 1, "house-day": 15}
+    assert face.happened == {"close": 1, "mature": 1, "house-day": 15, "daily-root": 15}
     units = await bank.pool.fetchval(
         "SELECT sum(credits - debits) FROM account WHERE customer_id = $1 AND kind = 'lot'", holder.customer_id
     )

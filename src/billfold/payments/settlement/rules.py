@@ -9,7 +9,7 @@ in and went out, so that a rail's accounts hold only payments in transit.
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -18,12 +18,17 @@ from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.payments.clearing.types import RailSettlement
 from billfold.platform.errors import InvariantError
+from billfold.platform.ids import command_id
 from billfold.platform.money import cents_for
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account
     from billfold.payments.settlement.commands import CloseBankDay
+
+
+BANK_DAY_CLOSED_JOB: Final = "daily-root"
+"""The kind of the job that is due when the bank has closed a day: it signs what the bank owed then."""
 
 
 class SettlementBlock(msgspec.Struct, frozen=True):
@@ -63,6 +68,7 @@ def close_bank_day(books: Books, cmd: CloseBankDay, ctx: Context) -> Outcome:
     for clearing in cmd.clearings:
         _clear(book, ctx, clearing, day=cmd.day)
     book.business_date = ctx.calendars.next_settlement_day(cmd.day)
+    book.schedule(BANK_DAY_CLOSED_JOB, command_id("bank-day-closed", cmd.day.isoformat()), ctx.now, of_customer=False)
     return {"settled": len(cmd.blocks), "cleared": len(cmd.clearings)}
 
 

@@ -1,0 +1,61 @@
+"""The proof of one customer out of the stored pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.platform.errors import InvariantError, NotFound
+from billfold.reports.proofs.roots import store
+from billfold.reports.proofs.roots.trees import height_of, pages_above, salt_of, way_up
+from billfold.reports.proofs.roots.types import BillLeaf, CustomerLeaf, CustomerProof, DailyRoot, ProvenLeaf, StoredRoot
+from billfold.reports.proofs.signatures import payload_of
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.platform.database.pool import Connection, Pool
+
+Place = tuple[str, int, int, int, str]
+"""A tree, its height, where a leaf begins, the power of two of its units, and its text."""
+
+
+async def prove_customer(conn: Connection | Pool, bank: Bank, root: StoredRoot, customer_id: UUID) -> CustomerProof:
+    """Return the proof of a customer's balance. Raises NotFound for one who was not there."""
+    found = await store.find_leaf(conn, root.number, customer_id)
+    if found is None:
+        raise NotFound("The customer was not there on that day.")
+    index, text = found
+    signed = payload_of(root.jws, DailyRoot)
+    leaf = msgspec.json.decode(text, type=CustomerLeaf)
+    places = [(store.CUSTOMERS, height_of(signed.customers.count), index, 0, text.decode()), *_places(leaf, signed)]
+    wanted = {(tree, *each) for tree, height, at, power, _ in places for each in pages_above(at, power, height)}
+    pages = await store.read_pages(conn, root.number, wanted)
+    proven = [_prove(place, pages) for place in places]
+    bank_id, place = bank_customer_id(bank.seed), store.secret_place(root.day)
+    secret = await bank.data_keys.open(conn, bank_id, root.secret, place)
+    salt = salt_of(secret, customer_id).hex()
+    return CustomerProof(root=root.jws, salt=salt, customer=proven[0], bills=tuple(proven[1:]))
+
+
+def _places(leaf: CustomerLeaf, signed: DailyRoot) -> list[Place]:
+    found: list[Place] = []
+    for cusip, held in leaf.bills.items():
+        height = height_of(signed.bills[cusip].length)
+        powers = [each for each in range(held.units.bit_length() - 1, -1, -1) if held.units >> each & 1]
+        for power, at in zip(powers, held.at, strict=True):
+            text = msgspec.json.encode(BillLeaf(cusip, leaf.customer, 1 << power)).decode()
+            found.append((cusip, height, at, power, text))
+    return found
+
+
+def _prove(place: Place, pages: dict[tuple[str, int, int], bytes]) -> ProvenLeaf:
+    tree, height, at, power, text = place
+    try:
+        crossed = [pages[tree, *each] for each in pages_above(at, power, height)]
+        path = way_up(at, power, height, pages=crossed)
+    except KeyError:
+        raise InvariantError("A page of a daily root is missing or damaged.", tree=tree) from None
+    return ProvenLeaf(text, at, tuple(each.hex() for each in path))

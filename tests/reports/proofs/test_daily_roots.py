@@ -1,0 +1,228 @@
+"""A day's root: every customer's balance is in it, provable by itself, and bills cover all of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+import msgspec
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from tests.support.whole_bank import expect_clean
+
+from billfold.payments.settlement.worker import close_bank_days
+from billfold.reports.proofs import document_keys
+from billfold.reports.proofs.roots import store, worker
+from billfold.reports.proofs.roots.proofs import prove_customer
+from billfold.reports.proofs.roots.types import Unbalanced
+from billfold.reports.proofs.routes import KEYS_PATH
+from billfold.reports.proofs.signatures import jwks_document, to_jwk
+from billfold.reports.proofs.types import PublicKey
+from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.verify.runner import verify_bank
+
+CHECKER = Path(__file__).parents[3] / "tools" / "check_proof.py"
+_BILLS = """
+SELECT asset, sum(credits - debits)::bigint AS units FROM account WHERE customer_id = $1 AND kind = 'lot' GROUP BY asset
+"""
+LATEST = "/.well-known/daily-roots/latest"
+
+
+@pytest.fixture
+async def owner(bank_dsn):
+    """A connection of the owner of the database, who may change anything."""
+    conn = await asyncpg.connect(bank_dsn)
+    yield conn
+    await conn.close()
+
+
+@pytest.fixture
+async def holders(bank, new_holder):
+    """Three customers with bills of two kinds, at the close of a day."""
+    first, second, third = await new_holder(), await new_holder(weeks=26), await new_holder()
+    for holder, cents in ((first, 250_000_00), (second, 40_000_01), (third, 1_234_567_89)):
+        await holder.deposit(cents)
+    return first, second, third
+
+
+@pytest.fixture
+def check(tmp_path):
+    """Run the stand-alone checker on a proof; return its status and what it says."""
+
+    def run(proof, keys, **options):
+        for name, content in (("proof.json", proof), ("keys.json", keys)):
+            (tmp_path / name).write_text(content if isinstance(content, str) else json.dumps(content))
+        more = []
+        for name, value in options.items():
+            if name in {"root", "after"}:
+                (tmp_path / name).write_text(value)
+            more += [f"--{name}", str(tmp_path / name) if name in {"root", "after"} else value]
+        command = [
+            sys.executable,
+            "-I",
+            str(CHECKER),
+            str(tmp_path / "proof.json"),
+            "--key",
+            str(tmp_path / "keys.json"),
+        ]
+        done = subprocess.run([*command, *more], capture_output=True, text=True, check=False, cwd=tmp_path)
+        return done.returncode, done.stdout + done.stderr
+
+    return run
+
+
+async def test_a_customer_proves_its_balance_with_nothing_but_the_published_keys(
+    bank, customer_world, customer_desk, check
+):
+    world, own = customer_world, UUID(customer_desk.team.customer)
+    pocket, other = await world.funded(250_000_00, str(own)), await world.funded(987_654_32, weeks=26)
+    await world.days(1)
+    first = (await world.client.http.get(LATEST)).text
+    await world.wire(pocket, 1_234_56)
+    await world.days(1)
+    published = await world.client.http.get(LATEST)
+    keys = (await world.client.http.get(KEYS_PATH)).text
+    mine = await customer_desk.get("/api/v1/proofs/latest/")
+    theirs = await world.get(f"/api/v1/customers/{other.customer}/proofs/2025-06-03/")
+
+    assert published.headers["content-type"] == "application/jose"
+    assert mine["root"] == theirs["root"] == published.text == (await customer_desk.http.get(LATEST)).text
+    assert mine == await world.get(f"/api/v1/customers/{own}/proofs/2025-06-03/")
+    bills = await bank.pool.fetch(_BILLS, own)
+    status, said = check(mine, keys, root=published.text, after=first, day="2025-06-03", customer=str(own))
+    assert status == 0, said
+    for row in bills:
+        assert f"{row['units']:,} units of {row['asset']}" in said
+    assert check(theirs, keys)[0] == 0
+    backing = check({"root": published.text}, keys)
+    assert (backing[0], "customers own" in backing[1]) == (0, True)
+    # What a proof shows of others are hashes: nothing else.
+    assert other.customer not in json.dumps(mine)
+
+    raised = await bank.pool.fetch("SELECT payload FROM event WHERE kind = 'proofs.daily-root.published'")
+    assert [json.loads(row["payload"])["root"] for row in raised] == [first, published.text]
+    await world.refused("GET", f"/api/v1/customers/{own}/proofs/2025-06-01/", status=404, code="not-found")
+    await world.refused("GET", f"/api/v1/customers/{own}/proofs/yesterday/", status=404, code="not-found")
+    assert (await world.client.http.get("/.well-known/daily-roots/2030-01-01")).status_code == 404
+    await expect_clean(bank)
+
+
+def _swap(proof, change):
+    """A copy of a proof that was changed."""
+    changed = json.loads(json.dumps(proof))
+    change(changed)
+    return changed
+
+
+async def test_what_is_forged_does_not_hold(bank, holders, customer_world, check):
+    await customer_world.days(1)
+    root = await store.get_root(bank.pool)
+    proofs = [await prove_customer(bank.pool, bank, root, each.customer_id) for each in holders]
+    mine, theirs, bigger = [json.loads(msgspec.json.encode(each)) for each in proofs]
+    await customer_world.days(1)
+    later = await store.get_root(bank.pool)
+    keys = json.dumps(jwks_document(await document_keys.list_public_keys(bank.pool)))
+    assert check(mine, keys)[0] == 0
+    assert len(mine["bills"]) > 2
+
+    def leaf(old, new):
+        return lambda p: p["customer"].update(leaf=p["customer"]["leaf"].replace(old, new, 1))
+
+    units = json.loads(mine["bills"][0]["leaf"])["units"]
+    forged = {
+        "other units": _swap(mine, leaf('"units":', '"units":1')),
+        "negative cash": _swap(mine, leaf('"cash":', '"cash":-')),
+        "of another": {**theirs, "salt": mine["salt"]},
+        "bills of another": {**mine, "bills": theirs["bills"]},
+        "bills under another root": {**mine, "bills": bigger["bills"]},
+        "one leaf twice": {**mine, "bills": [mine["bills"][0], *mine["bills"]]},
+        "one leaf for two": {**mine, "bills": [mine["bills"][0]] * 2},
+        "a leaf left out": {**mine, "bills": mine["bills"][1:]},
+        "no bills": {**mine, "bills": []},
+        "half a leaf": _swap(
+            mine, lambda p: p["bills"][0].update(leaf=p["bills"][0]["leaf"].replace(str(units), str(units // 2)))
+        ),
+        "another place": _swap(mine, lambda p: p["bills"][0].update(at=p["bills"][0]["at"] + units)),
+        "a shorter way": _swap(mine, lambda p: p["customer"]["path"].pop()),
+        "a node as a hash": _swap(mine, lambda p: p["customer"]["path"].__setitem__(0, p["customer"]["path"][0] * 2)),
+        "the root of another day": {**mine, "root": later.jws},
+        "another payload": {**mine, "root": later.jws.split(".")[0] + "." + root.jws.split(".", 1)[1]},
+    }
+    forged["another payload"]["root"] = ".".join(
+        (root.jws.split(".")[0], later.jws.split(".")[1], root.jws.split(".")[2])
+    )
+    for what, proof in forged.items():
+        status, said = check(proof, keys)
+        assert status == 1, (what, said)
+        assert "does not hold" in said or "cannot be read" in said
+    # Replayed, or shown to some only.
+    for options in (
+        {"root": later.jws},
+        {"day": str(later.day)},
+        {"after": later.jws},
+        {"customer": str(holders[1].customer_id)},
+    ):
+        assert check(mine, keys, **options)[0] == 1
+    stranger = Ed25519PrivateKey.from_private_bytes(b"s" * 32).public_key()
+    assert check(mine, jwks_document([PublicKey("", stranger)]))[0] == 1
+    assert (
+        "forged"
+        in check(
+            mine,
+            keys.replace(to_jwk(stranger)["x"], "x").replace(json.loads(keys)["keys"][0]["x"], to_jwk(stranger)["x"]),
+        )[1]
+    )
+
+
+async def test_workers_that_make_the_same_root_make_one(bank, holders, customer_world):
+    await close_bank_days(bank, await bank.now() + timedelta(days=1))
+    made = await asyncio.gather(*(worker.publish_root(bank) for _ in range(4)))
+    assert len({each.jws for each in made}) == 1
+    assert await bank.pool.fetchval("SELECT count(*) FROM daily_root") == 1
+    await expect_clean(bank)
+
+
+async def test_nothing_is_published_while_more_is_owed_than_there_is(bank, holders, owner):
+    await ClockStepper(bank).advance_business_days(1)
+    await owner.execute("UPDATE account SET credits = credits + 1 WHERE kind = 'lot'")
+    await ClockStepper(bank).advance_business_days(1)
+    ((day, reason),) = await store.list_refusals(bank.pool)
+    assert (str(day), "are owed to customers" in reason) == ("2025-06-03", True)
+    assert len(await store.list_roots(bank.pool)) == 1
+    with pytest.raises(Unbalanced):
+        await worker.publish_root(bank)
+    async with bank.pool.acquire() as reader:
+        found = (await verify_bank(reader, vault=bank.vault)).findings
+    assert "nothing was published" in " ".join(map(str, found))
+    await owner.execute("UPDATE account SET credits = credits - 1 WHERE kind = 'lot'")
+    assert (await worker.publish_root(bank)).number == 2
+    assert await store.list_refusals(bank.pool) == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE daily_root SET jws = left(jws, -3) || 'AAA'",
+        "UPDATE daily_root_page SET tiles = set_byte(tiles, 20, get_byte(tiles, 20) # 1) WHERE tree = 'customers'",
+        "UPDATE daily_root_page SET tiles = set_byte(tiles, 20, get_byte(tiles, 20) # 1) WHERE tree <> 'customers'",
+        "DELETE FROM daily_root_page WHERE tree <> 'customers'",
+        """UPDATE daily_root_page SET leaves = replace(encode(leaves, 'escape'), '"version":', '"version":9')::bytea
+            WHERE leaves IS NOT NULL""",
+    ],
+)
+async def test_verify_names_a_damaged_root(bank, holders, owner, damage):
+    await ClockStepper(bank).advance_business_days(1)
+    await expect_clean(bank)
+    for table in ("daily_root", "daily_root_page"):
+        await owner.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
+    await owner.execute(damage)
+    async with bank.pool.acquire() as reader:
+        report = await verify_bank(reader, vault=bank.vault)
+    assert report.first is not None
+    assert report.first.table.startswith("daily_root")
