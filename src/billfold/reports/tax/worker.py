@@ -28,14 +28,17 @@ class TaxFormMaker:
 
     def __init__(self) -> None:
         self._next_at = 0.0
+        self._first_year: int | None = None
 
     async def __call__(self, bank: Bank) -> int:
         """Make what is due; return how many forms."""
         if monotonic() < self._next_at:
             return 0
         made, pause = 0, PAUSE_SECONDS
-        first, finished = await store.first_year(bank.pool), await store.list_finished(bank.pool)
-        for year in years_due(first, finished, await bank.now()):
+        # That of the first Pocket stays; to look for it takes a scan of all.
+        self._first_year = self._first_year or await store.first_year(bank.pool)
+        finished = await store.list_finished(bank.pool)
+        for year in years_due(self._first_year, finished, await bank.now()):
             async with claimed(bank) as is_ours:
                 if not is_ours:
                     break
