@@ -25,6 +25,7 @@ from benchmarks.dataset import (
 )
 from benchmarks.measurements import Log, Result, Timing, figure, peak_memory_of_server
 from benchmarks.sizes import Sizes
+from benchmarks.statements import bench_statements
 from benchmarks.throwaway_server import Database
 from benchmarks.worker_processes import Worker
 from billfold.platform.clock import monotonic
@@ -112,13 +113,15 @@ def bench_documents(database: Database, sizes: Sizes, log: Log) -> Result:
             timings.append(writer.run(("write", day)))
         memory = writer.peak_memory_mib()
         peaks = {"writer": memory, **peak_memory_of_server(database.pid)}
+    statements, statements_peak = bench_statements(database, sizes, log)
     seconds = [(each.ended - each.started) * _ENTRIES / each.done for each in timings]
     return Result(
         name="documents",
-        setting={"entries of the statement": timings[0].done},
+        setting={"entries of the statement": timings[0].done, "statements": sizes.statements},
         figures=[
             figure("camt.053 of 100,000 entries", "seconds", seconds, at_most=CAMT053_SECONDS_MAX),
             figure("camt.053, peak memory", "MiB", [memory], at_most=CAMT053_MIB_MAX),
+            *statements,
         ],
-        peak_memory_mib=peaks,
+        peak_memory_mib=peaks | statements_peak,
     )

@@ -26,6 +26,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     applications: int
     files: int
     entries: int
+    statements: int
     seconds: float
 
 
@@ -49,5 +50,6 @@ def sizes_at(scale: float, *, runs: int = RUNS) -> Sizes:
         applications=scaled(500),
         files=max(2, round(12 * scale)),
         entries=scaled(100_000),
+        statements=max(4, round(10_000 * scale) // 2 * 2),
         seconds=max(0.5, 5.0 * scale),
     )

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _UNIT_CENTS: Final = 10_000
 _BASE_MARGIN: Final = 0.06
 _HOLDINGS: Final = (
-    PrintedColumn("Treasury bill", grows=True),
+    PrintedColumn("CUSIP", grows=True),
     PrintedColumn("Matures"),
     PrintedColumn("Par", "right"),
     PrintedColumn("Price", "right"),
@@ -238,7 +238,7 @@ def _yield(market: Market, cusip: str, day: date) -> str:
 def _holding(each: Holding, cost: int, rate: str) -> tuple[str, ...]:
     bill = each.security
     return (
-        f"CUSIP {bill.cusip}",
+        bill.cusip,
         f"{short_day(bill.maturity)}, {bill.maturity.year}",
         format_usd(each.units * _UNIT_CENTS),
         format_price(each.price_micros),
