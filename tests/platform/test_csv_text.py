@@ -1,10 +1,11 @@
 """Cells of tables that spreadsheets open."""
 
 from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pytest
 
-from billfold.platform.csv_text import cell_of
+from billfold.platform.csv_text import Separators, cell_of, lines_of
 from billfold.platform.dates import ET
 
 INVISIBLE = (
@@ -52,3 +53,10 @@ def test_values_are_written_plainly():
     assert cell_of(date(2025, 6, 2)) == "2025-06-02"
     assert cell_of(datetime(2025, 6, 2, 9, tzinfo=ET)) == "2025-06-02T13:00:00Z"
     assert cell_of(datetime(2025, 6, 2, 13, 0, 0, 50, tzinfo=UTC)) == "2025-06-02T13:00:00.000050Z"
+
+
+def test_a_country_has_its_separators_and_a_cell_of_the_other_s_is_no_formula_either():
+    row = ["Smith, =HYPERLINK()", "a;b", Decimal("-98.612361"), "1.50", -5]
+    assert lines_of([row]) == b'"Smith, =HYPERLINK()",a;b,-98.612361,1.50,-5\r\n'
+    continental = b'Smith,\' =HYPERLINK();"a;b";-98,612361;1.50;-5\r\n'
+    assert lines_of([row], Separators.SEMICOLON) == continental

@@ -116,6 +116,7 @@ async def _play_reads(r, customer, pocket):
     one = (await r.get("list_pocket_transactions", f"{of_pocket}/transactions/"))["items"][0]["id"]
     await r.get("get_transaction", f"{of_pocket}/transactions/{one}/")
     await r.get("get_v1_transaction", f"{account}/transactions/{one}/")
+    await _play_reports(r, customer)
 
 
 async def _play_portals(r, customer, pocket):
@@ -324,7 +325,6 @@ async def _play_clock(r):
 
 
 async def _play_statements(r, customer, pocket):
-    await _play_reports(r, customer)
     account = f"{V1}/service-accounts/{pocket}"
     bought = (await r.get("-", f"{V2}/pockets/{pocket}/trades/"))["items"][-1]["id"]
     await r.get("get_trade_confirmation", f"{account}/trades/{bought}/confirmation/")

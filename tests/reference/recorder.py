@@ -17,7 +17,7 @@ _PROVEN = {"leaf": '{"bill":"912797PT8","customer":"...","units":4096}', "at": 8
 ON_THE_WALL: dict[str, dict[str, object]] = {
     "DailyProof": {"root": "eyJh...", "salt": "9b" * 32, "customer": _PROVEN, "bills": [_PROVEN]},
     "AuthorizationRequest": {"content_hash": "9b" * 32},
-    "Statement": {"pdf_download_url": _URL},
+    "Statement": {"pdf_download_url": _URL, "time_created": "2025-07-01T14:00:00Z"},
     "TradeConfirmation": {"url": _URL},
     "Subscription": {"time_created": _AT, "updated_at": _AT},
     "ServiceUserKey": {"time_created": "2025-06-02T13:00:00Z", "expires_at": "2025-06-03T13:00:00Z"},

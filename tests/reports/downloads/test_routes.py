@@ -83,7 +83,7 @@ async def test_a_url_lives_ten_minutes_and_none_of_it_can_be_altered(customer_de
         assert (later.status_code, later.content if later.is_success else later.json()["code"]) == code
 
 
-async def test_what_is_gone_is_404_and_an_altered_part_is_never_sent(customer_desk, small_parts):
+async def test_what_is_gone_is_404(customer_desk, small_parts):
     bank, host = customer_desk.bank, urlsplit(customer_desk.base).netloc
     customer = customer_desk.team.customer
     lost, shredded = [await kept(bank, customer, b"x" * 10) for _ in range(2)]

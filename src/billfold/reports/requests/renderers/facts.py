@@ -1,4 +1,4 @@
-"""Whom a report is about, and what its Pockets held at what cost."""
+"""Whom a report is about, and which bills it has traded."""
 
 from __future__ import annotations
 
@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 _CUSTOMER = "SELECT name FROM customer WHERE customer_id = $1"
 _POCKETS = "SELECT pocket_id, name FROM pocket WHERE customer_id = $1 ORDER BY opened_at, written_no"
 _OPENED = "SELECT pocket_id FROM pocket WHERE customer_id = $1 AND opened_at <= $2 ORDER BY opened_at, written_no"
-# What is held was bought within the year that a bill lasts.
-_COSTS = """
-SELECT cusip, sum(CASE WHEN incoming THEN tax_basis ELSE -tax_basis END)::bigint AS cost FROM trade
- WHERE customer_id = $1 AND pocket_id = $2 AND entry_no <= $3 AND cusip = ANY($4) GROUP BY cusip
-"""
 _TRADED = "SELECT DISTINCT cusip FROM trade WHERE customer_id = $1 AND traded_at <= $2 ORDER BY cusip"
 
 
@@ -56,14 +51,6 @@ async def pockets_of(bank: Bank, request: ReportRequest) -> tuple[UUID, ...]:
         return named
     rows = await bank.pool.fetch(_OPENED, request.customer_id, request.created_at)
     return tuple(row["pocket_id"] for row in rows)
-
-
-async def costs_of(
-    conn: Connection | Pool, pocket: tuple[UUID, UUID], entry_no: int, cusips: list[str]
-) -> dict[str, int]:
-    """Return what the bills that (customer_id, pocket_id) held after a journal entry had cost, in cents by CUSIP."""
-    rows = await conn.fetch(_COSTS, *pocket, entry_no, cusips) if cusips else []
-    return {row["cusip"]: row["cost"] for row in rows}
 
 
 async def cusips_traded(conn: Connection | Pool, customer_id: UUID, at: datetime) -> list[str]:

@@ -18,7 +18,8 @@ from billfold.reports.printing.signing import Subject, print_signed
 from billfold.reports.printing.types import PrintedColumn, PrintedDocument, PrintedTable
 from billfold.reports.proofs.types import NamedPocket
 from billfold.reports.requests.renderers.amounts import dollars, per_hundred
-from billfold.reports.requests.renderers.facts import costs_of, entity_of
+from billfold.reports.requests.renderers.facts import entity_of
+from billfold.reports.statements.store import costs as costs_of
 
 if TYPE_CHECKING:
     from billfold.reports.requests.types import ReportSource
@@ -67,8 +68,10 @@ async def positions_of(source: ReportSource) -> AsyncIterator[Position]:
         wanted = Wanted(request.customer_id, pocket_id, AccountType.BROKERAGE, day, day, request.created_at)
         statement = await read_statement(bank, wanted)
         holdings = statement.closing.holdings
-        key = (request.customer_id, pocket_id)
-        costs = await costs_of(bank.pool, key, statement.position.entry_no, [each.security.cusip for each in holdings])
+        cusips = [each.security.cusip for each in holdings]
+        costs = await costs_of(
+            bank.pool, request.customer_id, pocket_id, through=statement.position.entry_no, cusips=cusips
+        )
         for each in holdings:
             yield Position(entity.distinct_name(pocket_id), each, costs[each.security.cusip])
         source.report_progress(100 * number // len(source.pocket_ids))
