@@ -9,13 +9,18 @@ from tests.support.whole_bank import SEED
 from billfold.platform import ids
 
 OPERATOR = UUID("00000000-0000-8000-8000-000000000001")
-HIDDEN: dict[str, object] = {"token": "q7Zr...", "access_token": "q7Zr...", "expires": "2025-06-02T14:00:00+00:00"}
+HIDDEN: dict[str, object] = {
+    "token": "q7Zr...",
+    "access_token": "q7Zr...",
+    "expires": "2025-06-02T14:00:00+00:00",
+    "root": "eyJh...",
+}
 
 _AT = "2025-06-02T13:00:00.000000Z"
 _URL = "https://api.bank.example/downloads/0d1c2b3a-4f5e-8697-8877-665544332211?customer=...&expires=...&signature=..."
 _PROVEN = {"leaf": '{"bill":"912797PT8","customer":"...","units":4096}', "at": 8192, "path": ["9b" * 32]}
 ON_THE_WALL: dict[str, dict[str, object]] = {
-    "DailyProof": {"root": "eyJh...", "salt": "9b" * 32, "customer": _PROVEN, "bills": [_PROVEN]},
+    "DailyProof": {"salt": "9b" * 32, "customer": _PROVEN, "bills": [_PROVEN]},
     "AuthorizationRequest": {"content_hash": "9b" * 32},
     "Statement": {"pdf_download_url": _URL, "time_created": "2025-07-01T14:00:00Z"},
     "TradeConfirmation": {"url": _URL},
