@@ -1,5 +1,6 @@
 """Closed customers and rejected applicants are forgotten when retention ends: the key goes, the money stays proved."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from tests.data_keys.test_sealed_columns import customer_with_contact, verified
@@ -12,19 +13,24 @@ from billfold.data_keys.worker import shred_after_retention
 YEAR = timedelta(days=366)
 
 
-async def test_a_closed_customer_is_forgotten_after_six_years_and_an_open_one_never(partner_desks):
+def keep_for_a_year(bank):
+    bank.settings = replace(bank.settings, retention_years=1)
+    return bank
+
+
+async def test_a_closed_customer_is_forgotten_after_its_retention_and_an_open_one_never(partner_desks):
     partner_desk = await partner_desks("acme", features=("customer_closure",))
-    bank = partner_desk.bank
+    bank = keep_for_a_year(partner_desk.bank)
     (closed_path, closed), (open_path, _) = [
         await customer_with_contact(partner_desk, name) for name in ("Acme", "Beta")
     ]
     await partner_desk.patch(closed_path, {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"})
     closed_at = await bank.now()
 
-    await set_clock(bank, closed_at + 5 * YEAR)
+    await set_clock(bank, closed_at + YEAR - timedelta(days=2))
     assert await shred_after_retention(bank) == 0
     assert (await partner_desk.get(closed_path))["email"] == "cfo@hidden.example"
-    await set_clock(bank, closed_at + 6 * YEAR)
+    await set_clock(bank, closed_at + YEAR)
     assert [await shred_after_retention(bank) for _ in range(2)] == [1, 0]
 
     shown = await partner_desk.get(closed_path)
@@ -44,8 +50,8 @@ async def test_a_closed_customer_is_forgotten_after_six_years_and_an_open_one_ne
     )
 
 
-async def test_an_applicant_who_became_no_customer_is_forgotten_after_six_years(partner_desk):
-    bank, applicant = partner_desk.bank, Applicant(partner_desk)
+async def test_an_applicant_who_became_no_customer_is_forgotten_after_the_retention(partner_desk):
+    bank, applicant = keep_for_a_year(partner_desk.bank), Applicant(partner_desk)
     approved, rejected, given_up = [
         await applicant.simple(name=name) for name in ("Approved LLC", "Reject LLC", "Given up LLC")
     ]
@@ -55,9 +61,9 @@ async def test_an_applicant_who_became_no_customer_is_forgotten_after_six_years(
     await run_jobs(bank)
     ended_at = await bank.now()
 
-    await set_clock(bank, ended_at + 6 * YEAR - timedelta(days=35))
+    await set_clock(bank, ended_at + YEAR - timedelta(days=35))
     assert await shred_after_retention(bank) == 1, "the rejected one, who ended before"
-    await set_clock(bank, ended_at + 6 * YEAR)
+    await set_clock(bank, ended_at + YEAR)
     assert [await shred_after_retention(bank) for _ in range(2)] == [1, 0]
 
     for application in (rejected, given_up):

@@ -9,8 +9,8 @@ from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, example_
 
 
 def test_partners_see_what_the_contract_gives_them():
-    assert {kind.split(".")[0] for kind in PARTNER_KINDS} == {"application", "card", "reports", "transfers"}
-    assert len(PARTNER_KINDS) == 31
+    assert {kind.split(".")[0] for kind in PARTNER_KINDS} == {"application", "card", "proofs", "reports", "transfers"}
+    assert len(PARTNER_KINDS) == 32
     assert not {"trades.maturity", "transfers.on-us.received"} & set(PARTNER_KINDS)
 
 

@@ -74,7 +74,8 @@ def test_xml_holds_its_proof_behind_the_last_element(tmp_path):
     proven = attach.attach(plain, facts, KEY)
     long = tmp_path / "camt.xml"
     long.write_bytes(plain)
-    attach.append_to(long, facts, KEY)
+    with long.open("r+b") as file:
+        attach.append_to(file, facts, KEY)
 
     assert long.read_bytes() == proven
     assert proven.startswith(plain)

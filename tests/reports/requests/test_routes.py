@@ -1,10 +1,17 @@
 """Reports through both APIs: requested, made, downloaded; and everything that is refused."""
 
 import csv
+import hashlib
 import io
+import re
 
 from tests.support.partner_desk import UNKNOWN
 
+from billfold.reports.proofs import attach
+from billfold.reports.proofs.document_keys import list_public_keys
+from billfold.reports.proofs.signatures import DOCUMENT, verify
+from billfold.reports.proofs.types import SignedManifest
+from billfold.reports.proofs.verify_file import Verdict, verify_file
 from billfold.reports.requests.renderers.table import formats_of
 from billfold.reports.requests.types import ReportType
 from billfold.reports.requests.worker import make_reports
@@ -34,6 +41,10 @@ async def content(desk, path, output_format=None):
     answer = await http.get(link["url"])
     assert answer.status_code == 200
     assert f'filename="{link["file_name"]}"' in answer.headers["content-disposition"]
+    file = attach.read(answer.content, (link["proof"] or "").encode())
+    assert file.proof is not None
+    signed, _ = verify(file.proof, await list_public_keys(desk.bank.pool), DOCUMENT, SignedManifest)
+    assert hashlib.sha256(file.content).hexdigest() == signed.content.sha256
     return answer.content.decode("utf-8", "replace")
 
 
@@ -152,7 +163,7 @@ async def test_a_partner_adds_formats_to_a_report_that_show_the_same_instant(par
     assert kinds.count("reports.completed") == 2
 
 
-async def test_every_type_is_made_in_every_format(customer_world, customer_desk):
+async def test_every_type_is_made_in_every_format_and_signed(customer_world, customer_desk, tmp_path):
     pocket, empty = await customer_desk.pocket(), await customer_desk.pocket(name="\uff1dcmd \u674e")
     await customer_world.wire(pocket, 100_000_00)
     await customer_world.until("2025-06-04T10:00:00-04:00")
@@ -174,6 +185,14 @@ async def test_every_type_is_made_in_every_format(customer_world, customer_desk)
             assert all(row["bid_price"] < row["end_of_day_price"] < row["ask_price"] for row in prices)
         elif type_ != ReportType.TRADE_REPORT:
             assert files["CAMT053"].count("<Stmt>") == 2
+        if type_ == ReportType.BROKERAGE_STATEMENT_REPORT:
+            altered = tmp_path / "camt053.xml"
+            closing = re.findall(r"CLBD.*?<Amt[^>]*>([\d.]+)<", files["CAMT053"])[0]
+            reads = closing[:-1] + ("2" if closing[-1] == "1" else "1")
+            altered.write_text(files["CAMT053"].replace(f">{closing}<", f">{reads}<"))
+            found = verify_file(altered, await list_public_keys(customer_desk.bank.pool))
+            assert found.verdict == Verdict.ALTERED
+            assert f"Closing balance of Reserve reads {reads}; the bank signed {closing}." in found.findings
 
 
 MISTAKES = [

@@ -33,6 +33,7 @@ async def keep_file(
     name: str,
     media_type: str,
     at: datetime,
+    proof: str | None = None,
 ) -> KeptFile:
     """Keep the file of (customer_id, file_id), read from its beginning; when this returns it survives a crash.
 
@@ -61,6 +62,7 @@ async def keep_file(
         size_bytes=size,
         sha256=digest.hexdigest(),
         created_at=at,
+        proof=proof,
     )
     return KeptFile(file=file, parts=parts)
 

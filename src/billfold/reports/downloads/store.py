@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _COLUMNS = ", ".join(ReportFile.__struct_fields__)
 _ADD = f"""
-INSERT INTO report_file ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (file_id) DO NOTHING RETURNING true
+INSERT INTO report_file ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    ON CONFLICT (file_id) DO NOTHING RETURNING true
 """
 _ADD_PARTS = """
 INSERT INTO report_file_part (file_id, part_no, key, size_bytes, sha256)

@@ -32,6 +32,8 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
     size_bytes: int
     sha256: str
     created_at: datetime
+    proof: str | None = None
+    """What lies beside a file that has no place for the bank's signature."""
 
 
 class KeptFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import io
 import re
-from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
 from billfold.reports.proofs.pdf import proof_update
@@ -25,10 +24,11 @@ _XML_BEFORE, _XML_AFTER = b"\n<?" + MARKER, b"?>\n"
 
 
 class ReadFile(NamedTuple):
-    """A file as it was read: its proof, None if it has none, and all its bytes but those of the proof."""
+    """A file as it was read: its proof, None if there is none, all bytes but those of the proof, and where that is."""
 
     proof: str | None
     content: bytes
+    is_inside: bool
 
 
 def attach(content: bytes, manifest: Manifest, key: DocumentKey) -> bytes:
@@ -42,15 +42,13 @@ def attach(content: bytes, manifest: Manifest, key: DocumentKey) -> bytes:
     return around[0] + _prove(io.BytesIO(b"".join(around)), manifest, key) + around[1]
 
 
-def append_to(path: Path, manifest: Manifest, key: DocumentKey) -> None:
-    """Append the proof to an XML file, however long it is."""
-    with path.open("r+b") as file:
-        file.seek(0, io.SEEK_END)
-        length = file.tell()
-        file.write(_XML_BEFORE + _XML_AFTER)
-        proof = _prove(file, manifest, key)
-        file.seek(length + len(_XML_BEFORE))
-        file.write(proof + _XML_AFTER)
+def append_to(file: BinaryIO, manifest: Manifest, key: DocumentKey) -> None:
+    """Append the proof to an XML file that is open for both, however long it is."""
+    length = file.seek(0, io.SEEK_END)
+    file.write(_XML_BEFORE + _XML_AFTER)
+    proof = _prove(file, manifest, key)
+    file.seek(length + len(_XML_BEFORE))
+    file.write(proof + _XML_AFTER)
 
 
 def side_file(content: BinaryIO, manifest: Manifest, key: DocumentKey) -> bytes:
@@ -64,9 +62,9 @@ def read(content: bytes, beside: bytes | None = None) -> ReadFile:
     for found in _PROOF.finditer(content):  # noqa: B007 - the last one counts: what else is there is signed by it
         pass
     if found is not None:
-        return ReadFile(found[1].decode(), content[: found.start(1)] + content[found.end(1) :])
+        return ReadFile(found[1].decode(), content[: found.start(1)] + content[found.end(1) :], is_inside=True)
     aside = _PROOF.search(beside or b"")
-    return ReadFile(aside[1].decode() if aside else None, content)
+    return ReadFile(aside[1].decode() if aside else None, content, is_inside=False)
 
 
 def line_marks(content: BinaryIO, lines_per_mark: int) -> str:

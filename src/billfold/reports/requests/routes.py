@@ -156,7 +156,11 @@ async def download_report(
     async with caller.audited(bank, row.customer_id, "report.downloaded", resource_id=report_id, details=details):
         link = temporary_url(bank.vault, caller.host, file, caller.wall)
     return ReportDownload(
-        url=link.url, output_format=chosen.output_format, file_name=file.name, expires_at=link.expires_at
+        url=link.url,
+        output_format=chosen.output_format,
+        file_name=file.name,
+        expires_at=link.expires_at,
+        proof=file.proof,
     )
 
 

@@ -127,6 +127,13 @@ class ReportDownload(msgspec.Struct, kw_only=True):
     output_format: ReportFormat
     file_name: str
     expires_at: WallTime
+    proof: Annotated[
+        str | None,
+        msgspec.Meta(
+            description="The bank's signature of a file that has no place for it: kept beside the file as its name and"
+            " `.proof`, it is checked by `billfold verify`. PDF and camt files hold theirs."
+        ),
+    ]
     object_type: Literal["ReportDownload"] = "ReportDownload"
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.reports.proofs.types import Figure
 
 Day: TypeAlias = date
 LIFETIME: Final = timedelta(days=90)
@@ -153,6 +154,8 @@ class ReportSource(NamedTuple):
     pocket_ids: tuple[UUID, ...]
     report_progress: Callable[[int], None]
     """Call it with the percents that are done, as often as one likes."""
+    figures: list[Figure]
+    """What the bank signs of the file besides its bytes, in the order in which the file shows it."""
 
 
 Renderer = Callable[[ReportSource, IO[bytes]], Awaitable[None]]

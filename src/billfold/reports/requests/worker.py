@@ -27,6 +27,7 @@ from billfold.reports.downloads import store as download_store
 from billfold.reports.requests.commands import FinishReport
 from billfold.reports.requests.renderers.facts import pockets_of
 from billfold.reports.requests.renderers.table import RENDERERS, file_name_of
+from billfold.reports.requests.signing import sign_report
 from billfold.reports.requests.store import claims
 from billfold.reports.requests.store import requests as store
 from billfold.reports.requests.store.claims import Claim, ClaimLost
@@ -114,12 +115,13 @@ async def _write(bank: Bank, claim: Claim) -> KeptFile:
     pocket_ids = await pockets_of(bank, request)
     async with _held(bank, claim) as report_progress:
         with tempfile.TemporaryFile() as output:
-            source = ReportSource(bank, request, pocket_ids, report_progress)
+            source = ReportSource(bank, request, pocket_ids, report_progress, figures=[])
             await RENDERERS[request.type, claim.output_format](source, output)
             return await files.keep_file(
                 bank,
                 (claim.customer_id, ids.new()),
                 output,
+                proof=await sign_report(source, claim.output_format, output),
                 name=file_name_of(request, claim.output_format),
                 media_type=FORMATS[claim.output_format].media_type,
                 at=request.created_at,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import IO, TYPE_CHECKING
 
 from billfold.reports.entries.reader import Wanted
 from billfold.reports.entries.types import AccountType
+from billfold.reports.formats.camt import write_camt054
 from billfold.reports.formats.table import read_file
+from billfold.reports.proofs.types import Figure
+from billfold.reports.requests.renderers.amounts import dollars
 from billfold.reports.requests.types import ReportType
 
 if TYPE_CHECKING:
@@ -20,9 +23,18 @@ def in_format(writer: Writer) -> Renderer:
     """Return what writes a statement report in the format of a writer."""
 
     async def write(source: ReportSource, output: IO[bytes]) -> None:
-        await writer(await _statements(source), output)
+        file = await _statements(source)
+        if writer is not write_camt054:  # a notification has no balances
+            source.figures.extend(_balances(file.statements))
+        await writer(file, output)
 
     return write
+
+
+def _balances(statements: Iterable[AccountStatement]) -> Iterator[Figure]:
+    for each in statements:
+        yield Figure(f"Opening balance of {each.account.name}", f"{dollars(each.opening.value)}")
+        yield Figure(f"Closing balance of {each.account.name}", f"{dollars(each.closing.value)}")
 
 
 async def _statements(source: ReportSource) -> StatementFile:
