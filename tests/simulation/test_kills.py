@@ -39,7 +39,7 @@ from billfold.verify.runner import verify_bank
 from billfold.wiring import open_bank
 from billfold.wiring.cli_context import Wiring
 
-KILLS = int(os.environ.get("BILLFOLD_KILLS", "9"))
+KILLS = int(os.environ.get("BILLFOLD_KILLS", "6"))
 SEED = int(os.environ.get("BILLFOLD_KILLS_SEED", "7"))
 PATH, MESSAGES = "/api/v1/transfers/on-us/", "/v1/messages/"
 CARDS, SWIPES = 0.1, 0.3
