@@ -6,6 +6,7 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -122,7 +123,10 @@ def peak_memory_of_server(pid: int) -> dict[str, float]:
     """Return the peak of a process under its name, and of the largest of its children."""
     family = psutil.Process(pid)
     peaks = {"postmaster": peak_memory_mib(pid)}
-    children = [peak_memory_mib(child.pid) for child in family.children()]
+    children = []
+    for child in family.children():
+        with suppress(psutil.NoSuchProcess):  # one that has just ended
+            children.append(peak_memory_mib(child.pid))
     if children:
         peaks["largest backend"] = max(children)
     return peaks

@@ -33,6 +33,7 @@ ON_THE_WALL: dict[str, dict[str, object]] = {
     "ReportDownload": {
         "url": "https://api.billfold.example/downloads/5d4c3b2a-1f0e-4d9c-8b7a-697867564534?customer=...&signature=...",
         "expires_at": "2025-06-02T13:10:00Z",
+        "proof": "billfold-proof eyJh...\n",
     },
     "CustomerAuditLogEntry": {"timestamp": _AT, "user_agent": "books/1.0"},
 }
