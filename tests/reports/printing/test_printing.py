@@ -1,8 +1,6 @@
 """What is printed is for screen readers and archives, whatever letters it has, and is the same file each time."""
 
 import io
-import os
-import shutil
 import subprocess
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -11,6 +9,7 @@ import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from pypdf import PdfReader
+from tests.support.maven import jars_of
 
 from billfold.platform import ids
 from billfold.reports.printing.printing import print_document, printed
@@ -18,12 +17,7 @@ from billfold.reports.printing.types import PrintedBank, PrintedChart, PrintedCo
 from billfold.reports.proofs.attach import attach
 from billfold.reports.proofs.types import DocumentKey, LedgerPosition, Manifest
 
-VERSION = "1.26.2"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / f"billfold-tests/verapdf-{VERSION}"
 SOURCE = Path(__file__).with_name("Vera.java")
-POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>tests</groupId><artifactId>tests</artifactId><version>1</version><dependencies><dependency>
-<groupId>org.verapdf</groupId><artifactId>validation-model</artifactId><version>{VERSION}</version></dependency></dependencies></project>"""
 NAMES = (
     "=1+1",
     "株式会社山田商事",
@@ -59,18 +53,8 @@ DOCUMENT = PrintedDocument(
 
 @pytest.fixture(scope="module")
 def verapdf(tmp_path_factory):
-    """The folder of the validator's jars, fetched once by Maven."""
-    if not (shutil.which("java") and shutil.which("mvn")):
-        pytest.skip("needs Java and Maven")
-    if not CACHE.exists():
-        draft = tmp_path_factory.mktemp("verapdf")
-        (draft / "pom.xml").write_text(POM)
-        words = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"]
-        if subprocess.run(words, cwd=draft, check=False, capture_output=True, timeout=300).returncode:
-            pytest.skip("Maven does not get the validator")
-        CACHE.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(draft / "lib", CACHE)
-    return CACHE
+    """The folder of the validator's jars."""
+    return jars_of("org.verapdf", "validation-model", "1.26.2", tmp_path_factory)
 
 
 def test_a_signed_document_is_pdf_a_and_pdf_ua_to_verapdf(verapdf, tmp_path):
@@ -88,8 +72,8 @@ def test_a_signed_document_is_pdf_a_and_pdf_ua_to_verapdf(verapdf, tmp_path):
     path = tmp_path / "statement.pdf"
     path.write_bytes(attach(print_document(DOCUMENT), manifest, DocumentKey("key", at, Ed25519PrivateKey.generate())))
     words = ["java", "-XX:TieredStopAtLevel=1", "-cp", f"{verapdf}/*", str(SOURCE), str(path)]
-    told = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120).stdout
-    assert told.split() == ["3a", "true", "ua1", "true"]
+    answer = subprocess.run(words, check=True, capture_output=True, text=True, timeout=120).stdout
+    assert answer.split() == ["3a", "true", "ua1", "true"]
 
 
 def test_any_letters_are_printed_and_the_same_document_is_the_same_file():

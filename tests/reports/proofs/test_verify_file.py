@@ -97,7 +97,7 @@ def test_a_changed_digit_in_any_figure_is_named(judge, changed):
         assert judge(CSV.encode(), "trades.csv", beside)[0] == 0
 
 
-def test_files_that_are_not_the_banks_are_told_apart(judge, tmp_path):
+def test_unsigned_foreign_and_truncated_files_have_verdicts_of_their_own(judge, tmp_path):
     good = attach.attach(pdf(), manifest_of(*FIGURES), KEY)
     stranger = Ed25519PrivateKey.from_private_bytes(b"s" * 32)
     other = DocumentKey(thumbprint(stranger.public_key()), KEY.active_at, stranger)

@@ -1,37 +1,20 @@
 """The authorisation host understands jPOS, a switch that others wrote, in all four layouts."""
 
 import asyncio
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 from tests.support.card_host import Place, pin_block, set_pin
 from tests.support.card_network import StubBank
+from tests.support.maven import jars_of
 
-VERSION = "2.1.10"
-CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / f"billfold-tests/jpos-{VERSION}"
 SOURCE = Path(__file__).with_name("JposSwitch.java")
-POM = f"""<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
-<groupId>tests</groupId><artifactId>tests</artifactId><version>1</version><dependencies><dependency>
-<groupId>org.jpos</groupId><artifactId>jpos</artifactId><version>{VERSION}</version></dependency></dependencies></project>"""
 
 
 @pytest.fixture(scope="module")
 def jpos(tmp_path_factory):
-    """The folder of the library's jars, fetched once by Maven."""
-    if not (shutil.which("java") and shutil.which("mvn")):
-        pytest.skip("needs Java and Maven")
-    if not CACHE.exists():
-        draft = tmp_path_factory.mktemp("jpos")
-        (draft / "pom.xml").write_text(POM)
-        words = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"]
-        if subprocess.run(words, cwd=draft, check=False, capture_output=True, timeout=300).returncode:
-            pytest.skip("Maven does not get the library")
-        CACHE.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(draft / "lib", CACHE)
-    return CACHE
+    """The folder of the library's jars."""
+    return jars_of("org.jpos", "jpos", "2.1.10", tmp_path_factory)
 
 
 def lines_of(place):
