@@ -53,3 +53,30 @@ async def test_purchases_and_sales_have_a_confirmation_and_maturities_none(
         await customer_desk.refused("GET", f"/api/v1/accounts/{pocket.id}/{path}", status=404, code="not-found")
     foreign = f"/api/v1/accounts/{pocket.id}/trades/{sold['id']}/confirmation/"
     await other_customer.refused("GET", foreign, status=404, code="not-found")
+
+
+async def test_the_bank_acts_as_principal_outside_market_hours(customer_world, customer_desk):
+    partner = customer_world
+    pocket = await partner.funded(100_000_00, customer_desk.team.customer)
+    place = await partner.facilitation(1_000_00)
+    away = {"type": "PARTNER_CUSTOMER_DEFUNDING", "target": "Payroll"}
+    for at, capacity, words in (
+        ("2025-06-03T10:00-04:00", "AGENT", "the bank acted as your agent. The name of the other party"),
+        ("2025-06-03T23:00-04:00", "PRINCIPAL", "the bank acted as principal, for its own account"),
+        ("2025-06-04T16:59:59-04:00", "AGENT", "the bank acted as your agent"),
+        ("2025-06-04T17:00-04:00", "PRINCIPAL", "the bank acted as principal"),
+        ("2025-06-07T12:00-04:00", "PRINCIPAL", "the bank acted as principal"),
+    ):
+        await partner.until(at)
+        await partner.transfer(pocket, place, 10_000_00, **away)
+        (sold, *_) = (await partner.get(f"{pocket.path}trades/"))["items"]
+        path = f"trades/{sold['id']}/confirmation/"
+        made = await partner.get(f"/api/v1/service-accounts/{pocket.id}/{path}")
+        assert (sold["activity"], made["capacity"]) == ("SELL", capacity), at
+        moved = await customer_desk.ask("GET", f"/api/v1/accounts/{pocket.id}/{path}", status=307)
+        for url in (made["url"], moved.headers["location"]):
+            text = text_of((await partner.client.http.get(url)).content)
+            assert words in text, text
+            assert f"Capacity of the bank {capacity.capitalize()}" in text, text
+            assert ("agent" in text) is (capacity == "AGENT"), text
+            assert "mark-up and mark-down: none" in text

@@ -9,6 +9,7 @@ from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id
 from billfold.reports.confirmations import store
 from billfold.reports.confirmations.contents import compose_confirmation, confirmation_number
+from billfold.reports.confirmations.types import Capacity
 from billfold.reports.downloads import store as downloads
 from billfold.reports.downloads.files import keep_file
 from billfold.reports.entries.store import get_account, position_of
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
     from billfold.reports.downloads.types import ReportFile
 
 PDF: Final = "application/pdf"
+# Each capacity has a file of its own: one that was made before a day's hours were corrected is not handed out again.
+_FILES: Final = {Capacity.AGENT: "confirmation", Capacity.PRINCIPAL: "confirmation as principal"}
 
 
-async def get_confirmation(bank: Bank, trade: TradeRow) -> ReportFile:
-    """Return the confirmation of a purchase or a sale."""
-    file_id = command_id("confirmation", trade.trade_id)
+async def get_confirmation(bank: Bank, trade: TradeRow, capacity: Capacity) -> ReportFile:
+    """Return the confirmation of a purchase or a sale that the bank made in a capacity."""
+    file_id = command_id(_FILES[capacity], trade.trade_id)
     try:
         return await downloads.get_file(bank.pool, trade.customer_id, file_id)
     except NotFound:
-        pdf = await _print(bank, trade)
+        pdf = await _print(bank, trade, capacity)
     name = f"confirmation-{confirmation_number(trade)}.pdf"
     kept = await keep_file(bank, (trade.customer_id, file_id), pdf, name=name, media_type=PDF, at=trade.traded_at)
     async with bank.pool.acquire() as conn, conn.transaction():
@@ -38,7 +41,7 @@ async def get_confirmation(bank: Bank, trade: TradeRow) -> ReportFile:
     return await downloads.get_file(bank.pool, trade.customer_id, file_id)
 
 
-async def _print(bank: Bank, trade: TradeRow) -> bytes:
+async def _print(bank: Bank, trade: TradeRow, capacity: Capacity) -> bytes:
     customer_id, pocket_id, at = trade.customer_id, trade.pocket_id, trade.traded_at
     account = await get_account(bank.pool, customer_id, pocket_id, at)
     document = compose_confirmation(
@@ -47,6 +50,7 @@ async def _print(bank: Bank, trade: TradeRow) -> bytes:
         account,
         lots=await store.list_lots(bank.pool, trade),
         priced_from=priced_from(trade, bank.calendars),
+        capacity=capacity,
         bank=bank_of(bank.settings),
         recipient=await recipient_of(bank, customer_id),
     )

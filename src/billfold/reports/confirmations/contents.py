@@ -1,14 +1,16 @@
-"""What a trade confirmation says: 17 CFR 240.10b-10, for a bill traded as agent."""
+"""What a trade confirmation says: 17 CFR 240.10b-10, for a bill traded as agent or as principal."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from billfold.bills.rules import pricing
 from billfold.http.schemas import format_price
 from billfold.platform.dates import ET, et_date
 from billfold.platform.money import format_usd
+from billfold.reports.confirmations.types import Capacity
 from billfold.reports.printing.printing import masked, paragraphs, printed, printed_day
 from billfold.reports.printing.types import PrintedColumn, PrintedDocument, PrintedTable
 
@@ -24,11 +26,23 @@ if TYPE_CHECKING:
 _UNIT_CENTS: Final = 10_000
 _TITLES: Final = {"BUY": "You bought", "SELL": "You sold"}
 _FIELDS: Final = (PrintedColumn("Term"), PrintedColumn("Of this trade", "right", grows=True))
-_NOTES: Final = """
+_CAPACITY: Final[Mapping[Capacity, str]] = MappingProxyType(
+    {
+        Capacity.AGENT: """
 Capacity: the bank acted as your agent. The name of the other party to the trade, and whether it acted for others,
 are furnished on request. Commission, mark-up and mark-down: none. The bank received no other remuneration for this
 trade, and no payment for order flow.
-
+""",
+        # FINRA Rule 2232 wants mark-ups of corporate, agency and municipal debt only.
+        Capacity.PRINCIPAL: """
+Capacity: the bank acted as principal, for its own account. Outside the hours of the bond market it trades with you
+itself, at the last price that was struck within them, and at par from the day of maturity. Commission, mark-up and
+mark-down: none. The bank received no other remuneration for this trade, and no payment for order flow. A gain or a
+loss on its own position is the bank's.
+""",
+    }
+)
+_NOTES: Final = """
 The order was not solicited: it carries out the standing investment instruction of the Pocket, or raises cash for a
 payment that you instructed.
 
@@ -54,6 +68,7 @@ def compose_confirmation(
     *,
     lots: Sequence[TradedLot],
     priced_from: date,
+    capacity: Capacity,
     bank: PrintedBank,
     recipient: Sequence[str],
 ) -> PrintedDocument:
@@ -75,10 +90,11 @@ def compose_confirmation(
             ("Trade date", printed_day(made_on)),
             ("Time of the trade", f"{traded_at:%H:%M:%S} Eastern"),
             ("Settlement date", printed_day(trade.settles_on)),
+            ("Capacity of the bank", capacity.capitalize()),
         ),
         summary=_amounts(trade),
         tables=(_terms(trade, bill, priced_from), _lots(trade, lots)),
-        notes=paragraphs(_NOTES),
+        notes=paragraphs(_CAPACITY[capacity] + _NOTES),
     )
 
 

@@ -1,0 +1,17 @@
+"""In which capacity the bank made a trade. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from billfold.reports.confirmations.types import Capacity
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from billfold.platform.calendars import Calendars
+
+
+def capacity_at(traded_at: datetime, calendars: Calendars) -> Capacity:
+    """Return the capacity of a trade: with the market closed there is nobody but the bank to trade with."""
+    return Capacity.AGENT if calendars.is_trading(traded_at) else Capacity.PRINCIPAL
