@@ -64,7 +64,7 @@ ENTRIES = st.builds(
 
 def statement_of(account, entries, *, name, closed):
     totals = EntryTotals().add(*(each.amount for each in entries))
-    position = LedgerPosition(POCKET, 5, 3, bytes(32))
+    position = LedgerPosition(3, 5, bytes(32).hex())
     now = datetime(2026, 11, 21 if closed else 20, 20, tzinfo=UTC)
     held = (HOLDING,) if account == AccountType.BROKERAGE else ()
     return AccountStatement(

@@ -12,10 +12,11 @@ from pypdf import PdfReader
 from tests.support.maven import jars_of
 
 from billfold.platform import ids
+from billfold.reports.entries.types import LedgerPosition
 from billfold.reports.printing.printing import print_document, printed
 from billfold.reports.printing.types import PrintedBank, PrintedChart, PrintedColumn, PrintedDocument, PrintedTable
 from billfold.reports.proofs.attach import attach
-from billfold.reports.proofs.types import DocumentKey, LedgerPosition, Manifest
+from billfold.reports.proofs.types import DocumentKey, Manifest
 
 SOURCE = Path(__file__).with_name("Vera.java")
 NAMES = (

@@ -13,7 +13,7 @@ from billfold.reports.proofs.signatures import DOCUMENT, verify
 from billfold.reports.proofs.types import SignedManifest
 from billfold.reports.proofs.verify_file import Verdict, verify_file
 from billfold.reports.requests.renderers.table import formats_of
-from billfold.reports.requests.types import ReportType
+from billfold.reports.requests.types import ReportParameters, ReportType
 from billfold.reports.requests.worker import make_reports
 
 ALL = "/api/v1/report-requests/"
@@ -153,6 +153,7 @@ async def test_a_partner_adds_formats_to_a_report_that_show_the_same_instant(par
     await partner_desk.refused(
         "POST", f"{path}download/", {"output_format": "TMS_CSV"}, status=409, code="report-not-completed"
     )
+    await partner_desk.wire(pocket, 5_000_00)  # at the very instant of the request, on a clock that stands still
     await partner_desk.until("2025-06-04T10:00:00-04:00")
     assert await make_reports(partner_desk.bank) == 1
     assert await content(partner_desk, path, "TMS_CSV") == await content(partner_desk, path, "CSV")
@@ -171,10 +172,11 @@ async def test_every_type_is_made_in_every_format_and_signed(customer_world, cus
     span = {"date_from": "2025-06-01", "date_to": "2025-06-04"}
     parameters = {"TRADE_REPORT": span, "SECURITY_PRICE_REPORT": span}
     for type_ in ReportType:
-        done = await made(customer_desk, requested(type_, formats_of(type_), **parameters.get(type_, days)))
+        formats = formats_of(type_, ReportParameters())
+        done = await made(customer_desk, requested(type_, formats, **parameters.get(type_, days)))
         assert (done["status"], done["failure_reason"]) == ("COMPLETED", None)
         path = f"/api/v1/report/{done['report_id']}"
-        files = {str(name): await content(customer_desk, path, name) for name in formats_of(type_)}
+        files = {str(name): await content(customer_desk, path, name) for name in formats}
         assert all(files.values())
         if type_ == ReportType.POSITION_SUMMARY_REPORT:
             assert files["PDF"].startswith("%PDF-")

@@ -29,6 +29,7 @@ from billfold.reports.entries.types import (
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.reports.entries.store import AccountRow
 
 ROWS_PER_PAGE = 500
 _ONE_DAY = timedelta(days=1)
@@ -39,7 +40,8 @@ _SERIAL_DIGITS = 20
 class Wanted(NamedTuple):
     """An account of a Pocket over Eastern days, both included, as seen at an instant.
 
-    With the `position` of an earlier statement the log is read up to there and no further.
+    With a `position` the log is read up to there and no further. With `entries_after` it is read from that journal
+    entry on, whatever the day of it; a bank account only, which is empty on both sides.
     """
 
     customer_id: UUID
@@ -49,6 +51,7 @@ class Wanted(NamedTuple):
     last_day: date
     now: datetime
     position: LedgerPosition | None = None
+    entries_after: int | None = None
 
 
 async def read_statement(bank: Bank, wanted: Wanted) -> AccountStatement:
@@ -59,7 +62,11 @@ async def read_statement(bank: Bank, wanted: Wanted) -> AccountStatement:
     end = period.ends_at if period.is_closed else period.ends_at + datetime.resolution
     position = wanted.position or await current_position(bank, customer_id, end)
     row = await store.get_account(bank.pool, customer_id, pocket_id, end)
-    first = await store.last_entry_before(bank.pool, customer_id, period.starts_at)
+    first = wanted.entries_after
+    if first is None:
+        first = await store.last_entry_before(bank.pool, customer_id, period.starts_at)
+    elif (last_booked_at := await store.find_booked_at(bank.pool, customer_id, first)) is not None:
+        period = rules.period_since(last_booked_at, period)
     moved = await store.movements(bank.pool, Span(customer_id, pocket_id, first, position.entry_no))
     opening = closing = Balance()
     gains: tuple[AccountEntry, ...] = ()
@@ -73,16 +80,7 @@ async def read_statement(bank: Bank, wanted: Wanted) -> AccountStatement:
     totals = rules.totals_of(wanted.type, moved, gains)
     rules.require_balance(opening, closing, totals, pocket_id)
     return AccountStatement(
-        account=Account(
-            type=wanted.type,
-            customer_id=customer_id,
-            owner=row.owner,
-            pocket_id=pocket_id,
-            name=row.name,
-            number=row.account_number or pocket_id.hex[-_SERIAL_DIGITS:].upper(),
-            routing_number=row.routing_number or bank.settings.bank_routing_number,
-            bank=bank.settings.bank_name,
-        ),
+        account=_account(bank, wanted, row),
         period=period,
         opening=opening,
         closing=closing,
@@ -110,12 +108,29 @@ async def list_entries(bank: Bank, statement: AccountStatement) -> AsyncIterator
 
 
 async def current_position(bank: Bank, customer_id: UUID, end: datetime) -> LedgerPosition:
-    """Return the customer's last journal entry before an instant, when what was due by then is done."""
+    """Return the place of the customer's last journal entry before an instant, when what was due by then is done."""
+    return await store.position_of(bank.pool, customer_id, await current_entry(bank, customer_id, end))
+
+
+async def current_entry(bank: Bank, customer_id: UUID, end: datetime) -> int:
+    """Return the number of the customer's last journal entry before an instant, when what was due by then is done."""
     due = await store.due_at(bank.pool, customer_id)
     if due is not None and due < end:
         await bank.engine.submit(CatchUp(caller="due", key=customer_id, customers=(customer_id,)))
-    entry_no = await store.last_entry_before(bank.pool, customer_id, end)
-    return await store.position_of(bank.pool, customer_id, entry_no)
+    return await store.last_entry_before(bank.pool, customer_id, end)
+
+
+def _account(bank: Bank, wanted: Wanted, row: AccountRow) -> Account:
+    return Account(
+        type=wanted.type,
+        customer_id=wanted.customer_id,
+        owner=row.owner,
+        pocket_id=wanted.pocket_id,
+        name=row.name,
+        number=row.account_number or wanted.pocket_id.hex[-_SERIAL_DIGITS:].upper(),
+        routing_number=row.routing_number or bank.settings.bank_routing_number,
+        bank=bank.settings.bank_name,
+    )
 
 
 async def _pages(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[AccountEntry]]:

@@ -82,6 +82,11 @@ def period_of(first_day: date, last_day: date, now: datetime) -> Period:
     return Period(first_day, last_day, et_instant(first_day, 0), min(over_at, now), over_at <= now)
 
 
+def period_since(last_booked_at: datetime, period: Period) -> Period:
+    """Return a period as it begins where the entries before it ended, on the same day or earlier."""
+    return msgspec.structs.replace(period, first_day=et_date(last_booked_at), starts_at=last_booked_at)
+
+
 def entries_of(listed: ListedTransaction, account: AccountType) -> Iterator[AccountEntry]:
     """Yield what a transaction is on an account: a payment and its sweep, or an addition or the like."""
     row = listed.row

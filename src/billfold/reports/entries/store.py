@@ -37,6 +37,7 @@ WITH RECURSIVE search(low, high) AS (
     JOIN chain_entry c ON c.customer_id = $1 AND c.version = s.middle)
 SELECT version, hash FROM search JOIN chain_entry ON customer_id = $1 AND version = low WHERE low = high
 """
+_BOOKED_AT = "SELECT booked_at FROM journal_entry WHERE customer_id = $1 AND entry_no = $2"
 _DUE_AT = "SELECT due_at FROM ledger_head WHERE customer_id = $1"
 _ACCOUNT = """
 SELECT c.name AS owner, p.name, p.opened_at, p.real_time_yield, n.account_number, n.routing_number
@@ -158,7 +159,14 @@ async def last_entry_before(conn: Connection | Pool, customer_id: UUID, at: date
 async def position_of(conn: Connection | Pool, customer_id: UUID, entry_no: int) -> LedgerPosition:
     """Return the place of a journal entry in the customer's chain."""
     row = await conn.fetchrow(_COMMIT_OF, customer_id, entry_no) if entry_no else None
-    return LedgerPosition(customer_id, entry_no, *(row or (0, b"")))
+    version, chain = row or (0, b"")
+    return LedgerPosition(version, entry_no, chain.hex())
+
+
+async def find_booked_at(conn: Connection | Pool, customer_id: UUID, entry_no: int) -> datetime | None:
+    """Return when a journal entry was booked."""
+    booked_at: datetime | None = await conn.fetchval(_BOOKED_AT, customer_id, entry_no)
+    return booked_at
 
 
 async def due_at(conn: Connection | Pool, customer_id: UUID) -> datetime | None:

@@ -44,13 +44,13 @@ class EntryKind(StrEnum):
 class LedgerPosition(msgspec.Struct, frozen=True):
     """How far the log of a customer was read: its last journal entry, and the commit that contains it.
 
-    `hash` covers everything the customer's log holds up to the end of that commit. All is zero before the first.
+    `chain` is the hash, in hex, of everything that the customer's log holds up to the end of that commit. All is zero
+    or empty before the first.
     """
 
-    customer_id: UUID
-    entry_no: int
     version: int
-    hash: bytes
+    entry_no: int
+    chain: str
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 
 from billfold.reports.entries.types import AccountType
 from billfold.reports.formats.texts import cut, decimal, plain
-from billfold.reports.formats.types import codes_of, statement_reference
+from billfold.reports.formats.types import codes_of, notification_reference, statement_reference
 from billfold.reports.formats.xml import NOTHING, Xml, node
 
 if TYPE_CHECKING:
@@ -72,8 +72,12 @@ def _group_header(file: StatementFile) -> Xml:
 
 def _statement_parts(message: _Message, statement: AccountStatement) -> Iterator[Xml]:
     period, totals = statement.period, statement.totals
-    yield node("Id", statement_reference(statement))
-    yield node("ElctrncSeqNb", f"{period.last_day:%j}".lstrip("0"))
+    if message.has_balances:
+        yield node("Id", statement_reference(statement))
+        yield node("ElctrncSeqNb", f"{period.last_day:%j}".lstrip("0"))
+    else:
+        yield node("Id", notification_reference(statement))
+        yield node("ElctrncSeqNb", str(statement.position.entry_no))
     yield node("CreDtTm", _instant(period.ends_at))
     last_second = period.ends_at - _ONE_SECOND if period.is_closed else period.ends_at
     yield node("FrToDt", node("FrDtTm", _instant(period.starts_at)), node("ToDtTm", _instant(last_second)))

@@ -27,7 +27,7 @@ class StatementFile(NamedTuple):
         content = blake2b(digest_size=6, person=b"statement file")
         for each in self.statements:
             content.update(statement_reference(each).encode())
-            content.update(f"{each.position.entry_no} {each.position.hash.hex()}".encode())
+            content.update(f"{each.entries_after} {each.position.entry_no} {each.position.chain}".encode())
         return int.from_bytes(content.digest())
 
     @property
@@ -41,6 +41,12 @@ def statement_reference(statement: AccountStatement) -> str:
     account, period = statement.account, statement.period
     days = f"{period.first_day:%y%m%d}{period.last_day:%y%m%d}"
     return f"{account.type[:2]}{days}-{account.pocket_id.hex[-20:].upper()}"
+
+
+def notification_reference(statement: AccountStatement) -> str:
+    """Return the reference of a notification, 35 characters: type of account, journal entries and Pocket."""
+    account, entries = statement.account, f"{statement.entries_after:08X}{statement.position.entry_no:08X}"
+    return f"{account.type[:2]}{entries}-{account.pocket_id.hex[-16:].upper()}"
 
 
 class EntryCodes(NamedTuple):

@@ -34,7 +34,6 @@ class Subject(NamedTuple):
 async def print_signed(bank: Bank, document: PrintedDocument, subject: Subject) -> bytes:
     """Return a document as a PDF with its proof."""
     key = await get_document_key(bank.pool, bank.vault, subject.at)
-    position = subject.position
     manifest = proofs.Manifest(
         bank=document.bank.name,
         document=f"{document.title}, {document.subtitle}",
@@ -42,7 +41,7 @@ async def print_signed(bank: Bank, document: PrintedDocument, subject: Subject) 
         customer=document.recipient[0],
         pockets=(proofs.NamedPocket(subject.pocket_id, subject.pocket), *subject.others),
         at=subject.at,
-        position=proofs.LedgerPosition(position.version, position.entry_no, position.hash.hex()),
+        position=subject.position,
         figures=tuple(_figures(document)),
     )
     return await asyncio.to_thread(lambda: attach(print_document(document), manifest, key))

@@ -9,6 +9,8 @@ from uuid import UUID
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from billfold.reports.entries.types import LedgerPosition
+
 
 class Figure(msgspec.Struct, frozen=True, array_like=True):
     """A figure as the document shows it: "Closing value" and "12,345.76"."""
@@ -22,14 +24,6 @@ class NamedPocket(msgspec.Struct, frozen=True):
 
     id: UUID
     name: str
-
-
-class LedgerPosition(msgspec.Struct, frozen=True):
-    """How far the ledger of a customer had come: its last commit, its last journal entry, and the hash of its chain."""
-
-    version: int
-    entry_no: int
-    chain: str
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):

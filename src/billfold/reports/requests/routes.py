@@ -20,6 +20,8 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import derive
 from billfold.reports.downloads import store as download_store
 from billfold.reports.downloads.urls import temporary_url
+from billfold.reports.entries.reader import current_entry
+from billfold.reports.requests.renderers.facts import last_entry_shown
 from billfold.reports.requests.renderers.table import formats_of
 from billfold.reports.requests.schemas import (
     AddFormats,
@@ -45,7 +47,7 @@ from billfold.reports.requests.types import (
     ReportRequestStatus,
     ReportType,
 )
-from billfold.reports.requests.validation import format_errors, parameter_errors
+from billfold.reports.requests.validation import continuation_errors, format_errors, parameter_errors
 
 if TYPE_CHECKING:
     from billfold.platform.database.keyset import KeysetList
@@ -171,7 +173,7 @@ async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: 
     The report is made in further formats; it shows the same instant. Read the report until each is COMPLETED.
     """
     row = await _report(caller, bank, report_id)
-    if wrong := format_errors(row.type, data.output_formats, formats_of(row.type)):
+    if wrong := format_errors(row.type, data.output_formats, formats_of(row.type, row.parameters)):
         raise InvalidInput(wrong)
     formats = list(dict.fromkeys(data.output_formats))
     details = {"type": row.type, "output_formats": formats}
@@ -185,7 +187,7 @@ def _check(caller: Call, data: CreateCustomerReport | CreatePartnerReport, param
     """Raise InvalidInput with every mistake in a request."""
     mistakes = [
         *parameter_errors(data.type, parameters, et_date(caller.now)),
-        *format_errors(data.type, data.output_formats, formats_of(data.type)),
+        *format_errors(data.type, data.output_formats, formats_of(data.type, parameters)),
     ]
     if mistakes:
         raise InvalidInput(mistakes)
@@ -219,7 +221,10 @@ async def _create(
 ) -> ShownReportRequest:
     _check_cusips(bank, parameters)
     request_id = caller.new_resource_id(bank.seed)
-    request = _new_request(caller, bank, (owner, request_id), data=data, parameters=parameters)
+    after = await _entries_after(caller, bank, owner, parameters)
+    through = await current_entry(bank, owner, caller.now + caller.now.resolution)
+    ids = (owner, request_id)
+    request = _new_request(caller, bank, ids, data=data, parameters=parameters, entries=(after, through))
     details = {"type": request.type, "output_formats": request.output_formats}
     async with caller.audited(bank, owner, "report.requested", resource_id=request_id, details=details) as act:
         if await store.add_request(act.conn, request):
@@ -230,6 +235,18 @@ async def _create(
     return render_request(row, await _formats(bank, row))
 
 
+async def _entries_after(caller: Call, bank: Bank, owner: UUID, parameters: ReportParameters) -> int | None:
+    """Return the last journal entry of the report after which this one goes on. Raises NotFound, InvalidInput."""
+    if parameters.after_report_id is None:
+        return None
+    earlier = await _report(caller, bank, parameters.after_report_id)
+    if earlier.customer_id != owner:
+        raise NotFound("There is no such report.")
+    if mistakes := list(continuation_errors(parameters, earlier)):
+        raise InvalidInput(mistakes)
+    return await last_entry_shown(bank, earlier)
+
+
 def _new_request(
     caller: Call,
     bank: Bank,
@@ -237,6 +254,7 @@ def _new_request(
     *,
     data: CreateCustomerReport | CreatePartnerReport,
     parameters: ReportParameters,
+    entries: tuple[int | None, int],
 ) -> ReportRequest:
     owner, request_id = ids
     if data.type == ReportType.TRADE_REPORT and parameters.date_type is None:
@@ -252,6 +270,8 @@ def _new_request(
         status=ReportRequestStatus.PENDING,
         failure_reason=None,
         requested_by=_name_of(caller),
+        entries_after=entries[0],
+        entry_no=entries[1],
         created_at=caller.now,
         updated_at=caller.now,
         expires_at=caller.now + LIFETIME,

@@ -42,6 +42,15 @@ class CustomerReportParameters(msgspec.Struct, forbid_unknown_fields=True, kw_on
     date_to: Annotated[Day, msgspec.Meta(description="At most day 31 of the range, itself included.")] | None = None
     date_type: DateType | None = None
     cusips: Annotated[list[Cusip], msgspec.Meta(min_length=1, max_length=POCKETS_MAX)] | None = None
+    after_report_id: (
+        Annotated[
+            UUID,
+            msgspec.Meta(
+                description="Of a CAMT054 of bank accounts: only what was booked after the entries of this earlier one."
+            ),
+        ]
+        | None
+    ) = None
 
 
 class PartnerReportParameters(CustomerReportParameters, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -147,6 +156,7 @@ def parameters_of(data: CustomerReportParameters, owner: UUID | None) -> ReportP
         date_to=data.date_to,
         date_type=data.date_type,
         cusips=None if data.cusips is None else tuple(dict.fromkeys(data.cusips)),
+        after_report_id=data.after_report_id,
     )
 
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from typing import BinaryIO, Final
 
-from billfold.platform.dates import et_instant
-from billfold.reports.entries.reader import current_position
 from billfold.reports.proofs.attach import append_to, side_file
 from billfold.reports.proofs.document_keys import get_document_key
-from billfold.reports.proofs.types import LedgerPosition, Manifest, NamedPocket
+from billfold.reports.proofs.types import Manifest, NamedPocket
 from billfold.reports.requests.renderers.facts import entity_of
 from billfold.reports.requests.types import ReportFormat, ReportSource
 
@@ -34,17 +31,13 @@ async def _manifest(source: ReportSource, output_format: ReportFormat) -> Manife
     entity = await entity_of(bank, request.customer_id)
     parameters = request.parameters
     days = [each for each in (parameters.date, parameters.date_from, parameters.date_to) if each is not None]
-    over_at = et_instant(days[-1] + timedelta(days=1), 0)
-    # What was booked at the very instant of the request is in a report of a day that is not over.
-    end = min(over_at, request.created_at + request.created_at.resolution)
-    position = await current_position(bank, request.customer_id, end)
     return Manifest(
         bank=bank.settings.bank_name,
         document=f"{request.type} {' to '.join(map(str, days))}, {output_format}",
         customer_id=request.customer_id,
         customer=entity.name,
         pockets=tuple(NamedPocket(each, entity.pockets[each]) for each in source.pocket_ids),
-        at=min(over_at, request.created_at),
-        position=LedgerPosition(position.version, position.entry_no, position.hash.hex()),
+        at=request.shown_at,
+        position=source.position,
         figures=tuple(source.figures),
     )

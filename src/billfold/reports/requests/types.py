@@ -11,8 +11,11 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.platform.dates import et_instant
+
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
+    from billfold.reports.entries.types import LedgerPosition
     from billfold.reports.proofs.types import Figure
 
 Day: TypeAlias = date
@@ -111,10 +114,15 @@ class ReportParameters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     date_to: Day | None = None
     date_type: DateType | None = None
     cusips: tuple[str, ...] | None = None
+    after_report_id: UUID | None = None
 
 
 class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request as stored. Times are business time; `created_at` is the instant that the report shows."""
+    """A request as stored. Times are business time; `created_at` is the instant that the report shows.
+
+    `entry_no` is the customer's last journal entry at the request: the report shows none after it. `entries_after` is
+    the last one that an earlier notification showed, where the report goes on from there.
+    """
 
     customer_id: UUID
     report_request_id: UUID
@@ -126,9 +134,18 @@ class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
     status: ReportRequestStatus
     failure_reason: FailureReason | None
     requested_by: str
+    entry_no: int
+    entries_after: int | None
     created_at: datetime
     updated_at: datetime
     expires_at: datetime
+
+    @property
+    def shown_at(self) -> datetime:
+        """The instant that the report shows: that of the request, or the end of its last day if that came before."""
+        day = self.parameters.date or self.parameters.date_to
+        assert day is not None
+        return min(self.created_at, et_instant(day + timedelta(days=1), 0))
 
 
 class ReportedFormat(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,13 +162,15 @@ class ReportedFormat(msgspec.Struct, frozen=True, kw_only=True):
 class ReportSource(NamedTuple):
     """What a renderer makes a file of.
 
-    All that it writes follows from what is stored of the customer up to `request.created_at`: no clock, no random ids,
-    so that the same file is made again. `pocket_ids` are those that the report is about, in the order of the request.
+    All that it writes follows from what is stored of the customer up to `position`: no clock, no random ids, so that
+    the same file is made again. `position` is that of the request, or of the end of its last day if that came before.
+    `pocket_ids` are those that the report is about, in the order of the request.
     """
 
     bank: Bank
     request: ReportRequest
     pocket_ids: tuple[UUID, ...]
+    position: LedgerPosition
     report_progress: Callable[[int], None]
     """Call it with the percents that are done, as often as one likes."""
     figures: list[Figure]

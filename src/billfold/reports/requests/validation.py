@@ -10,7 +10,7 @@ from billfold.platform.errors import FieldError
 from billfold.reports.requests.types import RANGE_DAYS_MAX, Day, ReportFormat, ReportType
 
 if TYPE_CHECKING:
-    from billfold.reports.requests.types import ReportParameters
+    from billfold.reports.requests.types import ReportParameters, ReportRequest
 
 _BODY: Final = ("body", "parameters")
 _RANGE: Final = frozenset({"date_from", "date_to"})
@@ -25,7 +25,7 @@ _REQUIRED: Final[Mapping[ReportType, frozenset[str]]] = MappingProxyType(
 )
 _OPTIONAL: Final[Mapping[ReportType, frozenset[str]]] = MappingProxyType(
     {
-        ReportType.BANK_STATEMENT_REPORT: frozenset(),
+        ReportType.BANK_STATEMENT_REPORT: frozenset({"after_report_id"}),
         ReportType.BROKERAGE_STATEMENT_REPORT: frozenset(),
         ReportType.TRADE_REPORT: frozenset({"date_type", "pocket_ids"}),
         ReportType.SECURITY_PRICE_REPORT: frozenset({"cusips"}),
@@ -56,6 +56,19 @@ def format_errors(
         for index, each in enumerate(formats)
         if each not in valid
     ]
+
+
+def continuation_errors(parameters: ReportParameters, earlier: ReportRequest) -> Iterator[FieldError]:
+    """Yield every mistake in a notification that goes on where an earlier one ended."""
+    if earlier.type != ReportType.BANK_STATEMENT_REPORT:
+        yield FieldError((*_BODY, "after_report_id"), f"must be a {ReportType.BANK_STATEMENT_REPORT}", "value_error")
+    last_day = earlier.parameters.date
+    if last_day is not None and parameters.date is not None and parameters.date < last_day:
+        yield FieldError((*_BODY, "date"), f"may not be before {last_day}, the day of after_report_id", "value_error")
+    shown = earlier.parameters.pocket_ids or ()
+    for index, pocket_id in enumerate(parameters.pocket_ids or ()):
+        if pocket_id not in shown:
+            yield FieldError((*_BODY, "pocket_ids", index), "must be one of after_report_id", "value_error")
 
 
 def _misplaced(type_: ReportType, given: set[str]) -> Iterator[FieldError]:

@@ -24,8 +24,9 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.reports.downloads import files
 from billfold.reports.downloads import store as download_store
+from billfold.reports.entries.store import position_of
 from billfold.reports.requests.commands import FinishReport
-from billfold.reports.requests.renderers.facts import pockets_of
+from billfold.reports.requests.renderers.facts import last_entry_shown, pockets_of
 from billfold.reports.requests.renderers.table import RENDERERS, file_name_of
 from billfold.reports.requests.signing import sign_report
 from billfold.reports.requests.store import claims
@@ -113,9 +114,10 @@ async def _write(bank: Bank, claim: Claim) -> KeptFile:
     """Write a format to a temporary file, and keep it in parts."""
     request = await store.get_claimed(bank.pool, claim.report_id)
     pocket_ids = await pockets_of(bank, request)
+    position = await position_of(bank.pool, request.customer_id, await last_entry_shown(bank, request))
     async with _held(bank, claim) as report_progress:
         with tempfile.TemporaryFile() as output:
-            source = ReportSource(bank, request, pocket_ids, report_progress, figures=[])
+            source = ReportSource(bank, request, pocket_ids, position, report_progress, figures=[])
             await RENDERERS[request.type, claim.output_format](source, output)
             return await files.keep_file(
                 bank,

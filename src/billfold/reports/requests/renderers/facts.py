@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.platform.errors import NotFound
+from billfold.reports.entries.store import last_entry_before
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _CUSTOMER = "SELECT name FROM customer WHERE customer_id = $1"
 _POCKETS = "SELECT pocket_id, name FROM pocket WHERE customer_id = $1 ORDER BY opened_at, written_no"
 _OPENED = "SELECT pocket_id FROM pocket WHERE customer_id = $1 AND opened_at <= $2 ORDER BY opened_at, written_no"
-_TRADED = "SELECT DISTINCT cusip FROM trade WHERE customer_id = $1 AND traded_at <= $2 ORDER BY cusip"
+_TRADED = "SELECT DISTINCT cusip FROM trade WHERE customer_id = $1 AND entry_no <= $2 ORDER BY cusip"
 
 
 class Entity(NamedTuple):
@@ -53,6 +53,13 @@ async def pockets_of(bank: Bank, request: ReportRequest) -> tuple[UUID, ...]:
     return tuple(row["pocket_id"] for row in rows)
 
 
-async def cusips_traded(conn: Connection | Pool, customer_id: UUID, at: datetime) -> list[str]:
-    """Return the CUSIPs that a customer has ever traded up to an instant."""
-    return [row["cusip"] for row in await conn.fetch(_TRADED, customer_id, at)]
+async def last_entry_shown(bank: Bank, request: ReportRequest) -> int:
+    """Return the number of the last journal entry that a report shows."""
+    if request.shown_at < request.created_at:
+        return await last_entry_before(bank.pool, request.customer_id, request.shown_at)
+    return request.entry_no
+
+
+async def cusips_traded(conn: Connection | Pool, customer_id: UUID, through: int) -> list[str]:
+    """Return the CUSIPs that a customer has ever traded up to a journal entry."""
+    return [row["cusip"] for row in await conn.fetch(_TRADED, customer_id, through)]

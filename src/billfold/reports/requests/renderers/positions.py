@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 
 from billfold.platform.csv_text import lines_of
-from billfold.platform.dates import et_instant
 from billfold.platform.money import format_usd
-from billfold.reports.entries.reader import Wanted, current_position, read_statement
+from billfold.reports.entries.reader import Wanted, read_statement
 from billfold.reports.entries.types import AccountType, Holding
 from billfold.reports.printing.printing import bank_of, print_document, printed, printed_day
 from billfold.reports.printing.recipients import recipient_of
@@ -65,12 +63,13 @@ async def positions_of(source: ReportSource) -> AsyncIterator[Position]:
     assert day is not None
     entity = await entity_of(bank, request.customer_id)
     for number, pocket_id in enumerate(source.pocket_ids, 1):
-        wanted = Wanted(request.customer_id, pocket_id, AccountType.BROKERAGE, day, day, request.created_at)
+        account = (request.customer_id, pocket_id, AccountType.BROKERAGE)
+        wanted = Wanted(*account, day, day, now=request.created_at, position=source.position)
         statement = await read_statement(bank, wanted)
         holdings = statement.closing.holdings
         cusips = [each.security.cusip for each in holdings]
         costs = await costs_of(
-            bank.pool, request.customer_id, pocket_id, through=statement.position.entry_no, cusips=cusips
+            bank.pool, request.customer_id, pocket_id, through=source.position.entry_no, cusips=cusips
         )
         for each in holdings:
             yield Position(entity.distinct_name(pocket_id), each, costs[each.security.cusip])
@@ -95,10 +94,8 @@ async def _print(source: ReportSource, positions: Sequence[Position]) -> bytes:
     )
     if not source.pocket_ids:
         return await asyncio.to_thread(print_document, document)
-    at = min(request.created_at, et_instant(day + timedelta(days=1), 0))
-    position = await current_position(bank, request.customer_id, at)
     first, *others = [NamedPocket(each, entity.pockets[each]) for each in source.pocket_ids]
-    subject = Subject(request.customer_id, first.id, first.name, at, position, tuple(others))
+    subject = Subject(request.customer_id, first.id, first.name, request.shown_at, source.position, tuple(others))
     return await print_signed(bank, document, subject)
 
 

@@ -43,11 +43,8 @@ async def write_prices(source: ReportSource, output: IO[bytes]) -> None:
     """Write the prices of the bills named; else of those on the run and those that the customer has traded."""
     bank, parameters = source.bank, source.request.parameters
     output.write(lines_of([COLUMNS]))
-    traded = (
-        ()
-        if parameters.cusips
-        else await cusips_traded(bank.pool, source.request.customer_id, source.request.created_at)
-    )
+    request = source.request
+    traded = () if parameters.cusips else await cusips_traded(bank.pool, request.customer_id, request.entry_no)
     for day in _days(source):
         cusips = sorted(parameters.cusips or {*traded, *_on_the_run(bank, day)})
         rows = await bank.pool.fetch(_RECORDED, day, cusips)

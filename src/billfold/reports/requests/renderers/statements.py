@@ -44,8 +44,17 @@ async def _statements(source: ReportSource) -> StatementFile:
     assert day is not None
     is_bank = request.type == ReportType.BANK_STATEMENT_REPORT
     type_ = AccountType.BANK if is_bank else AccountType.BROKERAGE
-    wanted = [Wanted(request.customer_id, each, type_, day, day, request.created_at) for each in source.pocket_ids]
-    file = await read_file(source.bank, wanted)
+    wanted = Wanted(
+        request.customer_id,
+        source.pocket_ids[0],
+        type_,
+        day,
+        day,
+        now=request.created_at,
+        position=source.position,
+        entries_after=request.entries_after,
+    )
+    file = await read_file(source.bank, [wanted._replace(pocket_id=each) for each in source.pocket_ids])
     expected = max(1, sum(each.totals.credits + each.totals.debits for each in file.statements))
     written = 0
 

@@ -11,7 +11,14 @@ from billfold.reports.requests.renderers.positions import write_positions_csv, w
 from billfold.reports.requests.renderers.prices import write_prices
 from billfold.reports.requests.renderers.statements import in_format
 from billfold.reports.requests.renderers.trades import write_trades
-from billfold.reports.requests.types import FORMATS, Renderer, ReportFormat, ReportRequest, ReportType
+from billfold.reports.requests.types import (
+    FORMATS,
+    Renderer,
+    ReportFormat,
+    ReportParameters,
+    ReportRequest,
+    ReportType,
+)
 
 _STATEMENTS: Final = (ReportType.BANK_STATEMENT_REPORT, ReportType.BROKERAGE_STATEMENT_REPORT)
 RENDERERS: Final[Mapping[tuple[ReportType, ReportFormat], Renderer]] = MappingProxyType(
@@ -26,8 +33,10 @@ RENDERERS: Final[Mapping[tuple[ReportType, ReportFormat], Renderer]] = MappingPr
 )
 
 
-def formats_of(type_: ReportType) -> list[ReportFormat]:
-    """Return the formats in which a report of a type is made."""
+def formats_of(type_: ReportType, parameters: ReportParameters) -> list[ReportFormat]:
+    """Return the formats in which a report is made; what goes on after another has no balances to show."""
+    if parameters.after_report_id is not None:
+        return [ReportFormat.CAMT054]
     return [output_format for kind, output_format in RENDERERS if kind == type_]
 
 

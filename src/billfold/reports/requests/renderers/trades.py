@@ -13,7 +13,6 @@ from billfold.accounts.trades.schemas import is_settled, priced_from
 from billfold.accounts.trades.store import TRADES, TradeFilters, count_trades
 from billfold.bills.rules import pricing
 from billfold.platform.csv_text import lines_of
-from billfold.reports.entries.reader import current_position
 from billfold.reports.requests.renderers.amounts import dollars, per_hundred
 from billfold.reports.requests.renderers.facts import entity_of
 from billfold.reports.requests.types import DateType
@@ -66,8 +65,6 @@ _NO_DOLLARS = Decimal("0.00")
 async def write_trades(source: ReportSource, output: IO[bytes]) -> None:
     """Write the trades of some Pockets between two days."""
     bank, request = source.bank, source.request
-    end = request.created_at + request.created_at.resolution
-    await current_position(bank, request.customer_id, end)
     entity = await entity_of(bank, request.customer_id)
     values = (request.customer_id, list(source.pocket_ids), *_filters(source))
     output.write(lines_of([(*SECURITY_COLUMNS, *ENTITY_COLUMNS, *TRADE_COLUMNS)]))
@@ -75,7 +72,7 @@ async def write_trades(source: ReportSource, output: IO[bytes]) -> None:
     expected = max(1, await count_trades(bank.pool, *values))
     written, place = 0, None
     while rows := await TRADES.rows(bank.pool, *values, after=place, descending=False, limit=_ROWS_PER_PAGE):
-        output.write(lines_of(map(cells_of, rows)))
+        output.write(lines_of(cells_of(row) for row in rows if row.entry_no <= request.entry_no))
         written += len(rows)
         source.report_progress(100 * written // expected)
         place = rows[-1].entry_no, rows[-1].trade_no
@@ -89,7 +86,6 @@ def _filters(source: ReportSource) -> Iterable[object]:
     settled_from, settled_to = days if by_settlement else (None, None)
     filters = TradeFilters(
         activities=["BUY", "SELL"],
-        traded_to=source.request.created_at + source.request.created_at.resolution,
         booked_from=booked_from,
         booked_to=booked_to,
         settled_from=settled_from,

@@ -1,0 +1,1 @@
+ALTER TABLE report_request DROP COLUMN entries_after, DROP COLUMN entry_no;
