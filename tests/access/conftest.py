@@ -6,13 +6,6 @@ from billfold.access.users.passwords import PasswordGate
 
 
 @pytest.fixture
-async def signed_in(anna, browser):
-    """The browser, in which Anna has just signed in with both factors."""
-    await anna.sign_in(browser)
-    return browser
-
-
-@pytest.fixture
 def verified(monkeypatch):
     """Whether each password that was verified had no account, in order."""
     seen = []

@@ -74,6 +74,7 @@ class Browser:
             headers={"user-agent": agent},
         )
         self.page = httpx.Response(204)
+        self.home = "/account"
 
     async def close(self):
         await self.http.aclose()

@@ -214,16 +214,22 @@ class Api:
     async def _serve_known(
         self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
     ) -> None:
-        """Count the request, and run it, or send the stored response."""
+        """Serve a request of somebody known, once they have proven the request."""
         wall = wall_now()
         identity = await self.authenticator.authenticate(sender, request, operation, access=access, wall=wall)
+        response, headers = await self.answer(operation, request, identity, wall=wall)
+        await _send(request, response, headers, receive=receive, send=send)
+
+    async def answer(
+        self, operation: Operation, request: RawRequest, identity: Identity, wall: datetime
+    ) -> tuple[HttpResponse | StreamedResponse, Headers]:
+        """Count a request and return its response with its headers: that of the operation, or the stored one."""
         admission = await self._store.admit(identity.admission)
         headers = _headers(operation, admission, wall)
         if operation.deprecated is not None:
             self._deprecations.count(identity.admission.caller, operation.name, wall)
         if admission.verdict != "run":
-            await _not_run(admission, request, wall).send(send, headers)
-            return
+            return _not_run(admission, request, wall), headers
         stored = False
         try:
             response = await self._run(operation, request, identity, admission=admission, wall=wall)
@@ -231,7 +237,7 @@ class Api:
         finally:
             if not stored:
                 await self._store.release(identity.admission)
-        await _send(request, response, headers, receive=receive, send=send)
+        return response, headers
 
     async def _run(
         self, operation: Operation, request: RawRequest, identity: Identity, admission: Admission, wall: datetime

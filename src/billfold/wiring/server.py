@@ -11,8 +11,8 @@ from functools import partial
 from types import FrameType
 
 from billfold.access.auth_server.app import create_auth_app
-from billfold.access.pages.app import create_pages_app
 from billfold.cli.process_supervisor import exit_with_parent
+from billfold.console.app import create_pages_app
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.customer_api.app import create_customer_app
 from billfold.http.edge.connections import ConnectionLimits
@@ -76,12 +76,13 @@ def _stop_and_chain(
 def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) -> HostRouter:
     """Return everything the server of a bank answers; both APIs stream events from one broadcaster."""
     broadcaster = broadcaster or create_event_broadcaster(bank)
+    customer = create_customer_app(bank, broadcaster=broadcaster)
     return HostRouter(
         bank.settings,
         partner=make_partner_app(bank, broadcaster),
         auth=create_auth_app(bank),
-        customer=create_customer_app(bank, broadcaster=broadcaster),
-        pages=create_pages_app(bank),
+        customer=customer,
+        pages=create_pages_app(bank, customer),
         cards=create_card_processor_app(bank),
     )
 

@@ -11,7 +11,7 @@ from tests.support.oauth_clients import REDIRECT
 from tests.support.relying_party import AUTHORIZE, ISSUER, came
 
 from billfold.access.oauth import authorization_requests, consent, grants
-from billfold.access.pages.theme import Theme
+from billfold.pages.theme import Theme
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound, Refused

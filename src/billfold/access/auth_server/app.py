@@ -12,13 +12,13 @@ from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.oauth.consent import FORM_POST_PATH
 from billfold.access.oauth.endpoint import error_response
 from billfold.access.oauth.errors import OAuthError
-from billfold.access.pages.error_page import error_facts
 from billfold.http.api import Api
 from billfold.http.openapi.document import Described, Document, describe
 from billfold.http.operations import Operation, Proof, operations_in
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
+from billfold.pages.error_page import error_facts
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 

@@ -12,12 +12,12 @@ from billfold.access.oauth import signing_keys as signing
 from billfold.access.oauth.endpoint import Fields
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.types import Client
-from billfold.access.pages.theme import Theme, page_headers
 from billfold.access.partners import credentials
 from billfold.http.authentication.access_tokens import AccessTokenAuthenticator
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
+from billfold.pages.theme import Theme, page_headers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,7 @@ class AuthServer:
         self.bank = bank
         self.issuer = bank.settings.auth_origin
         self.nonces = dpop.Nonces(bank.vault)
-        self.theme = Theme(bank.settings.bank_name)
+        self.theme = Theme(bank.settings.bank_name, ["billfold.access.pages"])
         self.access_tokens = AccessTokenAuthenticator(bank, self.issuer)
         self._key_cache: tuple[datetime, Sequence[SigningKey]] | None = None
 

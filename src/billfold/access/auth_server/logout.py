@@ -13,13 +13,13 @@ from billfold.access.oauth.access_tokens import delete_tokens
 from billfold.access.oauth.endpoint import Fields, fields_of, form_of
 from billfold.access.oauth.errors import OAuthError
 from billfold.access.oauth.types import Client
-from billfold.access.pages.page_context import parse_cookies
-from billfold.access.pages.theme import COOKIE
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.http.operations import PER_ADDRESS, get, post
 from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.http.responses import HttpResponse, redirect
+from billfold.pages.page_context import parse_cookies
+from billfold.pages.theme import COOKIE
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from litestar.background_tasks import BackgroundTask
 
-from billfold.access.pages.page_context import PageContext, PageResponse
 from billfold.access.users import store as user_store
 from billfold.access.users.types import User
 from billfold.audit import record as audit_record
@@ -19,6 +18,7 @@ from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.events.email.templates import EmailContent
 from billfold.events.notifications import notify as notification_notify
+from billfold.pages.page_context import PageContext, PageResponse
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool

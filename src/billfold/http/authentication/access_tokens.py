@@ -64,6 +64,12 @@ class AccessTokenAuthenticator:
     ) -> Identity:
         """Return who sends a request. Raises `invalid-signature`, and `invalid-dpop-proof` for one that was used."""
         token = await self._prove(sender, request, wall)
+        return await self.identity_of(token, request, operation, access=access)
+
+    async def identity_of(
+        self, token: AccessToken, request: RawRequest, operation: Operation, *, access: Access
+    ) -> Identity:
+        """Return who sends a request, by what they have proven to be allowed. Raises InvalidInput for a wrong key."""
         refusal = _refusal(access, token)
         # Who may not do it does not get the stored response of somebody who may.
         key = None if refusal or not operation.changes else _key_in(request, token)

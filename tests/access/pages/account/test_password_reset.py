@@ -33,6 +33,7 @@ async def test_somebody_new_sets_password_and_app_and_is_in(bank, anna, browser,
     assert (await browser.send("/set-up", code="000000")).status_code == 422
     assert (await browser.send("/set-up", code=pyotp.TOTP(key).at(pages_clock.now))).status_code == 303
     await browser.follow()
+    await browser.follow()
     assert "Ben Ode" in browser.text
     told = [subject for subject, _ in await emails()]
     assert told == ["Your password was changed", "Your second factor was changed"]

@@ -45,7 +45,7 @@ async def test_changed_agreements_are_read_and_accepted_after_signing_in(bank, a
     assert (stale.status_code, f"those of {SECOND}" in stale.text) == (409, True)
     await ClockStepper(bank).set_to(datetime.fromisoformat("2025-07-08T10:00-04:00"))
     assert "Since July 8, 2025 nothing is paid out" in (await browser.go(fabrikam)).text
-    assert (await browser.send(fabrikam)).headers["location"] == "/account?done=agreements-accepted"
+    assert (await browser.send(fabrikam)).headers["location"] == "/?done=agreements-accepted"
     assert [each["version"] for each in await store.list_acceptances(bank.pool, company)] == [SECOND, FIRST]
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from litestar import get, post
 
 from billfold.access.oauth import grants
-from billfold.access.pages.page_context import (
+from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout
+from billfold.access.pages.sign_in_audit import record_factor_change, record_password_change
+from billfold.access.users import lockout, passkeys, passwords, sessions, totp
+from billfold.access.users import rules as user_rules
+from billfold.access.users import store as user_store
+from billfold.pages.page_context import (
     RECENT_AUTHENTICATION,
     Mistake,
     PageContext,
@@ -13,11 +18,6 @@ from billfold.access.pages.page_context import (
     path_id,
     redirect,
 )
-from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout
-from billfold.access.pages.sign_in_audit import record_factor_change, record_password_change
-from billfold.access.users import lockout, passkeys, passwords, sessions, totp
-from billfold.access.users import rules as user_rules
-from billfold.access.users import store as user_store
 from billfold.platform.errors import InvalidInput, NotFound
 
 _LAST_FACTOR = "This is your only second factor. Add another one first."

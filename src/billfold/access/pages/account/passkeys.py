@@ -13,12 +13,12 @@ from litestar.datastructures import Cookie
 from litestar.enums import MediaType
 
 from billfold.access.pages.account.totp_setup import redirect_from_set_up
-from billfold.access.pages.page_context import FIRST_FACTOR, PUBLIC, PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in.signed_in import complete_sign_in, reauthenticate, sign_in_at_once
 from billfold.access.pages.sign_in_audit import record_factor_change
 from billfold.access.users import passkeys
 from billfold.access.users import store as user_store
 from billfold.access.users.types import Passkey
+from billfold.pages.page_context import FIRST_FACTOR, PUBLIC, PageContext, PageResponse, redirect
 from billfold.platform.errors import BillfoldError
 
 _NAME_CHARS_MAX = 60

@@ -6,7 +6,6 @@ from litestar import get, post
 from litestar.background_tasks import BackgroundTask
 
 from billfold.access.oauth import grants
-from billfold.access.pages.page_context import HOME, PUBLIC, PageContext, PageResponse
 from billfold.access.pages.sign_in.signed_in import begin_sign_in
 from billfold.access.pages.sign_in_audit import record_password_change, send_email
 from billfold.access.users import email_links as links
@@ -14,6 +13,7 @@ from billfold.access.users import lockout, passwords, sessions
 from billfold.access.users import rules as user_rules
 from billfold.access.users import store as user_store
 from billfold.events.email import templates as notices
+from billfold.pages.page_context import HOME, PUBLIC, PageContext, PageResponse
 from billfold.platform.errors import InvalidInput
 
 

@@ -8,11 +8,11 @@ import segno
 from litestar import get, post
 from markupsafe import Markup
 
-from billfold.access.pages.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in.signed_in import complete_sign_in
 from billfold.access.pages.sign_in_audit import record_factor_change
 from billfold.access.users import store as user_store
 from billfold.access.users import totp
+from billfold.pages.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput
 
 _WRONG = InvalidInput.at("code", msg="is not the one your app shows for this key; try the next one")

@@ -7,7 +7,6 @@ from datetime import date
 
 from litestar import get, post
 
-from billfold.access.pages.page_context import HOME, Mistake, PageContext, PageResponse, redirect
 from billfold.access.pages.team.administrator import ByAdministrator
 from billfold.access.team.administrator import Administrator
 from billfold.accounts.agreements.types import AcceptedBy, Consent
@@ -15,6 +14,7 @@ from billfold.accounts.commands import AcceptAgreements
 from billfold.ledger.directory.store import find_customer
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.schemas import Agreement, AgreementDocument, read_agreement
+from billfold.pages.page_context import HOME, Mistake, PageContext, PageResponse, redirect
 from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.errors import Refused

@@ -11,11 +11,11 @@ from billfold.access.oauth import authorization_requests, consent
 from billfold.access.oauth import grants as grants_module
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.access.oauth.types import PendingRequest
-from billfold.access.pages.page_context import Mistake, PageContext, PageResponse, path_id, redirect
 from billfold.access.pages.sign_in_audit import record_for_teams, send_email
 from billfold.access.pages.team.administrator import memberships
 from billfold.access.users.types import Membership
 from billfold.events.email import templates as notices
+from billfold.pages.page_context import Mistake, PageContext, PageResponse, path_id, redirect
 from billfold.platform.errors import InvalidInput, NotFound
 
 _REQUEST_EXPIRED = "This request is unknown, too old, or was answered already. Go back to the application."

@@ -12,11 +12,11 @@ from billfold.access.oauth import clients
 from billfold.access.oauth.rules.client_metadata import PROFILES
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.access.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN, Client, NewClient
-from billfold.access.pages.page_context import RECENT_AUTHENTICATION, Mistake, PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in_audit import send_email
 from billfold.access.pages.team.administrator import ByAdministrator, chosen_scopes, client_form
 from billfold.access.team.administrator import Administrator, audited
 from billfold.events.email import templates
+from billfold.pages.page_context import RECENT_AUTHENTICATION, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:

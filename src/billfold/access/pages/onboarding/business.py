@@ -6,7 +6,7 @@ from litestar import get, post
 
 from billfold.access.pages.onboarding.saving import Place, find_place, save_step, show_step
 from billfold.access.pages.onboarding.visit import Visit, visit_of
-from billfold.access.pages.page_context import PUBLIC, PageContext, PageResponse
+from billfold.pages.page_context import PUBLIC, PageContext, PageResponse
 
 
 @get("/onboarding/{invite_id:str}/business/{step:str}", opt=PUBLIC)

@@ -10,7 +10,6 @@ from litestar import get, post
 
 from billfold.access.pages.onboarding.overview import document_name
 from billfold.access.pages.onboarding.visit import Visit, visit_of
-from billfold.access.pages.page_context import PUBLIC, TAKES_FILE, PageContext, PageResponse, path_id, redirect
 from billfold.documents.ports import FileKind
 from billfold.documents.rules import max_file_bytes
 from billfold.documents.types import DocumentRow
@@ -18,6 +17,7 @@ from billfold.http.file_forms import receive_file_form
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
 from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.types import InvitationType
+from billfold.pages.page_context import PUBLIC, TAKES_FILE, PageContext, PageResponse, path_id, redirect
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
 

@@ -9,11 +9,11 @@ from litestar import get, post
 
 from billfold.access.pages.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS, Field, Step
 from billfold.access.pages.onboarding.visit import Visit, cookie_of, gone, invite_cookie, visit_of
-from billfold.access.pages.page_context import PUBLIC, PageContext, PageResponse, redirect
 from billfold.http.limits.rate_limits import count_address
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
 from billfold.onboarding.invites import invited, sessions
 from billfold.onboarding.invites.types import InvitationType
+from billfold.pages.page_context import PUBLIC, PageContext, PageResponse, redirect
 
 
 class StepState(NamedTuple):

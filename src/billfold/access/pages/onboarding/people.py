@@ -20,12 +20,12 @@ from billfold.access.pages.onboarding.saving import (
     show_step,
 )
 from billfold.access.pages.onboarding.visit import Visit, visit_of
-from billfold.access.pages.page_context import PUBLIC, PageContext, PageResponse, path_id, redirect
 from billfold.http.raw_request import decode
 from billfold.onboarding.applications.content import Content, content_of
 from billfold.onboarding.applications.forms import RelatedPartyForm
 from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.types import InvitationType
+from billfold.pages.page_context import PUBLIC, PageContext, PageResponse, path_id, redirect
 from billfold.platform.errors import NotFound
 
 

@@ -10,13 +10,13 @@ from billfold.access.pages.onboarding.form_content import shown_of
 from billfold.access.pages.onboarding.overview import document_name, missing_labels
 from billfold.access.pages.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS
 from billfold.access.pages.onboarding.visit import Visit, visit_of
-from billfold.access.pages.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
 from billfold.onboarding.agreements.schemas import read_agreement
 from billfold.onboarding.applications.content import content_of
 from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.drafts import mark_of, unless_changed
 from billfold.onboarding.invites.invited import InvitedView, view_of
 from billfold.onboarding.invites.types import InvitationType
+from billfold.pages.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _SHOWN_AGAIN = frozenset({"content-changed", "application-incomplete"})

@@ -19,12 +19,12 @@ from billfold.access.pages.onboarding.form_content import (
 )
 from billfold.access.pages.onboarding.steps import Field, Kind, Step
 from billfold.access.pages.onboarding.visit import Visit
-from billfold.access.pages.page_context import Mistake, PageResponse, redirect
 from billfold.http.raw_request import decode
 from billfold.onboarding.applications.content import Application, Content, content_of
 from billfold.onboarding.applications.forms import BusinessForm, RelatedPartyForm
 from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.drafts import Draft, is_marked, mark_of, put_draft, unless_changed
+from billfold.pages.page_context import Mistake, PageResponse, redirect
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 

@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 from litestar import get, post
 
-from billfold.access.pages.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout, complete_sign_in, reauthenticate
 from billfold.access.pages.sign_in_audit import record_failed_login
 from billfold.access.users import lockout, totp
 from billfold.access.users import store as user_store
+from billfold.pages.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput
 
 _WRONG = InvalidInput.at("code", msg="is wrong, or was used already; wait for the next one")

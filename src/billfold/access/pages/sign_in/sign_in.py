@@ -8,24 +8,18 @@ from typing import NamedTuple
 from litestar import get, post
 
 from billfold.access.oauth import clients, consent, grants
-from billfold.access.pages.page_context import PUBLIC, PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in.signed_in import begin_sign_in, check_lockout, clear_lockout
 from billfold.access.pages.sign_in_audit import record_failed_login
-from billfold.access.pages.theme import session_cookie
 from billfold.access.users import lockout, passwords, sessions
 from billfold.access.users import store as user_store
+from billfold.pages.page_context import PUBLIC, PageContext, PageResponse, redirect
+from billfold.pages.theme import session_cookie
 from billfold.platform.crypto import new_token
 from billfold.platform.errors import BillfoldError, InvalidInput
 from billfold.platform.ids import command_id
 
 _UNKNOWN_USER_ID = command_id("people", "nobody")
 _WRONG_CREDENTIALS = InvalidInput.at("password", msg="does not belong to this email address")
-
-
-@get("/", opt=PUBLIC)
-async def go_home() -> PageResponse:
-    """Lead to the account."""
-    return redirect("/account")
 
 
 @get("/sign-in", opt=PUBLIC)

@@ -6,14 +6,14 @@ import secrets
 from urllib.parse import quote
 from uuid import UUID
 
-from billfold.access.pages.page_context import LockedOut, PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in_audit import LOGIN, record_for_teams, record_lockout, send_email
-from billfold.access.pages.theme import device_cookie, session_cookie
 from billfold.access.users import lockout, sessions
 from billfold.access.users.lockout import AttemptSubject
 from billfold.access.users.types import AuthMethod, User
 from billfold.events.email import templates as notices
 from billfold.onboarding.agreements.store import find_unaccepted
+from billfold.pages.page_context import LockedOut, PageContext, PageResponse, redirect
+from billfold.pages.theme import device_cookie, session_cookie
 from billfold.platform.dates import et_date
 
 _DEVICE_BYTES = 32

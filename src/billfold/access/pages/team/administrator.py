@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from litestar.params import SkipValidation
 
-from billfold.access.pages.page_context import PageContext, PageResponse, mistakes_of, redirect
 from billfold.access.pages.sign_in_audit import origin_of
 from billfold.access.team.administrator import Administrator
 from billfold.access.users import store as user_store
 from billfold.access.users.types import Membership
 from billfold.approvals.types import AuthorizationRequestRow
+from billfold.pages.page_context import PageContext, PageResponse, mistakes_of, redirect
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _SCOPE = "scope."

@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 from litestar import get, post
 
-from billfold.access.pages.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
 from billfold.access.pages.sign_in.signed_in import begin_sign_in
 from billfold.access.pages.sign_in_audit import origin_of
 from billfold.access.team import accept_invitation as accept_invitation_module
@@ -15,6 +14,7 @@ from billfold.access.team.types import Invitation
 from billfold.access.users import passwords
 from billfold.access.users import rules as user_rules
 from billfold.access.users import store as user_store
+from billfold.pages.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput
 
 

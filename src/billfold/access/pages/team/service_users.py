@@ -7,7 +7,12 @@ from uuid import UUID
 from litestar import get, post
 
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
-from billfold.access.pages.page_context import (
+from billfold.access.pages.team.administrator import ByAdministrator, chosen_scopes, client_form, respond
+from billfold.access.team import service_users
+from billfold.access.team.administrator import Administrator
+from billfold.access.team.service_users import ServiceUser
+from billfold.access.team.types import CreateProgram
+from billfold.pages.page_context import (
     RECENT_AUTHENTICATION,
     Mistake,
     PageContext,
@@ -15,11 +20,6 @@ from billfold.access.pages.page_context import (
     path_id,
     redirect,
 )
-from billfold.access.pages.team.administrator import ByAdministrator, chosen_scopes, client_form, respond
-from billfold.access.team import service_users
-from billfold.access.team.administrator import Administrator
-from billfold.access.team.service_users import ServiceUser
-from billfold.access.team.types import CreateProgram
 from billfold.platform.errors import InvalidInput, Refused
 
 _PATH = "/team/{customer_id:str}/service-users"

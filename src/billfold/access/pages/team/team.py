@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from litestar import get, post
 
-from billfold.access.pages.page_context import (
-    RECENT_AUTHENTICATION,
-    Mistake,
-    PageContext,
-    PageResponse,
-    path_id,
-    redirect,
-)
 from billfold.access.pages.team.administrator import ByAdministrator, get_membership, memberships, respond
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team import members as team_members
@@ -21,6 +13,14 @@ from billfold.access.team.rules import ROLES
 from billfold.access.team.types import STATUSES, InviteMember, Member
 from billfold.access.users.types import UserRole
 from billfold.approvals.types import AuthorizationRequestRow
+from billfold.pages.page_context import (
+    RECENT_AUTHENTICATION,
+    Mistake,
+    PageContext,
+    PageResponse,
+    path_id,
+    redirect,
+)
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 ROLE_DESCRIPTIONS = {

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import date, datetime
+from decimal import Decimal
 from importlib.resources import files
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 from zoneinfo import ZoneInfo
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from litestar.datastructures import Cookie
 
 from billfold.access.oauth.rules.scopes import group_scopes
+from billfold.platform.money import format_usd
 
 COOKIE = "__Host-session"
 DEVICE_COOKIE = "__Host-device"
@@ -32,18 +34,22 @@ MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset
 
 
 class Theme:
-    """Turns facts into pages, in the name of the bank."""
+    """Turns facts into pages, in the name of the bank. Templates are those of the frame and of `packages`."""
 
-    def __init__(self, bank_name: str) -> None:
+    def __init__(self, bank_name: str, packages: Collection[str] = ()) -> None:
         self._templates = Environment(
-            loader=PackageLoader(__package__ or ""),
+            loader=ChoiceLoader([PackageLoader(each) for each in (__package__ or "", *packages)]),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
         self._templates.globals["bank_name"] = bank_name
+        self._templates.globals["sandbox_pages"] = "billfold.sandbox.control_room" in packages
+        self._templates.filters["day"] = format_day
+        self._templates.filters["dollars"] = format_dollars
         self._templates.filters["moment"] = local_time
+        self._templates.filters["with_query"] = with_query
         self._templates.filters["grouped"] = group_scopes
         self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
 
@@ -76,3 +82,18 @@ def local_time(when: datetime, zone: str) -> str:
     """Format an instant in a user's time zone: "Jun 2, 2025, 9:00 AM EDT"."""
     local = when.astimezone(ZoneInfo(zone))
     return f"{local:%b} {local.day}, {local.year}, {local.hour % 12 or 12}:{local:%M %p %Z}"
+
+
+def format_day(when: date) -> str:
+    """Format a date: "Jun 2, 2025"."""
+    return f"{when:%b} {when.day}, {when.year}"
+
+
+def with_query(query: Mapping[str, str], **changes: str) -> str:
+    """Return the query of an address with some of its names changed."""
+    return urlencode({name: value for name, value in {**query, **changes}.items() if value})
+
+
+def format_dollars(amount: Decimal) -> str:
+    """Format an estimate in dollars, rounded to cents: "$1,204.33"."""
+    return format_usd(int((amount * 100).to_integral_value()))

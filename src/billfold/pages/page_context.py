@@ -11,7 +11,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,6 @@ from litestar import Response
 from litestar.datastructures import Cookie
 from litestar.enums import MediaType
 
-from billfold.access.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.access.users.passkeys import RelyingParty
 from billfold.access.users.passwords import PasswordGate
 from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
@@ -31,6 +30,7 @@ from billfold.http.json_syntax import has_control
 from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.ledger.bank import Bank
+from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
@@ -49,10 +49,12 @@ FIRST_FACTOR: RouteOptions = {"authentication": "first factor"}
 RECENT_AUTHENTICATION: RouteOptions = {"authentication": "recent"}
 """For users who authenticated within the last five minutes."""
 
-HOME = "/account"
+HOME = "/"
+ACCOUNT = "/account"
 HTTP_OK = 200
 _FIELDS_MAX = 60
 _COOKIE_BYTES = 32
+_FORM_KEY_BYTES = 18
 _LINK_CHARS_MAX = 100
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 _OWN_PATH = re.compile(r"/(?:[A-Za-z0-9._~-][A-Za-z0-9._~/-]*)?(?:\?[A-Za-z0-9._~=&%+:/-]*)?")
@@ -115,10 +117,10 @@ _STATUS: Mapping[type, int] = {Refused: 409, LockedOut: 429}
 class PageServer:
     """What all pages of one process share."""
 
-    def __init__(self, bank: Bank, clock: Callable[[], datetime] = wall_now) -> None:
+    def __init__(self, bank: Bank, packages: Collection[str], clock: Callable[[], datetime] = wall_now) -> None:
         self.bank = bank
         self.clock = clock
-        self.theme = Theme(bank.settings.bank_name)
+        self.theme = Theme(bank.settings.bank_name, packages)
         self.gate = PasswordGate()
         self.turns = UploadTurns(bank.settings.uploads_per_tenant)
         self.origin = bank.settings.auth_origin
@@ -203,6 +205,11 @@ class PageContext:
         return self.local_path(self._sent.get("next"))
 
     @property
+    def form_key(self) -> str:
+        """The idempotency key of the form that was sent: the same however often it is sent."""
+        return self.form.get("form_key", "")
+
+    @property
     def link(self) -> str:
         """The secret of the mailed link that led here, from the form or the query."""
         return self._sent.get("link", "")[:_LINK_CHARS_MAX]
@@ -259,6 +266,7 @@ class PageContext:
             headers = wrong.headers
         facts = {
             "csrf": self.csrf,
+            "form_key": secrets.token_urlsafe(_FORM_KEY_BYTES),
             "session": self.session,
             "wrong": sentence_of(wrong),
             "mistakes": mistakes_of(wrong),

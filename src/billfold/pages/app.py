@@ -9,9 +9,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import warnings
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -21,10 +20,6 @@ from litestar.exceptions import LitestarDeprecationWarning
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 
-from billfold.access.pages.error_page import error_facts
-from billfold.access.pages.page_context import HOME, PUBLIC, PageContext, PageResponse, PageServer, parse_form
-from billfold.access.pages.team.administrator import page_administrator
-from billfold.access.pages.theme import MEDIA_TYPES, page_headers
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.http.edge.middleware import EdgeMiddleware, create_clock_headers
@@ -32,8 +27,9 @@ from billfold.http.file_forms import is_file_form
 from billfold.http.limits.rate_limits import count_address
 from billfold.http.raw_request import raw_request_of, read_body
 from billfold.http.responses import HttpResponse, methods_of, response_to
-from billfold.ledger.bank import Bank
-from billfold.platform.clock import wall_now
+from billfold.pages.error_page import error_facts
+from billfold.pages.page_context import ACCOUNT, PUBLIC, PageContext, PageResponse, PageServer, parse_form
+from billfold.pages.theme import MEDIA_TYPES, page_headers
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import NotFound
 
@@ -44,10 +40,10 @@ BODY_BYTES_MAX = 64 * 1024
 _CONTEXT = "page_context"
 
 
-def page_routes() -> list[HTTPRouteHandler]:
-    """Return the route functions of every module here, at any depth."""
-    here = importlib.import_module(str(__package__))
-    names = [each.name for each in pkgutil.walk_packages(here.__path__, f"{__package__}.")]
+def page_routes(package: str) -> list[HTTPRouteHandler]:
+    """Return the route functions of every module of a package, at any depth."""
+    here = importlib.import_module(package)
+    names = [each.name for each in pkgutil.walk_packages(here.__path__, f"{package}.")]
     found = [each for name in names for each in vars(importlib.import_module(name)).values()]
     return [each for each in found if isinstance(each, HTTPRouteHandler)]
 
@@ -90,20 +86,18 @@ class PageMiddleware:
 
 
 class PagesApp:
-    """The pages of one process as an ASGI application."""
+    """The pages of some packages as an ASGI application; `given` is what page functions take by name."""
 
-    def __init__(self, bank: Bank, server: PageServer) -> None:
+    def __init__(self, server: PageServer, packages: Iterable[str], given: Mapping[str, Provide]) -> None:
+        bank = server.bank
         self._clock = create_clock_headers(bank)
         with warnings.catch_warnings():
             # Litestar 3 will want a marker around what a page function asks for by name.
             warnings.simplefilter("ignore", LitestarDeprecationWarning)
             self.router = Litestar(
-                route_handlers=page_routes(),
+                route_handlers=[show_file, *(route for each in packages for route in page_routes(each))],
                 middleware=[DefineMiddleware(PageMiddleware, server=server)],
-                dependencies={
-                    "page": Provide(the_page, sync_to_thread=False),
-                    "by": Provide(page_administrator),
-                },
+                dependencies={"page": Provide(the_page, sync_to_thread=False), **given},
                 exception_handlers={Exception: _on_error},
                 openapi_config=None,
                 logging_config=None,
@@ -127,11 +121,6 @@ class PagesApp:
         """Give the connection back."""
         if self._clock is not None:
             await self._clock.close()
-
-
-def create_pages_app(bank: Bank, *, clock: Callable[[], datetime] = wall_now) -> PagesApp:
-    """Return the ASGI application of the pages for one worker. `clock` is wall time."""
-    return PagesApp(bank, PageServer(bank, clock))
 
 
 def the_page(request: Request[Any, Any, Any]) -> PageContext:
@@ -174,7 +163,7 @@ def _required_step(page: PageContext, required: str) -> str | None:
 def _next_path(page: PageContext) -> str:
     """Return what the visitor wanted to see; a form is not sent again by itself."""
     if page.request.method not in {"GET", "HEAD"}:
-        return quote(f"{HOME}?done=confirmed", safe="")
+        return quote(f"{ACCOUNT}?done=confirmed", safe="")
     query = page.request.query.decode("latin-1")
     return quote(f"{page.request.path}?{query}" if query else page.request.path, safe="")
 

@@ -1,0 +1,27 @@
+"""The pages of a bank put together: sign-in and teams, and the console, a client of the Customer API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from litestar.di import Provide
+
+from billfold.access.pages.team.administrator import page_administrator
+from billfold.console.company import company_of
+from billfold.http.customer_api.app import CustomerApi
+from billfold.ledger.bank import Bank
+from billfold.pages.app import PagesApp
+from billfold.pages.page_context import PageServer
+from billfold.platform.clock import wall_now
+
+PACKAGES = ("billfold.access.pages", "billfold.console")
+
+
+def create_pages_app(
+    bank: Bank, customer_api: CustomerApi, *, more: Sequence[str] = (), clock: Callable[[], datetime] = wall_now
+) -> PagesApp:
+    """Return the ASGI application of the pages for one worker, and of `more` packages. `clock` is wall time."""
+    packages = [*PACKAGES, *more]
+    given = {"by": Provide(page_administrator), "company": Provide(company_of(customer_api))}
+    return PagesApp(PageServer(bank, packages, clock), packages, given)

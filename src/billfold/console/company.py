@@ -1,0 +1,101 @@
+"""A company in the console: the visitor as a member of its team, and the Customer API as this member may use it.
+
+A page function takes it as `company`; its path begins with `/companies/{customer_id:str}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from litestar.params import SkipValidation
+
+from billfold.access.oauth.types import AccessToken
+from billfold.access.pages.team.administrator import memberships
+from billfold.access.users.rules import PERMISSIONS
+from billfold.access.users.types import Membership
+from billfold.console.api_client import ApiClient
+from billfold.console.page_clock import PageClock, read_page_clock
+from billfold.http.api import Identity
+from billfold.http.authentication.access_tokens import AccessTokenAuthenticator
+from billfold.http.customer_api.app import CustomerApi
+from billfold.http.operations import Operation, Proof
+from billfold.http.raw_request import RawRequest
+from billfold.pages.page_context import PageContext, PageResponse
+from billfold.platform.errors import NotFound
+
+CLIENT_ID = "console"
+"""What the audit log names the console among the clients of a company."""
+_OAUTH = frozenset({Proof.OAUTH})
+_LIFETIME = timedelta(minutes=1)
+
+
+class Company:
+    """One request of a member to a page of the console."""
+
+    def __init__(
+        self, page: PageContext, own: Membership, *, others: list[Membership], api: CustomerApi, clock: PageClock
+    ) -> None:
+        self.page, self.own, self.others, self.clock = page, own, others, clock
+        self.customer_id = own.customer_id
+        self.name = own.customer_name
+        self.path = f"/companies/{own.customer_id}"
+        self.token = _token_of(page, own)
+        authenticator = api.authenticator
+        assert isinstance(authenticator, AccessTokenAuthenticator)
+        self._authenticator = authenticator
+        host = urlsplit(api.bank.settings.customer_origin).netloc
+        self.api = ApiClient(api, page, proofs=_OAUTH, host=host, identify=self._identify)
+
+    def may(self, scope: str) -> bool:
+        """Tell whether the member's role includes what a scope stands for."""
+        return scope in self.token.scopes
+
+    def render(self, name: str, **facts: Any) -> PageResponse:
+        """Return a page with what all pages of a company show."""
+        return self.page.render(name, company=self, clock=self.clock, **facts)
+
+    async def _identify(self, operation: Operation, request: RawRequest) -> Identity:
+        access = operation.access_by(_OAUTH)
+        assert access is not None
+        return await self._authenticator.identity_of(self.token, request, operation, access=access)
+
+
+InCompany = SkipValidation[Company]
+"""What a page function takes as `company`."""
+
+
+def company_of(api: CustomerApi) -> Callable[[PageContext, str], Awaitable[Company]]:
+    """Return what makes the `company` of a request. It raises NotFound, for companies of others as well."""
+
+    async def find_company(page: PageContext, customer_id: str) -> Company:
+        found = await memberships(page)
+        own = next((each for each in found if str(each.customer_id) == customer_id.lower()), None)
+        if own is None:
+            raise NotFound("You are not a member of such a company.")
+        clock = await read_page_clock(page)
+        return Company(page, own, others=[each for each in found if each is not own], api=api, clock=clock)
+
+    return find_company
+
+
+def _token_of(page: PageContext, own: Membership) -> AccessToken:
+    """Return what an access token of the member would stand for that includes all that the role may do."""
+    session = page.own_session
+    return AccessToken(
+        client_id=CLIENT_ID,
+        user_id=session.user.user_id,
+        member_id=own.member_id,
+        customer_id=own.customer_id,
+        role=own.role,
+        scopes=PERMISSIONS[own.role],
+        jkt=None,
+        auth_time=session.authenticated_at,
+        issued_at=page.now,
+        expires_at=page.now + _LIFETIME,
+        is_fapi2=True,
+        requires_nonce=False,
+        requires_signature=False,
+    )

@@ -1,0 +1,43 @@
+// What the console does beyond plain pages: values grow by the second, menus close, keys lead to places.
+"use strict";
+
+const dollars = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
+const ticking = [...document.querySelectorAll("[data-ticks]")].map((element) => ({
+  element, cents: Number(element.dataset.cents), perSecond: Number(element.dataset.ticks), since: performance.now(),
+}));
+if (ticking.length) {
+  setInterval(() => {
+    for (const each of ticking) {
+      const grown = each.cents + each.perSecond * (performance.now() - each.since) / 1000;
+      each.element.textContent = dollars.format(Math.floor(grown) / 100);
+    }
+  }, 1000);
+}
+
+// On a phone the menu is closed until it is opened.
+const sections = document.querySelector(".sections");
+if (sections && matchMedia("(max-width: 56rem)").matches) sections.open = false;
+
+addEventListener("click", (event) => {
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target)) menu.open = false;
+  }
+});
+
+// g and a letter lead to a section, / to the search field.
+let begun = false;
+addEventListener("keydown", (event) => {
+  if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
+  if (event.key === "/") {
+    const search = document.querySelector("[data-search]");
+    if (search) { event.preventDefault(); search.focus(); }
+  } else if (event.key === "g") {
+    begun = true;
+    setTimeout(() => { begun = false; }, 1500);
+  } else if (begun) {
+    begun = false;
+    const link = [...document.querySelectorAll(".side a")].find((each) => each.textContent.trim().toLowerCase().startsWith(event.key));
+    if (link) link.click();
+  }
+});

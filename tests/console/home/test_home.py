@@ -1,0 +1,34 @@
+"""The first page of a company, for those of its team alone."""
+
+import pytest
+
+
+@pytest.fixture
+async def browser(console, customer_desk, customer_world):
+    own = await customer_desk.pocket(name="Reserve")
+    await customer_world.wire(own, 250_000_00)
+    return await console(customer_desk)
+
+
+async def test_who_signs_in_sees_what_the_company_is_worth_as_the_api_says(browser, customer_desk):
+    await browser.go("/")
+    await browser.follow()
+    listed = await customer_desk.get("/api/v2/pockets/")
+    portfolio = listed["items"][0]["portfolio"]
+    assert f"Total value {portfolio['total_value']['formatted']}" in browser.text
+    assert f"Available today {portfolio['liquidation_value_t0']['formatted']}" in browser.text
+    assert "Wire received" in browser.text
+    assert "+$250,000.00" in browser.text
+
+
+async def test_a_company_of_others_is_not_there(browser, other_customer, console):
+    page = await browser.go(f"/companies/{other_customer.team.customer}")
+    assert page.status_code == 404
+    viewer = await console(other_customer, role="VIEWER")
+    assert (await viewer.go(viewer.home)).status_code == 200
+    assert "Move money" not in viewer.text
+
+
+async def test_the_sandbox_says_so_with_its_clock_on_every_page(browser):
+    await browser.go(browser.home)
+    assert browser.text.startswith("Skip to content Sandbox")
