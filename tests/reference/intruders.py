@@ -23,8 +23,8 @@ OPEN = {"log_in", "exchange_assertion", "get_public_keys"}
 """What needs no token."""
 UNTRIED = OPEN | {"stream_events", "upload_document", "upload_document_file", "upload_application_document"}
 """What is open, does not end by itself, or takes a file; each is tested beside its module."""
-OF_NOBODY = {"sandbox_webhook", "set_notification_audience", "list_event_types"}
-"""What names things of nobody: examples, or people who may not exist."""
+OF_NOBODY = {"sandbox_webhook", "sandbox_task", "sandbox_tasks", "set_notification_audience", "list_event_types"}
+"""What names things of nobody: examples, people who may not exist, tasks of a whole sandbox."""
 CANARY = "canary-5f0c9d71"
 MORE = dict.fromkeys(("object_type", "partner_id", "time_created", "password"), CANARY)
 _TABLES = (

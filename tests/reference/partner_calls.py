@@ -16,6 +16,7 @@ from tests.support.applications import PERSON, PICTURE, RETAIL
 from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
 from tests.support.commands import ADDRESS, EngineCommands
 
+from billfold.platform import ids
 from billfold.reports.proofs.roots.worker import publish_root
 
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
@@ -322,6 +323,33 @@ async def _play_clock(r):
     resumed = await r.post("sandbox_clock_resume", f"{clock}resume/")
     assert set(resumed) == set(frozen)
     r.notes["sandbox_clock_resume"] = {"response": {**frozen, "frozen": False}}
+    await _play_tasks(r)
+
+
+async def _play_tasks(r):
+    """What concerns the sandbox as a whole."""
+    found = await r.get("sandbox_simulations", f"{BOX}/simulations/")
+    wire = next(each for each in found["items"] if each["name"] == "sandbox_wire")
+    r.notes["sandbox_simulations"]["response"] = {"items": [wire], "magic_values": found["magic_values"][:2]}
+    scenarios = await r.get("sandbox_scenarios", f"{BOX}/scenarios/")
+    scenario = scenarios["items"][0]["name"]
+    await _end_task(r, await r.post("sandbox_play_scenario", f"{BOX}/scenarios/{scenario}/play/"))
+    await _end_task(r, await r.post("sandbox_fork", f"{BOX}/forks/", {"name": "before-the-wire"}))
+    await r.get("sandbox_forks", f"{BOX}/forks/")
+    rewind = await r.post("sandbox_rewind", f"{BOX}/forks/before-the-wire/rewind/")
+    await _end_task(r, rewind)
+    await r.get("sandbox_task", f"{BOX}/tasks/{rewind['id']}/")
+    await r.delete("sandbox_drop_fork", f"{BOX}/forks/before-the-wire/")
+    await _end_task(r, await r.post("-", f"{BOX}/forks/", {"name": "opening"}))
+    await _end_task(r, await r.post("sandbox_reset", f"{BOX}/reset/"))
+    r.notes["sandbox_tasks"] = {"response": {"items": [r.notes["sandbox_task"]["response"]]}}
+    await r.get("sandbox_tasks", f"{BOX}/tasks/")
+
+
+async def _end_task(r, task):
+    while task["status"] == "RUNNING":
+        task = (await r.desk.send("GET", f"{BOX}/tasks/{task['id']}/", {}, key=ids.new())).json()
+    assert task["status"] == "COMPLETED", task
 
 
 async def _play_statements(r, customer, pocket):

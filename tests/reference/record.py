@@ -16,6 +16,7 @@ from tests.support.oauth_clients import program
 from tests.support.oauth_users import member
 from tests.support.partner_client import new_partner
 from tests.support.partner_desk import PartnerApi
+from tests.support.sandbox_tasks import performing_tasks
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.access.oauth import clients
@@ -57,6 +58,7 @@ async def record_partner(bank, watch=None):
     """The examples: operationId -> {"request": ..., "response": ...}."""
     async with AsyncExitStack() as closing:
         recorder = Recorder(await _partner_desk(bank, closing), watch)
+        await closing.enter_async_context(performing_tasks(bank))
         await play_partner_api(recorder)
         return recorder.examples
 

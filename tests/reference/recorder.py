@@ -35,6 +35,8 @@ ON_THE_WALL: dict[str, dict[str, object]] = {
         "expires_at": "2025-06-02T13:10:00Z",
         "proof": "billfold-proof eyJh...\n",
     },
+    "SandboxFork": {"created_at": _AT, "size": 18_612_224},
+    "SandboxTask": {"started_at": _AT, "ended_at": "2025-06-02T13:00:01.200000Z"},
     "CustomerAuditLogEntry": {"timestamp": _AT, "user_agent": "books/1.0"},
 }
 """Fields of objects that live on the wall clock, or on chance."""
@@ -66,14 +68,23 @@ class Recorder:
         self.sent += 1
         content = {} if body is None else body
         key = number(self.sent)
+        raised = self._events if name.startswith("sandbox_") else None
+        before = await raised() if raised else {}
         answer = await self.desk.send(method, path, content, key=key, filters=filters, headers=headers)
         assert answer.is_success or answer.is_redirect, (name, answer.text)
         is_json = answer.headers.get("content-type", "").startswith("application/json")
         note = {} if body is None or isinstance(body, bytes) else {"request": body}
         if is_json:
             note["response"] = self._masked(answer.json())
+        if raised and (new := sorted(kind for kind, count in (await raised()).items() if count > before.get(kind, 0))):
+            note["events"] = new
         self.notes.setdefault(name, note)
         return answer.json() if is_json else None
+
+    async def _events(self):
+        """Return how many events of each kind there are."""
+        rows = await self.desk.bank.pool.fetch("SELECT kind, count(*) FROM event GROUP BY kind")
+        return {row["kind"]: row["count"] for row in rows}
 
     async def get(self, name, path, **filters):
         return await self.play(name, "GET", path, **filters)

@@ -28,14 +28,15 @@ from tests.support.cards import client_key, decrypted, pem
 
 import billfold
 from billfold.client.webhooks import verify_webhook
-from billfold.sandbox import story as stories
 from billfold.sandbox.credentials_file import SandboxFile
-from billfold.sandbox.recording_client import RecordingClient
 from billfold.sandbox.sandbox_client import partner_http
-from billfold.sandbox.story import Story
+from billfold.sandbox.scenarios import story as stories
+from billfold.sandbox.scenarios.recording_client import RecordingClient
+from billfold.sandbox.scenarios.story import Story
 
 SEED = 7
 START_SECONDS = 90
+BOX = "/api/v1/sandbox"
 SECRET = "a secret that the program knows"
 SOURCE = Path(billfold.__file__).parents[1]
 
@@ -331,28 +332,87 @@ def test_the_same_seed_plays_the_same_story_byte_for_byte(told, sandbox, played)
     assert all(figure.shown in said for figure in story.figures)
 
 
-def test_a_second_start_keeps_the_data_and_plays_no_story_twice(played):
+@pytest.fixture(scope="module")
+def second(played):
+    """The same sandbox, started again."""
     first, _ = played
-    home, folder = first.home(), first.state.parent
-    assert home.story == "played"
-    assert len(home.pocket_ids) == 2
-    transcript = (first.state / "story.jsonl").read_bytes()
-    second = Sandbox(folder).wait_up()
+    running = Sandbox(first.state.parent)
     try:
-        kept = second.home()
-        for words in (("doctor",), ("openapi", "customer")):  # the port that it was started with, not the usual one
-            with second.run(*words) as said:
-                assert f"{second.port}" in said.stdout.read()
-        assert {path for path in folder.rglob("*") if is_readable_by_others(path)} == set()
-        same = ("password", "shared_secret", "kid", "story", "pocket_ids", "customer_id", "person", "colleague")
-        assert all(getattr(kept, name) == getattr(home, name) for name in same)
-        assert not any(word in second.said.read_text() for word in ("Portfolio", "[info"))
-        assert (second.state / "story.jsonl").read_bytes() == transcript
-        with RecordingClient(partner_http(kept), seed=b"another") as client:
-            clock = client.get("/api/v1/sandbox/clock/").body
-            assert clock["now"] == "2025-06-24T13:00:00.000000Z"
+        yield running.wait_up()
     finally:
-        assert second.end(signal.SIGTERM) == 0
+        running.end()
+
+
+def test_a_second_start_keeps_the_data_and_plays_no_story_twice(played, second):
+    first, _ = played
+    kept = second.home()
+    assert (kept.story, len(kept.pocket_ids)) == ("played", 2)
+    for words in (("doctor",), ("openapi", "customer")):  # the port that it was started with, not the usual one
+        with second.run(*words) as answered:
+            assert f"{second.port}" in answered.stdout.read()
+    assert {path for path in first.state.parent.rglob("*") if is_readable_by_others(path)} == set()
+    assert not any(word in second.said.read_text() for word in ("Portfolio", "[info"))
+    assert len((second.state / "story.jsonl").read_text().splitlines()) > 20
+    with RecordingClient(partner_http(kept), seed=b"another") as client:
+        assert client.get("/api/v1/sandbox/clock/").at("now") == "2025-06-24T13:00:00.000000Z"
+
+
+def perform(http, path, body=None):
+    """Request a task; return what came of its steps. What is sent meanwhile is answered, or 503."""
+    request = http.post(f"{BOX}/{path}", json=body)
+    assert request.status_code == 202, request.text
+    task = request.json()
+    while task["status"] == "RUNNING":
+        time.sleep(0.1)
+        response = http.get(f"{BOX}/tasks/{task['id']}/")
+        assert response.status_code in {200, 503}
+        task = response.json() if response.is_success else task
+    assert task["status"] == "COMPLETED", task
+    return [step["detail"] for step in task["steps"]]
+
+
+def test_a_fork_is_returned_to_whatever_has_happened_since(second):
+    home = second.home()
+    context = ssl.create_default_context(cafile=home.ca_file)
+
+    def log_in():
+        body = {"username": home.username, "password": home.password}
+        return httpx.post(f"{home.base_url}/api/v1/login/", json=body, verify=context).json()["token"]
+
+    def status(token):
+        bearer = {"authorization": f"Bearer {token}"}
+        return httpx.get(f"{home.base_url}{BOX}/clock/", headers=bearer, verify=context).status_code
+
+    with partner_http(home) as http:
+        paths = [f"{BOX}/clock/", *(f"/api/v2/pockets/{each}/" for each in home.pocket_ids)]
+        seen = [http.get(path).json() for path in paths]
+        earlier = log_in()
+        perform(http, "forks/", {"name": "before"})
+        later = log_in()
+        payday = perform(http, "scenarios/payday/play/")
+        for scenario in ("bad-week", "card-month"):
+            perform(http, f"scenarios/{scenario}/play/")
+        assert [http.get(path).json() for path in paths] != seen
+        perform(http, "forks/before/rewind/")
+        assert [http.get(path).json() for path in paths] == seen
+        assert [status(earlier), status(later)] == [200, 401]
+        assert perform(http, "scenarios/payday/play/") == payday
+
+
+def test_a_sandbox_that_is_killed_during_a_rewind_comes_back_whole(second):
+    home = second.home()
+    with partner_http(home) as http:
+        later = http.post(f"{BOX}/clock/advance/", json={"seconds": 86_400}).raise_for_status().json()["now"]
+        assert http.post(f"{BOX}/reset/").status_code == 202
+        while not (second.state / "bank.paused").exists():
+            time.sleep(0.01)
+        second.end(signal.SIGKILL)
+    third = Sandbox(second.state.parent).wait_up()
+    with partner_http(third.home()) as http:
+        now = http.get(f"{BOX}/clock/").json()["now"]
+        assert now in {"2025-06-24T13:00:00.000000Z", later}
+        assert http.get(f"{BOX}/forks/").json()["items"][0]["name"] == "opening"
+    assert third.end(signal.SIGTERM) == 0
     assert not any(
-        str(second.state) in " ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])
+        str(third.state) in " ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])
     )

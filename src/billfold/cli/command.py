@@ -11,6 +11,7 @@ are supplied by the runner; the others are the command's arguments and options.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from datetime import datetime
@@ -50,6 +51,19 @@ class CommandGroup:
         self.name = name
         self.nested = nested
         self.app = typer.Typer(no_args_is_help=True, help=about, epilog=self._usage(example))
+
+    def without_command(self, work: Work) -> Work:
+        """Declare what the group does when none of its commands is named."""
+        self.app.info.no_args_is_help = False
+        run = _runnable(work, _print_result, None)
+
+        @functools.wraps(run)
+        def run_alone(ctx: typer.Context, **values: Any) -> None:
+            if ctx.invoked_subcommand is None:
+                run(ctx, **values)
+
+        self.app.callback(invoke_without_command=True, no_args_is_help=False, help=self.app.info.help)(run_alone)
+        return work
 
     def subgroup(self, name: str, about: str, *, example: str) -> CommandGroup:
         """Return a group below this one: `billfold partner keys list`."""

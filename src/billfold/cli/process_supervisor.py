@@ -8,8 +8,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 
 from billfold.cli.context import CliError
@@ -34,6 +34,7 @@ class ChildProcess:
         self.log = log
         self.environment = environment
         self.process: asyncio.subprocess.Process | None = None
+        self.restarts: asyncio.Task[None] | None = None
         self.starts = 0
 
 
@@ -59,15 +60,35 @@ class Supervisor:
         child = ChildProcess(name, words, log, self._environment if environment is None else environment)
         await self._spawn(child)
         self._children.append(child)
-        self._tasks.append(asyncio.create_task(self._restart_on_exit(child)))
+        child.restarts = asyncio.create_task(self._restart_on_exit(child))
         return child
+
+    @asynccontextmanager
+    async def without(self, *names: str) -> AsyncIterator[None]:
+        """Let these children not run meanwhile."""
+        stopped = [child for child in self._children if child.name in names]
+        await self._end(stopped)
+        try:
+            yield
+        finally:
+            for child in stopped:
+                await self._spawn(child)
+                child.restarts = asyncio.create_task(self._restart_on_exit(child))
 
     async def stop(self) -> None:
         """Terminate every child, and kill those that do not exit."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(self._terminate(child) for child in self._children))
+        await self._end(self._children)
+
+    async def _end(self, children: Sequence[ChildProcess]) -> None:
+        """Restart these no more, and terminate them."""
+        tasks = [child.restarts for child in children if child.restarts is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*(self._terminate(child) for child in children))
 
     async def _run_watch(self) -> None:
         """Watch what the children depend on."""

@@ -60,8 +60,9 @@ def worker(
         async def run() -> None:
             stop = stop_on_signals()
             await context.check_file_store(settings)
-            async with context.bank(settings, database.dsn) as bank:
-                await context.work(bank, stop)
+            while not stop.is_set():
+                async with context.bank(settings, database.dsn) as bank, context.until_paused(settings, stop) as ended:
+                    await context.work(bank, ended)
 
         asyncio.run(run())
 

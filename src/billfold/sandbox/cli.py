@@ -21,7 +21,6 @@ import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.output import console, print_error, print_line, print_success
 from billfold.cli.process_supervisor import Supervisor
@@ -32,18 +31,24 @@ from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
 from billfold.sandbox.card_processor.launch import card_host_command
 from billfold.sandbox.chain.launch import start_local_chain
-from billfold.sandbox.credentials_file import SandboxFile, StoryStage, write_sandbox_file
+from billfold.sandbox.control.cli import group
+from billfold.sandbox.credentials_file import SandboxFile, StoryStage, read_sandbox_file, write_sandbox_file
+from billfold.sandbox.forks.lease import SANDBOX_LOCK
+from billfold.sandbox.forks.types import OPENING
 from billfold.sandbox.processes.line_process import environment_of_others
 from billfold.sandbox.provisioning import prepare_sandbox
-from billfold.sandbox.recording_client import RecordingClient
+from billfold.sandbox.running import CARD_PROCESSOR, RunningSandbox, perform_tasks
 from billfold.sandbox.sandbox_client import partner_http
-from billfold.sandbox.story import Story, StoryResult
+from billfold.sandbox.scenarios.cli import play
+from billfold.sandbox.scenarios.recording_client import RecordingClient
+from billfold.sandbox.scenarios.story import Story, StoryResult
+from billfold.sandbox.simulations.cli import list_simulations
 from billfold.verify.cli import print_report, verify_with_progress
 
 if TYPE_CHECKING:
     from billfold.platform.settings.settings import Settings
+    from billfold.sandbox.forks.copies import BankCopies
 
-group = CommandGroup()
 UP_SECONDS = 60.0
 _POLL_SECONDS = 0.1
 _STORY_PLAYED = "The story has been played in this bank. `billfold sandbox --fresh` starts over and plays it again."
@@ -63,7 +68,7 @@ class _Options(NamedTuple):
     changes: dict[str, object]
 
 
-@group.command("sandbox --fresh --seed 7")
+@group.without_command
 def sandbox(
     context: CliContext,
     *,
@@ -104,59 +109,84 @@ async def _run(
 ) -> None:
     configure_logging("ERROR")  # its processes have logs of their own
     stop = stop_on_signals()
+    copies = context.copies(settings, database.dsn)
+    await copies.recover()
     step("Migrating the database")
     await with_connection(database.dsn, lambda conn: runner.up(conn, step))
     step("Initializing the bank")
     await context.initialize_database(settings, database.dsn)
+    is_new = read_sandbox_file(settings.state_dir) is None
     saved_sandbox = await prepare_sandbox(context, settings, database.dsn, report=step)
-    logs = settings.state_dir / "logs"
+    if is_new and not options.play_story:
+        await copies.copy(OPENING)
     environment = context.environment(settings, database.dsn, **options.changes)
     supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
     try:
-        chain = "the chains of BILLFOLD_CHAINS"
-        if settings.chains is None:
-            chain = await start_local_chain(supervisor, settings.state_dir)
-        step("Starting the server")
-        await start_servers(supervisor, logs)
-        await supervisor.start("worker", child_command_line("worker", "--with-parent"), logs / "worker.log")
-        await supervisor.start(
-            "card processor",
-            card_host_command(settings),
-            logs / "card_processor.log",
-            environment=environment_of_others(),
-        )
-        await _wait_until_up(saved_sandbox, logs, stop)
+        chain = await _start_processes(supervisor, settings, step)
+        await _wait_until_up(saved_sandbox, settings.state_dir / "logs", stop)
         step.end()
         if not stop.is_set():
-            await _play_story_once(context, settings, database, saved_sandbox=saved_sandbox, options=options)
+            saved_sandbox = await _play_story_once(
+                context, settings, database, copies=copies, saved_sandbox=saved_sandbox, options=options
+            )
         if not (stop.is_set() or options.exit_after_story):
-            _print_credentials(settings, saved_sandbox, chain)
-            await stop.wait()
+            running = RunningSandbox(
+                context, settings, database.dsn, supervisor=supervisor, copies=copies, saved=saved_sandbox
+            )
+            async with perform_tasks(settings.state_dir, copies, running):
+                _print_credentials(settings, saved_sandbox, chain)
+                await stop.wait()
     finally:
         await supervisor.stop()
 
 
+async def _start_processes(supervisor: Supervisor, settings: Settings, step: _StepTimer) -> str:
+    """Start every process of the sandbox; say where its chain is."""
+    logs = settings.state_dir / "logs"
+    chain = "the chains of BILLFOLD_CHAINS"
+    if settings.chains is None:
+        chain = await start_local_chain(supervisor, settings.state_dir)
+    step("Starting the server")
+    await start_servers(supervisor, logs)
+    await supervisor.start("worker", child_command_line("worker", "--with-parent"), logs / "worker.log")
+    await supervisor.start(
+        CARD_PROCESSOR,
+        card_host_command(settings),
+        logs / "card_processor.log",
+        environment=environment_of_others(),
+    )
+    return chain
+
+
 async def _play_story_once(
-    context: CliContext, settings: Settings, database: Database, saved_sandbox: SandboxFile, options: _Options
-) -> None:
-    """Play the story once in the life of this bank, and verify the ledger after it."""
+    context: CliContext,
+    settings: Settings,
+    database: Database,
+    *,
+    copies: BankCopies,
+    saved_sandbox: SandboxFile,
+    options: _Options,
+) -> SandboxFile:
+    """Play the story once in the life of this bank, verify the ledger after it, and keep a fork for a reset."""
     if not options.play_story:
-        return
+        return saved_sandbox
     if saved_sandbox.story == "played":
         if options.exit_after_story:
             print_success(_STORY_PLAYED)
-        return
+        return saved_sandbox
     if saved_sandbox.story == "playing":
         print_error(*_STORY_INTERRUPTED)
-        return
+        return saved_sandbox
     began = monotonic()
     _save_stage(settings, saved_sandbox, "playing")
     async with context.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
         ending = await asyncio.to_thread(_play, settings, saved_sandbox, bank.seed)
         console.rule("The ledger is verified", align="left", style="cyan")
         print_report(await verify_with_progress(conn, vault=bank.vault, keys=bank.data_keys))
-    _save_stage(settings, saved_sandbox, "played", *ending.pocket_ids)
+    played = _save_stage(settings, saved_sandbox, "played", *ending.pocket_ids)
     print_success(f"The story took {monotonic() - began:.1f} seconds.")
+    await copies.fork(OPENING)
+    return played
 
 
 def _play(settings: Settings, saved_sandbox: SandboxFile, seed: bytes) -> StoryResult:
@@ -165,9 +195,10 @@ def _play(settings: Settings, saved_sandbox: SandboxFile, seed: bytes) -> StoryR
         return Story(client, console).play()
 
 
-def _save_stage(settings: Settings, saved_sandbox: SandboxFile, stage: StoryStage, *pocket_ids: UUID) -> None:
+def _save_stage(settings: Settings, saved_sandbox: SandboxFile, stage: StoryStage, *pocket_ids: UUID) -> SandboxFile:
     updated = msgspec.structs.replace(saved_sandbox, story=stage, pocket_ids=pocket_ids)
     write_sandbox_file(settings.state_dir, updated)
+    return updated
 
 
 def _reset(context: CliContext, settings: Settings) -> None:
@@ -183,7 +214,7 @@ def _sandbox_lock(state_dir: Path) -> Iterator[None]:
     """Be the only sandbox of a state directory: a second would overwrite the addresses of the first."""
     try:
         state_dir.mkdir(parents=True, exist_ok=True)
-        file = (state_dir / "sandbox.lock").open("a")
+        file = (state_dir / SANDBOX_LOCK).open("a")
     except OSError as error:
         raise CliError(
             f"{state_dir} is not writable: {error.strerror}.",
@@ -268,3 +299,7 @@ class _StepTimer:
             seconds = monotonic() - self._began
             print_success(f"{escape(self._text)} [dim]{seconds:.1f} s[/]")
             self._text = ""
+
+
+group.command("play bad-week", "play --list")(play)
+group.command("simulations", "simulations --json")(list_simulations)

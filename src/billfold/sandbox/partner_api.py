@@ -8,6 +8,7 @@ from billfold.http.operations import Operation, operations_below
 from billfold.http.partner_api.app import PartnerApi, partner_operations
 from billfold.sandbox.ach.network import SimulatedAchNetwork
 from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.socket import SandboxControl
 from billfold.sandbox.wires.fedwire import SimulatedFedwire
 
 if TYPE_CHECKING:
@@ -28,5 +29,10 @@ def build_sandbox_app() -> PartnerApi:
 def open_sandbox(api: PartnerApi, bank: Bank, broadcaster: EventBroadcaster | None = None) -> None:
     """Let such an API serve a bank and its simulated world."""
     api.open_bank(
-        bank, broadcaster, stepping=ClockStepper(bank), fedwire=SimulatedFedwire(), network=SimulatedAchNetwork()
+        bank,
+        broadcaster,
+        stepping=ClockStepper(bank),
+        fedwire=SimulatedFedwire(),
+        network=SimulatedAchNetwork(),
+        control=SandboxControl(bank.settings.state_dir),
     )

@@ -27,7 +27,7 @@ _START_HINT = "Start it with `billfold sandbox`, in this folder or the one BILLF
 @contextmanager
 def open_partner_api(box: SandboxFile) -> Iterator[PartnerApi]:
     """Lend the Partner API of a running sandbox. What fails inside is raised as CliError."""
-    with _cli_errors(), partner_http(box) as http:
+    with cli_errors(), partner_http(box) as http:
         api = PartnerApi(http)
         api.bank_time()  # a stream would try again forever
         yield api
@@ -36,7 +36,7 @@ def open_partner_api(box: SandboxFile) -> Iterator[PartnerApi]:
 @contextmanager
 def open_customer_api(box: SandboxFile) -> Iterator[CustomerApi]:
     """Lend the Customer API of a running sandbox. What fails inside is raised as CliError."""
-    with _cli_errors(), local_client(box.customer_url, box.ca_file, _service_credentials(box)) as http:
+    with cli_errors(), local_client(box.customer_url, box.ca_file, _service_credentials(box)) as http:
         yield CustomerApi(http)
 
 
@@ -66,7 +66,7 @@ def _service_credentials(box: SandboxFile) -> DpopAuth:
 
 
 @contextmanager
-def _cli_errors() -> Iterator[None]:
+def cli_errors() -> Iterator[None]:
     """Say in a sentence what went wrong between us and the sandbox."""
     try:
         yield

@@ -11,6 +11,7 @@ import msgspec
 
 from billfold.onboarding.applications.forms import IndividualForm
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
+from billfold.sandbox.magic_values import MagicValue
 
 if TYPE_CHECKING:
     from billfold.onboarding.applications.ports import CheckedApplication
@@ -28,6 +29,10 @@ _RESULTS: Final[Mapping[str, CheckResult]] = MappingProxyType(
     }
 )
 """What is in a name -> what the check finds; the first that is there decides."""
+MAGIC_VALUES: Final = tuple(
+    MagicValue("applications", "name", f"contains {word}", f"The check of the application is {result.status}.")
+    for word, result in _RESULTS.items()
+)
 
 
 class SimulatedIdentityCheck:

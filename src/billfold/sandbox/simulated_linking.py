@@ -11,8 +11,18 @@ import hashlib
 from datetime import datetime, timedelta
 
 from billfold.accounts.counterparties.ports import LinkedAccount, LinkedInstitution, LinkError, LinkStatus, LinkToken
+from billfold.sandbox.magic_values import MagicValue
 
 PUBLIC_TOKEN_PREFIX = "public-sandbox-"  # noqa: S105 - a name, not a secret
+_UNKNOWN, _FAIL, _MANUAL, _AUTOMATIC, _SAVINGS = "unknown", "fail", "manual", "automatic", "savings"
+MAGIC_VALUES = (
+    MagicValue("counterparties", "public_token", f"begins with {PUBLIC_TOKEN_PREFIX}", "The link is exchanged."),
+    MagicValue("counterparties", "accounts.id", f"contains {_UNKNOWN}", "The link has no such account."),
+    MagicValue("counterparties", "accounts.id", f"contains {_MANUAL}", "The account waits for a manual verification."),
+    MagicValue("counterparties", "accounts.id", f"contains {_AUTOMATIC}", "It waits for an automatic verification."),
+    MagicValue("counterparties", "accounts.id", f"contains {_FAIL}", "The verification fails when it is queried."),
+    MagicValue("counterparties", "accounts.id", f"contains {_SAVINGS}", "It is a savings account."),
+)
 _ACCESS_PREFIX = "access-sandbox-"
 _ROUTING_NUMBER = "011000015"
 _DIGITS = 10
@@ -49,7 +59,7 @@ class SimulatedLinking:
 
     async def accounts(self, access: str, account_ids: list[str]) -> LinkedInstitution:
         """Return an account for every id. Raises LinkError."""
-        unknown = [each for each in account_ids if "unknown" in each]
+        unknown = [each for each in account_ids if _UNKNOWN in each]
         if unknown:
             raise LinkError("accounts", f"{unknown[0]} is no account of this link")
         return LinkedInstitution(
@@ -59,8 +69,8 @@ class SimulatedLinking:
 
     async def refresh(self, access: str, account_id: str) -> LinkedAccount:
         """Return an account with what became of its verification."""
-        status: LinkStatus = "MANUALLY_VERIFIED" if "manual" in account_id else "AUTOMATICALLY_VERIFIED"
-        return self._account(access, account_id, "VERIFICATION_FAILED" if "fail" in account_id else status)
+        status: LinkStatus = "MANUALLY_VERIFIED" if _MANUAL in account_id else "AUTOMATICALLY_VERIFIED"
+        return self._account(access, account_id, "VERIFICATION_FAILED" if _FAIL in account_id else status)
 
     def _account(self, access: str, account_id: str, status: LinkStatus) -> LinkedAccount:
         number = str(int(self._derive(access + account_id), 16) % 10**_DIGITS).zfill(_DIGITS)
@@ -68,7 +78,7 @@ class SimulatedLinking:
             account_id=account_id,
             routing_number=_ROUTING_NUMBER,
             account_number=number,
-            account_type="SAVINGS" if "savings" in account_id else "CHECKING",
+            account_type="SAVINGS" if _SAVINGS in account_id else "CHECKING",
             mask=number[-4:],
             status=status,
         )
@@ -78,8 +88,8 @@ class SimulatedLinking:
 
 
 def _first_status(account_id: str) -> LinkStatus:
-    if "manual" in account_id:
+    if _MANUAL in account_id:
         return "PENDING_MANUAL_VERIFICATION"
-    if "automatic" in account_id or "fail" in account_id:
+    if _AUTOMATIC in account_id or _FAIL in account_id:
         return "PENDING_AUTOMATIC_VERIFICATION"
     return "AUTOMATICALLY_VERIFIED"

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from typing import Final
 
+from billfold.sandbox.magic_values import MagicValue
+
 _STOPPED_WIRES: Final = {2: "SANCTION_SCREEN_FAILED"}
 """The last two digits of an amount -> why it is rejected."""
 _STOPPED_CARD_PAYMENTS: Final = 4
 """The last two digits of an amount."""
 _UNVERIFIABLE: Final = "UNVERIFIABLE"
+_INVALID: Final = "invalid"
 _DEPOSITS: Final = (11, 22)
+MAGIC_VALUES: Final = (
+    *(
+        MagicValue("wires", "amount", f"ends in {cents:02}", f"An outgoing wire is rejected: {why}.")
+        for cents, why in _STOPPED_WIRES.items()
+    ),
+    MagicValue("card-money", "amount", f"ends in {_STOPPED_CARD_PAYMENTS:02}", "A card payment is declined."),
+    MagicValue("counterparties", "name", f"contains {_UNVERIFIABLE}", "The name cannot be verified."),
+    MagicValue("counterparties", "file name", f"contains {_INVALID}", "An uploaded document is rejected."),
+    MagicValue(
+        "counterparties", "micro-deposits", "{} and {}".format(*_DEPOSITS), "The deposits, in cents, to confirm."
+    ),
+)
 
 
 class SimulatedScreening:
@@ -29,7 +44,7 @@ class SimulatedScreening:
 
     def invalid_file(self, name: str | None) -> str | None:
         """Accept no file with `invalid` in its name."""
-        return "IMAGE_QUALITY_ERROR_CUTOFF" if name and "invalid" in name.lower() else None
+        return "IMAGE_QUALITY_ERROR_CUTOFF" if name and _INVALID in name.lower() else None
 
     def deposit_amounts(self) -> tuple[int, int]:
         """Return 11 and 22 cents."""

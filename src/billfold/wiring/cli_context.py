@@ -47,8 +47,10 @@ from billfold.wiring.providers import (
     check_adapters,
     check_file_store,
     check_linking_provider,
+    copies_of,
     email_transport_of,
     master_keys_of,
+    until_paused,
     webhook_client_of,
 )
 from billfold.wiring.scheduled_jobs import file_receivers
@@ -144,6 +146,8 @@ class Wiring:
     vault = staticmethod(vault_of)
     master_keys = staticmethod(master_keys_of)
     archive = staticmethod(archive_of)
+    until_paused = staticmethod(until_paused)
+    copies = staticmethod(copies_of)
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -300,5 +304,5 @@ class Wiring:
             shutil.rmtree(folder)
         for name in (SANDBOX, "story.jsonl", "encryption.key", SEALS):
             (state_dir / name).unlink(missing_ok=True)
-        for name in ("rails", "files", "mail", "card_processor", "crypto_signer", LOCAL_CHAINS.parent.name):
+        for name in ("forks", "rails", "files", "mail", "card_processor", "crypto_signer", LOCAL_CHAINS.parent.name):
             shutil.rmtree(state_dir / name, ignore_errors=True)

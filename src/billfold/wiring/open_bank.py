@@ -47,6 +47,7 @@ from billfold.wiring.initialize import (
     reseal_key_check,
 )
 from billfold.wiring.providers import (
+    bank_lease_of,
     card_processor_of,
     check_adapters,
     check_file_store,
@@ -85,7 +86,7 @@ async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -
 
     Raises CliError when there is no bank, or its schema is another release's.
     """
-    async with await _pool(dsn, pool_max) as pool:
+    async with bank_lease_of(settings), await _pool(dsn, pool_max) as pool:
         async with pool.acquire() as conn:
             seed, vault, master = await _check(conn, settings)
             market = await _market(conn, settings)

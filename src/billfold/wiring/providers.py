@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import pkgutil
 import sys
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from datetime import timedelta
 from email.headerregistry import Address
 from email.utils import parseaddr
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from billfold.data_keys.ports import MasterKey
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Pool
+    from billfold.sandbox.forks.copies import BankCopies
     from billfold.sandbox.simulation import Simulation
 
 SEALS = "audit-seals.txt"
@@ -152,6 +154,48 @@ def simulation_of(settings: Settings, seed: bytes) -> Simulation | None:
     from billfold.sandbox.simulation import Simulation  # noqa: PLC0415 - production does not import the sandbox
 
     return Simulation(seed, settings.state_dir, timedelta(seconds=settings.sandbox_kyb_delay))
+
+
+def bank_lease_of(settings: Settings) -> AbstractAsyncContextManager[None]:
+    """Return what a process holds while it has the bank open: in a sandbox others may want it closed."""
+    if settings.is_production:
+        return nullcontext()
+    from billfold.sandbox.forks.lease import bank_lease  # noqa: PLC0415 - production does not import the sandbox
+
+    return bank_lease(settings.state_dir)
+
+
+def until_paused(settings: Settings, stop: asyncio.Event) -> AbstractAsyncContextManager[asyncio.Event]:
+    """Return an event that is set when `stop` is, or in a sandbox when the bank is to be closed."""
+    if settings.is_production:
+        return nullcontext(stop)
+    from billfold.sandbox.forks import lease  # noqa: PLC0415 - as above
+
+    return lease.until_paused(settings.state_dir, stop)
+
+
+def copies_of(settings: Settings, dsn: str) -> BankCopies:
+    """Return the forks of a sandbox, with every file of its bank."""
+    from billfold.sandbox.forks import copies, databases, files  # noqa: PLC0415 - as above
+
+    state_dir = settings.state_dir
+    of_bank = files.BankFiles(
+        folders={
+            "rails": rail_files_folder(settings),
+            "files": settings.files_dir or state_dir / "files",
+            "mail": state_dir / "mail",
+        },
+        files={
+            "audit-seals.txt": settings.audit_seals or state_dir / SEALS,
+            "blocks.jsonl": state_dir / LOCAL_CHAINS.parent / "blocks.jsonl",
+            "cards.sqlite": state_dir / "card_processor" / "cards.sqlite",
+            "signed.sqlite": state_dir / "crypto_signer" / "signed.sqlite",
+            "sandbox.json": state_dir / "sandbox.json",
+        },
+    )
+    bucket = "Documents in a bucket are not copied. Unset BILLFOLD_FILES_S3_BUCKET."
+    obstacle = bucket if settings.files_s3_bucket else None
+    return copies.BankCopies(state_dir, databases.Databases(dsn), of_bank, obstacle=obstacle)
 
 
 def forbid_simulations() -> None:

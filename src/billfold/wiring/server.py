@@ -16,7 +16,7 @@ from billfold.console.app import create_pages_app
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.customer_api.app import create_customer_app
 from billfold.http.edge.connections import ConnectionLimits
-from billfold.http.edge.serve import LazyApp
+from billfold.http.edge.serve import AppWithLifespan, LazyApp
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations.processor_api import create_card_processor_app
@@ -38,13 +38,26 @@ def partner_app() -> LazyApp:
         forbid_simulations()
 
     @asynccontextmanager
-    async def open_app() -> AsyncIterator[ConnectionLimits]:
-        async with open_bank(settings, settings.database_url or "") as bank:
-            app = make_host_router(bank, _event_broadcaster(bank))
-            tune_garbage_collector()
-            yield ConnectionLimits(app, settings)
+    async def open_app() -> AsyncIterator[AppWithLifespan]:
+        if settings.is_production:
+            async with _open_apps(settings) as (app, _):
+                yield app
+            return
+        from billfold.sandbox.forks.reopening import ReopeningApp  # noqa: PLC0415 - production does not import it
+
+        yield ReopeningApp(partial(_open_apps, settings), settings.state_dir)
 
     return LazyApp(open_app)
+
+
+@asynccontextmanager
+async def _open_apps(settings: Settings) -> AsyncIterator[tuple[AppWithLifespan, EventBroadcaster]]:
+    """Open the bank; yield what serves it, and the streams of its events."""
+    async with open_bank(settings, settings.database_url or "") as bank:
+        broadcaster = _event_broadcaster(bank)
+        app = make_host_router(bank, broadcaster)
+        tune_garbage_collector()
+        yield ConnectionLimits(app, settings), broadcaster
 
 
 def _event_broadcaster(bank: Bank) -> EventBroadcaster:

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 import billfold
-from billfold.platform.problems import ACCESS, PROBLEMS, REQUESTS, STATES, TRANSFERS
+from billfold.platform.problems import ACCESS, PROBLEMS, REQUESTS, SANDBOX, STATES, TRANSFERS
 
 _RAISED = re.compile(r"(?:Refused\(|super\(\).__init__\(|\bcode(?:: str)? = )\s*\"([a-z]+(?:-[a-z]+)+)\"")
 
@@ -36,4 +36,4 @@ def test_every_code_that_is_raised_is_registered_and_no_other():
 
 
 def test_two_problems_do_not_share_a_code():
-    assert len(PROBLEMS) == sum(map(len, (ACCESS, REQUESTS, STATES, TRANSFERS)))
+    assert len(PROBLEMS) == sum(map(len, (ACCESS, REQUESTS, SANDBOX, STATES, TRANSFERS)))

@@ -97,6 +97,7 @@ class EventBroadcaster:
         self._channels: dict[Subscriber, Channel] = {}
         self._task: asyncio.Task[None] | None = None
         self._serial = 0
+        self._generation = 0
         self._closed = False
 
     @property
@@ -136,8 +137,9 @@ class EventBroadcaster:
         channel = await self._join(reader)
         try:
             at, event_count, is_behind = after, channel.event_count, after < channel.sequence
+            generation = self._generation
             yield None
-            while not self._is_stopped() and (seconds := wait_seconds()) >= 0:
+            while generation == self._generation and not self._is_stopped() and (seconds := wait_seconds()) >= 0:
                 new_events = None if is_behind else channel.since(event_count)
                 if new_events is None:
                     event_count = channel.event_count
@@ -157,8 +159,13 @@ class EventBroadcaster:
             self._leave(reader, channel)
 
     def stop(self) -> None:
-        """Let all streams end."""
+        """Let all streams end, and later ones begin no more."""
         self._closed = True
+        self.end_streams()
+
+    def end_streams(self) -> None:
+        """Let the streams that there are end."""
+        self._generation += 1
         for channel in self._channels.values():
             channel.wake()
 

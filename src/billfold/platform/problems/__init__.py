@@ -8,9 +8,10 @@ from billfold.platform.problems.authentication import ACCESS
 from billfold.platform.problems.payments import TRANSFERS
 from billfold.platform.problems.problem import Problem
 from billfold.platform.problems.requests import REQUESTS
+from billfold.platform.problems.sandbox import SANDBOX
 from billfold.platform.problems.states import STATES
 
-PROBLEMS: dict[str, Problem] = {each.code: each for each in (*ACCESS, *REQUESTS, *TRANSFERS, *STATES)}
+PROBLEMS: dict[str, Problem] = {each.code: each for each in (*ACCESS, *REQUESTS, *TRANSFERS, *STATES, *SANDBOX)}
 """Every problem under its code."""
 
-__all__ = ["ACCESS", "PROBLEMS", "REQUESTS", "STATES", "TRANSFERS", "Problem"]
+__all__ = ["ACCESS", "PROBLEMS", "REQUESTS", "SANDBOX", "STATES", "TRANSFERS", "Problem"]

@@ -23,10 +23,17 @@ from billfold.payments.ach.nacha.types import (
 )
 from billfold.payments.deposits.types import IncomingAch
 from billfold.platform.ids import digits
+from billfold.sandbox.magic_values import MagicValue
 
 OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
 NO_SUCH_BANK = "091000019"
 _RETURNED_CENTS = 3
+MAGIC_VALUES = (
+    MagicValue("ach", "routing number", NO_SUCH_BANK, "An originated entry comes back: no account (R03)."),
+    MagicValue(
+        "ach", "amount", f"ends in {_RETURNED_CENTS:02}", "An originated debit comes back for R01, a credit for R02."
+    ),
+)
 SENDER = "09100001"
 """The first digits of the bank that companies of the sandbox send from."""
 

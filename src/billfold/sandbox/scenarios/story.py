@@ -17,7 +17,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from billfold.cli.context import CliError
-from billfold.sandbox.recording_client import Answer, RecordingClient
+from billfold.sandbox.scenarios.recording_client import Answer, RecordingClient
 
 DEPOSIT_CENTS = 250_000_00
 ACH_CENTS, ACH_TIMES = 15_000_00, 3

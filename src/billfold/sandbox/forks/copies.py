@@ -1,0 +1,167 @@
+"""Makes forks and rewinds to them, so that a kill at any moment leaves the old bank or the new one.
+
+A fork is there once its folder has its name: the database and the files are complete before. A rewind is done once the
+databases have changed their names, which is one transaction; until the files have followed, the bank stays paused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import asyncpg
+import msgspec
+
+from billfold.platform.clock import business_now, read_clock, wall_now
+from billfold.platform.errors import NotFound, Refused
+from billfold.sandbox.forks.databases import Databases
+from billfold.sandbox.forks.files import BankFiles
+from billfold.sandbox.forks.lease import end_pause, paused
+from billfold.sandbox.forks.types import FORKS_MAX, OPENING, Fork, is_fork_name
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection
+
+FREE_BYTES_MIN = 256 * 1024 * 1024
+"""What stays free on the disk."""
+_FOLDER, _RECORD, _FILES, _NEW = "forks", "fork.json", "files", ".new"
+# A clock that runs shows after the rewind what it showed in the fork.
+_SHIFT_CLOCK = "UPDATE clock SET wall_anchor = wall_anchor + ($1::timestamptz - $2::timestamptz)"
+
+
+class BankCopies:
+    """The forks of the bank of one state directory. `obstacle`: why there can be none."""
+
+    def __init__(self, state_dir: Path, databases: Databases, files: BankFiles, *, obstacle: str | None = None) -> None:
+        self._state_dir = state_dir
+        self._databases = databases
+        self._files = files
+        self._obstacle = obstacle
+        self._folder = state_dir / _FOLDER
+        self._is_whole = True
+
+    def list_forks(self) -> list[Fork]:
+        """Return all forks, oldest first."""
+        found = [self._read(each.parent) for each in self._folder.glob(f"*/{_RECORD}") if each.parent.suffix != _NEW]
+        return sorted(found, key=lambda fork: (fork.created_at, fork.name))
+
+    def get(self, name: str) -> Fork:
+        """Return a fork. Raises NotFound."""
+        if not is_fork_name(name) or not (self._folder / name / _RECORD).is_file():
+            raise NotFound(f"There is no fork {name}.")
+        return self._read(self._folder / name)
+
+    async def check_room(self, name: str) -> None:
+        """Raise Refused unless a fork of this name may be made."""
+        if self._obstacle:
+            raise Refused("fork-not-possible", self._obstacle)
+        known = [each.name for each in self.list_forks()]
+        if name in known:
+            raise Refused("fork-exists", f"There is a fork {name} already.")
+        if len([each for each in known if each != OPENING]) >= FORKS_MAX:
+            raise Refused("too-many-forks", f"There are {FORKS_MAX} forks already.")
+        await self._databases.check()
+        self._databases.of_fork(name)
+        await self._check_disk(await self._databases.size(self._databases.bank) + self._files.size())
+
+    async def fork(self, name: str) -> Fork:
+        """Copy the bank under a name; its processes close it meanwhile."""
+        async with self.pause():
+            return await self.copy(name)
+
+    async def copy(self, name: str) -> Fork:
+        """Copy the bank under a name. Nobody may have it open."""
+        database, folder = self._databases.of_fork(name), self._folder / f"{name}{_NEW}"
+        shutil.rmtree(folder, ignore_errors=True)
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        await self._databases.copy(self._databases.bank, database)
+        await asyncio.to_thread(self._files.copy, folder / _FILES)
+        wall = wall_now()
+        async with _connected(self._databases.address(database)) as conn:
+            now = business_now(await read_clock(conn), wall)
+        size = await self._databases.size(database) + self._files.size()
+        fork = Fork(name=name, created_at=wall, now=now, size=size)
+        (folder / _RECORD).write_bytes(msgspec.json.encode(fork))
+        shutil.rmtree(self._folder / name, ignore_errors=True)
+        folder.replace(self._folder / name)
+        return fork
+
+    async def prepare(self, name: str) -> str:
+        """Put a copy of a fork beside the bank; return the address of its database, which `replace_bank` takes."""
+        fork = self.get(name)
+        await self._check_disk(fork.size)
+        await self._databases.drop(self._databases.previous)
+        await self._databases.copy(self._databases.of_fork(name), self._databases.next)
+        await asyncio.to_thread(self._files.stage, self._folder / name / _FILES)
+        return self._databases.address(self._databases.next)
+
+    async def replace_bank(self, name: str) -> None:
+        """Let what was prepared be the bank. Nobody may have it open."""
+        made_at = self.get(name).created_at
+        async with _connected(self._databases.address(self._databases.next)) as conn:
+            await conn.execute(_SHIFT_CLOCK, wall_now(), made_at)
+        self._is_whole = False
+        try:
+            await self._databases.swap()
+            self._files.swap()
+            self._is_whole = True
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            await self.recover()  # the database knows which of both banks it is
+            raise
+
+    async def drop_previous(self) -> None:
+        """Remove the database that a rewind has replaced."""
+        await self._databases.drop(self._databases.previous)
+
+    async def drop(self, name: str) -> None:
+        """Remove a fork. Raises NotFound."""
+        self.get(name)
+        folder = self._folder / f"{name}{_NEW}"
+        shutil.rmtree(folder, ignore_errors=True)
+        (self._folder / name).replace(folder)
+        await self._databases.drop(self._databases.of_fork(name))
+        shutil.rmtree(folder, ignore_errors=True)
+
+    async def recover(self) -> None:
+        """Complete or undo what was interrupted, before anybody opens the bank."""
+        await self._databases.end_orphans()
+        databases = await self._databases.list_own()
+        if self._databases.previous in databases:
+            self._files.swap()
+        else:
+            self._files.discard()
+        for each in self._folder.glob(f"*{_NEW}"):
+            shutil.rmtree(each, ignore_errors=True)
+        kept = {self._databases.bank, *(self._databases.of_fork(each.name) for each in self.list_forks())}
+        own = {each for each in databases if each.removeprefix(self._databases.bank).startswith("_fork_")}
+        await self._databases.drop(*sorted(own - kept), self._databases.next, self._databases.previous)
+        self._is_whole = True
+        end_pause(self._state_dir)
+
+    @asynccontextmanager
+    async def pause(self) -> AsyncIterator[None]:
+        """Let nobody have the bank open meanwhile. Raises Refused `sandbox-busy`."""
+        async with paused(self._state_dir, is_whole=lambda: self._is_whole):
+            yield
+
+    async def _check_disk(self, needed: int) -> None:
+        free = shutil.disk_usage(self._state_dir).free
+        if free < needed + FREE_BYTES_MIN:
+            taken = f"A copy takes {needed:,} bytes besides a reserve of {FREE_BYTES_MIN:,}"
+            raise Refused("fork-disk-full", f"{taken}; {free:,} are free.")
+
+    def _read(self, folder: Path) -> Fork:
+        return msgspec.json.decode((folder / _RECORD).read_bytes(), type=Fork)
+
+
+@asynccontextmanager
+async def _connected(dsn: str) -> AsyncIterator[Connection]:
+    conn = await asyncpg.connect(dsn)
+    try:
+        yield conn
+    finally:
+        await conn.close()

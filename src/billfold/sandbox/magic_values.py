@@ -1,0 +1,14 @@
+"""Values by which a simulated counterpart decides: declared beside the code that obeys them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class MagicValue(NamedTuple):
+    """A value of a field, where it is sent, and what the sandbox does then."""
+
+    area: str
+    field: str
+    value: str
+    effect: str
