@@ -6,7 +6,6 @@ import json
 import os
 import re
 import signal
-import socket
 import ssl
 import stat
 import subprocess
@@ -15,93 +14,31 @@ import threading
 import time
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from uuid import uuid4
 
 import httpx
-import msgspec
 import psutil
 import pytest
 from rich.console import Console
 from tests.support.card_network import connected
 from tests.support.cards import client_key, decrypted, pem
+from tests.support.sandbox_process import SOURCE, START_SECONDS, Sandbox, free_ports
 
-import billfold
 from billfold.client.webhooks import verify_webhook
-from billfold.sandbox.credentials_file import SandboxFile
 from billfold.sandbox.sandbox_client import partner_http
 from billfold.sandbox.scenarios import story as stories
 from billfold.sandbox.scenarios.recording_client import RecordingClient
 from billfold.sandbox.scenarios.story import Story
 
 SEED = 7
-START_SECONDS = 90
 BOX = "/api/v1/sandbox"
 SECRET = "a secret that the program knows"
-SOURCE = Path(billfold.__file__).parents[1]
-
-
-def free_ports(count):
-    """Return ports that nobody listens on right now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def is_readable_by_others(path):
     """The database has folders and rights of its own, of the account that it runs as."""
     mode = path.lstat().st_mode
     return "postgres" not in path.parts and path.name != "said.txt" and bool(mode & 0o066)
-
-
-class Sandbox:
-    """A sandbox in a folder of its own, as a person starts it."""
-
-    def __init__(self, folder, *options):
-        self.state = folder / ".billfold"
-        self.port, self.http_port = free_ports(2)
-        self.said = folder / "said.txt"
-        words = ["sandbox", "--port", self.port, "--http-port", self.http_port, *options]
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("BILLFOLD_")}
-        with self.said.open("wb") as out:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "billfold", *map(str, words)],
-                cwd=folder,
-                stdout=out,
-                stderr=out,
-                env={**environment, "PYTHONPATH": str(SOURCE), "COLUMNS": "200"},
-            )
-
-    def wait_up(self):
-        deadline = time.monotonic() + START_SECONDS
-        while "The bank is open" not in self.said.read_text():
-            assert self.process.poll() is None, self.said.read_text()
-            assert time.monotonic() < deadline, self.said.read_text()
-            time.sleep(0.1)
-        return self
-
-    def home(self):
-        return msgspec.json.decode((self.state / "sandbox.json").read_bytes(), type=SandboxFile)
-
-    def run(self, *words):
-        """Start another command in the folder of the sandbox."""
-        return subprocess.Popen(
-            [sys.executable, "-m", "billfold", *map(str, words)],
-            cwd=self.state.parent,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONPATH": str(SOURCE), "PYTHONUNBUFFERED": "1"},
-        )
-
-    def end(self, number=signal.SIGINT):
-        if self.process.poll() is None:
-            self.process.send_signal(number)
-        return self.process.wait(60)
 
 
 @pytest.fixture(scope="module")
