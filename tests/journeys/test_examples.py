@@ -20,12 +20,12 @@ import pyotp
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from tests.journeys.test_nothing_personal_in_a_dump import dumped
-from tests.sandbox.test_cli import SOURCE, Sandbox
 from tests.support.browser import forms_of
 from tests.support.card_host import clear_block, enciphered
 from tests.support.card_network import connected
 from tests.support.cards import PIN, SHIPPING, client_key, decrypted, encrypted_pin, pem
 from tests.support.process_memory import memory_of, traces, written
+from tests.support.sandbox_process import SOURCE, Sandbox
 
 from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.sandbox import local_client
