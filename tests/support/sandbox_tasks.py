@@ -54,5 +54,5 @@ async def performing_tasks(bank):
             yield
     finally:
         await tasks.close()
-        await databases.drop(*await databases.list_own())
+        await databases.drop(databases.bank, *await databases.list_own())
         await server.close()

@@ -64,7 +64,7 @@ async def number(tmp_path, empty_database_dsn):
     with (tmp_path / SANDBOX_LOCK).open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # as the sandbox that makes copies
         yield made
-    await made.databases.drop(*(await made.databases.list_own() - {made.databases.bank}))
+    await made.databases.drop(*await made.databases.list_own())
 
 
 def killed(work, after):
@@ -88,7 +88,7 @@ async def test_a_fork_or_rewind_that_is_killed_leaves_the_old_bank_or_the_new_on
         await number.copies.recover()
         names = [each.name for each in number.copies.list_forks()]
         assert names in (["one"], ["one", "two"])
-        own = {number.databases.bank, *(number.databases.of_fork(each) for each in names)}
+        own = {number.databases.of_fork(each) for each in names}
         assert await number.databases.list_own() == own
         await asyncio.to_thread(killed, lambda: number.rewind("one"), nth / 20)
         await number.copies.recover()

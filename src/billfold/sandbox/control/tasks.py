@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
@@ -142,6 +143,8 @@ class SandboxTasks:
         except Exception as error:
             log.warning("sandbox_task_failed", kind=task.kind, name=task.name, exc_info=error)
             task.detail = error.detail if isinstance(error, BillfoldError) else f"{type(error).__name__}: {error}"
+            with suppress(Exception):  # what it has left over is removed by the next task or start otherwise
+                await self._copies.recover()
             task.status = TaskStatus.FAILED
         else:
             task.status = TaskStatus.COMPLETED

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import asyncpg
 import msgspec
 
-from billfold.platform.clock import business_now, read_clock, wall_now
+from billfold.platform.clock import business_now, monotonic, read_clock, wall_now
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.forks.databases import Databases
 from billfold.sandbox.forks.files import BankFiles
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 FREE_BYTES_MIN = 256 * 1024 * 1024
 """What stays free on the disk."""
+_DATABASE_GONE = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
+_DATABASE_SECONDS, _RETRY_SECONDS = 60.0, 0.5
 _FOLDER, _RECORD, _FILES, _NEW = "forks", "fork.json", "files", ".new"
 # A clock that runs shows after the rewind what it showed in the fork.
 _SHIFT_CLOCK = "UPDATE clock SET wall_anchor = wall_anchor + ($1::timestamptz - $2::timestamptz)"
@@ -109,8 +111,8 @@ class BankCopies:
             await self._databases.swap()
             self._files.swap()
             self._is_whole = True
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
-            await self.recover()  # the database knows which of both banks it is
+        except _DATABASE_GONE:
+            await self._recover_when_back()
             raise
 
     async def drop_previous(self) -> None:
@@ -127,7 +129,7 @@ class BankCopies:
         shutil.rmtree(folder, ignore_errors=True)
 
     async def recover(self) -> None:
-        """Complete or undo what was interrupted, before anybody opens the bank."""
+        """Complete or undo what was interrupted. May be repeated, also while the bank is open and whole."""
         await self._databases.end_orphans()
         databases = await self._databases.list_own()
         if self._databases.previous in databases:
@@ -136,11 +138,21 @@ class BankCopies:
             self._files.discard()
         for each in self._folder.glob(f"*{_NEW}"):
             shutil.rmtree(each, ignore_errors=True)
-        kept = {self._databases.bank, *(self._databases.of_fork(each.name) for each in self.list_forks())}
-        own = {each for each in databases if each.removeprefix(self._databases.bank).startswith("_fork_")}
-        await self._databases.drop(*sorted(own - kept), self._databases.next, self._databases.previous)
+        kept = {self._databases.of_fork(each.name) for each in self.list_forks()}
+        await self._databases.drop(*sorted(databases - kept))
         self._is_whole = True
         end_pause(self._state_dir)
+
+    async def _recover_when_back(self) -> None:
+        """Recover as soon as the database answers, which knows whether the bank has been replaced."""
+        deadline = monotonic() + _DATABASE_SECONDS
+        while True:
+            try:
+                return await self.recover()
+            except _DATABASE_GONE:
+                if monotonic() > deadline:
+                    raise
+                await asyncio.sleep(_RETRY_SECONDS)
 
     @asynccontextmanager
     async def pause(self) -> AsyncIterator[None]:

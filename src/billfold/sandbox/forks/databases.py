@@ -36,12 +36,13 @@ class Databases:
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
         self.bank = unquote(urlsplit(dsn).path.lstrip("/"))
-        self.next, self.previous = f"{self.bank}_next", f"{self.bank}_previous"
+        self._prefix = f"{self.bank}_sandbox_"  # a server may have databases of others
+        self.next, self.previous = f"{self._prefix}next", f"{self._prefix}previous"
         self._application = f"forks of {self.bank}"[:_NAME_BYTES]
 
     def of_fork(self, name: str) -> str:
         """Return the name of a fork's database. Raises Refused when the server has no names so long."""
-        found = f"{self.bank}_fork_{name}"
+        found = f"{self._prefix}fork_{name}"
         if len(found.encode()) > _NAME_BYTES:
             raise Refused("fork-not-possible", f"The database {found} would have a name that is too long.")
         return found
@@ -81,9 +82,9 @@ class Databases:
             await conn.execute(_END_ORPHANS, self._application)
 
     async def list_own(self) -> set[str]:
-        """Return the names of all databases of this sandbox."""
+        """Return the names of all databases of this sandbox but the bank's."""
         async with self._server() as conn:
-            return {row["datname"] for row in await conn.fetch(_NAMES, self.bank)}
+            return {row["datname"] for row in await conn.fetch(_NAMES, self._prefix)}
 
     async def size(self, database: str) -> int:
         """Return the bytes of a database."""

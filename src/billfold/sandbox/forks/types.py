@@ -20,7 +20,7 @@ ForkName = Annotated[
     msgspec.Meta(
         pattern=NAME_PATTERN,
         max_length=_NAME_CHARACTERS,
-        description="Lower-case letters and digits in groups joined by hyphens; it begins with a letter.",
+        description="lower-case letters and digits in groups joined by hyphens, with a letter first",
     ),
 ]
 
