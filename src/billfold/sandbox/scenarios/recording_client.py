@@ -5,6 +5,7 @@ Idempotency keys are derived from a seed, so that the same story is the same req
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -14,6 +15,9 @@ import msgspec
 
 from billfold.cli.context import CliError
 from billfold.platform import ids
+
+_LATER = (httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE)
+_RETRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +72,7 @@ class RecordingClient:
         headers = {"x-service-idempotency": str(ids.derive(self._seed, command, 0))}
         if body:
             headers["content-type"] = "application/json"
-        try:
-            received = self._http.request(method, path, headers=headers, content=body or None)
-        except httpx.TransportError as error:
-            raise CliError(f"{method} {path} did not reach the bank: {error}", "Is the server up?") from error
+        received = self._send(method, path, headers=headers, content=body or None)
         if received.is_error:
             raise CliError(
                 f"{method} {path} was answered {received.status_code}: {received.text}", "See the log of the server."
@@ -85,3 +86,16 @@ class RecordingClient:
             self._transcript.write(msgspec.json.encode(line).decode() + "\n")
             self._transcript.flush()
         return answer
+
+    def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Send a request, again when it is asked to come later: its key lets it do nothing twice."""
+        try:
+            response = self._http.request(method, path, **request)
+            for _ in range(_RETRIES):
+                if response.status_code not in _LATER:
+                    break
+                time.sleep(int(response.headers.get("retry-after", 1)))
+                response = self._http.request(method, path, **request)
+        except httpx.TransportError as error:
+            raise CliError(f"{method} {path} did not reach the bank: {error}", "Is the server up?") from error
+        return response
