@@ -74,6 +74,7 @@ class Rails:
 
     def __init__(self):
         self.payments = []
+        self._kinds = {}
         self._closing = datetime.max.replace(tzinfo=UTC)
 
     def learn(self, book):
@@ -92,10 +93,11 @@ class Rails:
             self._learn_of_house(book)
 
     def _learn_of_house(self, book):
-        kinds = {account.no: account.kind for account in book.house.values()}
+        # An account that is empty for good leaves the book, not the ledger.
+        self._kinds |= {row.account_no: row.kind for row in book.draft.rows_of(AccountEntry)}
         begun = {row.entry_no: row for row in book.draft.rows_of(JournalEntry)}
         for leg in book.draft.rows_of(Posting):
-            journal, sides = begun[leg.entry_no], (kinds[leg.debit], kinds[leg.credit])
+            journal, sides = begun[leg.entry_no], (self._kinds[leg.debit], self._kinds[leg.credit])
             rail = next((side for side in sides if side.startswith("rail:")), None)
             if rail is not None and journal.kind != "clearing":
                 at = et_instant(journal.settles_on, 0)
@@ -195,6 +197,7 @@ class MemoryBank:
         self.tables = defaultdict(list)
         self.commands = {}
         self.balances = {}
+        self.identities = set()
         self.links = {}
         self.totals: Counter[tuple[str, str]] = Counter()
         self.unsettled: Counter[tuple[BlockKey, str]] = Counter()
@@ -300,7 +303,10 @@ class MemoryBank:
         customer_id = book.customer_id
         for account in book.draft.rows_of(AccountEntry):
             key = customer_id, account.account_no
+            identity = customer_id, account.kind, account.pocket_id, account.asset, account.acquired_on
             assert key not in self.balances
+            assert identity not in self.identities
+            self.identities.add(identity)
             self.balances[key] = Balance(account.kind, account.asset)
         touched = set()
         for posting in book.draft.rows_of(Posting):

@@ -207,6 +207,7 @@ class Replay:
         self._check_acquired_on(journal, debit, credit)
         credit.tax_basis += tax
         credit.earnings_basis += earnings
+        credit.redeemed = False  # bills come back whose delivery was rejected after their maturity
         self.accounts.holds(credit)
         add_movement(journal.movements, into, credit.no, units=units, tax=tax, earnings=earnings)
 

@@ -1,6 +1,6 @@
 """Bills travel with their day and what they cost, and come back as they were when refused."""
 
-from datetime import date
+from datetime import date, timedelta
 from uuid import UUID
 
 import msgspec
@@ -8,7 +8,7 @@ import pytest
 from tests.fixtures.teller import Teller
 
 from billfold.accounts.commands import SetPocketState, UpdatePocket
-from billfold.ledger.book.rows import JournalEntry
+from billfold.ledger.book.rows import JournalEntry, TradeEntry
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.platform.errors import NotFound, Refused
 
@@ -67,6 +67,14 @@ def test_a_lot_of_unknown_cost_has_its_value_as_cost(holder):
     assert lots(pocket) == [(date(2025, 6, 2), 3, pocket.inflow)]
 
 
+def test_what_comes_on_a_weekend_was_acquired_then_and_not_after_it_is_sold(holder, two_lots):
+    pocket, bill = two_lots
+    saturday = date(2025, 6, 7)
+    holder.until(saturday)
+    holder.receive(pocket, bill, 3, UUID(int=6))
+    assert lots(pocket)[-1][:2] == (saturday, 3)
+
+
 def test_the_oldest_lots_are_delivered_first(holder, two_lots):
     pocket, bill = two_lots
     asked = holder.deliver(pocket, bill, 15)
@@ -94,6 +102,21 @@ def test_a_rejected_delivery_restores_every_lot(holder, two_lots):
     assert lots(pocket) == before
     reversing = [row for row in holder.bank.tables[JournalEntry] if row.reverses is not None]
     assert len(reversing) == 2
+
+
+@pytest.mark.parametrize("units", [15, 20])
+def test_bills_that_come_back_after_they_matured_are_redeemed(holder, two_lots, units):
+    pocket, bill = two_lots
+    holder.deliver(pocket, bill, units)
+    due = holder.bank.market.bill(bill).maturity
+    holder.until(due + timedelta(days=3))
+    holder.end("ACCOUNT_UNAVAILABLE")
+    holder.until(due + timedelta(days=4))
+    redeemed = sum(
+        row.units for row in holder.bank.tables[TradeEntry] if (row.activity, row.cusip) == ("MATURITY", bill)
+    )
+    assert redeemed == 20
+    assert bill not in dict(pocket.positions())
 
 
 def test_a_pocket_is_not_closed_while_its_bills_are_on_their_way(holder, two_lots):

@@ -185,12 +185,17 @@ class Book:
             pocket.owed = self._make(AccountKind.OWED, pocket.pocket_id, USD)
         return pocket.owed
 
-    def lot(self, pocket: PocketBook, cusip: str, acquired_on: date, maturity: date) -> Lot:
-        """The lot of this bill acquired on this day, made when first needed."""
+    def lot(
+        self, pocket: PocketBook, cusip: str, acquired_on: date, maturity: date, *, retired_no: int | None = None
+    ) -> Lot:
+        """The lot of this bill acquired on this day, made when first needed.
+
+        One that may have been retired since is known by its number: bills come back that were delivered.
+        """
         lot = pocket.find_lot(cusip, acquired_on)
         if lot is None:
             self.touch(pocket)
-            number = self._open_account(AccountKind.LOT, pocket.pocket_id, cusip, acquired_on=acquired_on)
+            number = retired_no or self._open_account(AccountKind.LOT, pocket.pocket_id, cusip, acquired_on=acquired_on)
             lot = Lot(number, AccountKind.LOT, cusip, acquired_on=acquired_on, maturity=maturity)
             pocket.emptied.append(lot)
         return lot

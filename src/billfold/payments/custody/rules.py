@@ -28,6 +28,7 @@ from billfold.payments.custody.types import (
     SecurityTransferStatus,
 )
 from billfold.payments.on_us.types import PendingTransfer
+from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import cents_for
 from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
@@ -53,7 +54,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     pocket = pocket_of(book, cmd.pocket_id)
     require_not_closed(pocket)
     bill = _outstanding_bill(ctx, cmd.cusip)
-    today = max(book.business_date, ctx.business_date)
+    today = et_date(ctx.now)  # not the business date: what is sold on a weekend was not acquired after it
     acquired_on = cmd.acquired_on or today
     if not bill.first_issue <= acquired_on <= today:
         raise Refused("bill-not-deliverable", f"acquired_on {acquired_on} is not between issue and today.")
@@ -181,7 +182,7 @@ def _deliver_lot(book: Book, pocket: PocketBook, ctx: Context, transfer_id: UUID
         transfer_id=transfer_id,
     )
     book.close()
-    return MovedLot(entry_no, lot.acquired_on, units, tax_basis=tax)
+    return MovedLot(entry_no, lot.acquired_on, units, tax_basis=tax, account_no=lot.no)
 
 
 def _receive_lot(
@@ -191,7 +192,8 @@ def _receive_lot(
     entry_no = _begin(book, ctx, moved.entry_no or None)
     price = _mark(ctx, cusip)
     worth = cents_for(moved.units, price)
-    lot = book.lot(pocket, cusip, moved.acquired_on, maturity=ctx.bill(cusip).maturity)
+    maturity = ctx.bill(cusip).maturity
+    lot = book.lot(pocket, cusip, moved.acquired_on, maturity, retired_no=moved.account_no)
     book.post(book.internal_account(AccountKind.CUSTODIAN, cusip), lot, moved.units)
     book.lot_in(pocket, lot, moved.tax_basis, earnings=worth)
     pocket.inflow += worth

@@ -27,12 +27,16 @@ class SecurityTransferDirection(StrEnum):
 
 
 class MovedLot(msgspec.Struct, frozen=True, array_like=True):
-    """A transferred lot: its journal entry, acquisition date, units and tax basis in cents."""
+    """A transferred lot: its journal entry, acquisition date, units and tax basis in cents.
+
+    `account_no` is where the bills were; earlier releases did not write it down.
+    """
 
     entry_no: int
     acquired_on: date
     units: int
     tax_basis: int
+    account_no: int | None = None
 
 
 class SecurityTransfer(Row, frozen=True, kw_only=True):
