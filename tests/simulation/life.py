@@ -51,7 +51,7 @@ class WalkTo(msgspec.Struct, frozen=True):
 class Life(Commands):
     """Draws one step after the other; `outcomes` counts what became of them."""
 
-    def __init__(self, bank, seed, *, customers=60, files=True):
+    def __init__(self, bank, seed, *, customers=60, files=True, kinds=None):
         self.bank = bank
         self.random = Random(seed)
         self.wanted = customers
@@ -66,7 +66,7 @@ class Life(Commands):
         self.files = files
         self.count = 0
         self.outcomes = {}
-        self._kinds, self._weights = zip(*_KINDS, strict=True)
+        self._kinds, self._weights = zip(*(kinds or KINDS), strict=True)
 
     # -- steps ----------------------------------------------------------------------------
 
@@ -338,7 +338,7 @@ class Life(Commands):
 
 ASIDE = LINKING | OPERATING | BANKING | PAYING_BY_CARD | ON_CHAINS
 LATEST = et_instant(date(2026, 5, 1), 0)
-_KINDS = (
+KINDS = (
     ("deposit", 22),
     ("pay", 34),
     ("pay_from_small", 5),
