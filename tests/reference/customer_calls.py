@@ -10,6 +10,7 @@ from tests.reference.shared_calls import (
     play_applications,
     play_documents,
     play_events,
+    play_explanations,
     play_reports,
 )
 
@@ -50,6 +51,7 @@ async def play_customer_api(r, world, other):
     team = await r.post("create_application_team", f"{base}{approved['id']}/team/", [COLLEAGUE])
     r.name(*(each["member_id"] for group in team["groups"] for each in group["members"]))
     await _play_statements(r, pocket)
+    await play_explanations(r, pocket, V2)
 
 
 async def _play_invites(r, base):

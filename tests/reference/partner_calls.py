@@ -10,6 +10,7 @@ from tests.reference.shared_calls import (
     play_applications,
     play_documents,
     play_events,
+    play_explanations,
     play_reports,
 )
 from tests.support.applications import PERSON, PICTURE, RETAIL
@@ -359,6 +360,9 @@ async def _play_statements(r, customer, pocket):
     await make_june(r.desk, customer)
     await r.get("list_customer_statements", f"{V1}/customers/{customer}/statements/")
     await r.get("list_account_statements", f"{account}/statements/")
+    await r.post("-", f"{BOX}/clock/freeze/")  # Explanations say when they were made.
+    await r.desk.until("2025-07-01T10:05:00-04:00")
+    await play_explanations(r, pocket, f"{V2}/customers/{customer}")
 
 
 async def _play_events(r):

@@ -133,3 +133,17 @@ async def make_june(desk, customer):
     """Let June be over, and make the statements of a customer."""
     await desk.until("2025-07-01T10:00:00-04:00")
     await make_statements(desk.bank, UUID(customer), Month.parse("2025-06"))
+
+
+async def play_explanations(r, pocket, pockets):
+    """Ask how amounts came about; `pockets` is the path under which the Pockets of one customer are."""
+    of_pocket = f"/api/v2/pockets/{pocket}"
+    held = (await r.get("-", f"{of_pocket}/"))["portfolio"]["securities"][0]["cusip"]
+    await r.get("explain_earnings", f"{of_pocket}/earnings/explain/", field="end_value")
+    for name, path in (
+        ("explain_pocket", of_pocket),
+        ("explain_total_of_pockets", f"{pockets}/pockets"),
+        ("explain_pocket_fees", f"{of_pocket}/fees"),
+        ("explain_security_price", f"/api/v2/securities/{held}"),
+    ):
+        await r.get(name, f"{path}/explain/")

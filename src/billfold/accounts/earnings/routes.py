@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sized
+from collections.abc import Sized
 from datetime import date, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -16,7 +16,7 @@ from billfold.accounts.pockets.history import Boundary
 from billfold.accounts.pockets.schemas import valuation
 from billfold.accounts.pockets.types import PocketRow
 from billfold.bills.rules import earnings
-from billfold.bills.rules.earnings import PocketState
+from billfold.bills.rules.earnings import EarningsEntry, PocketState
 from billfold.bills.types import EarningsPeriod, Period
 from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.operations import SIGNED, get, with_scope
@@ -24,6 +24,9 @@ from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import et_date, is_day, parse_day
 from billfold.platform.errors import InvalidInput, Refused
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Connection, Pool
 
 POCKETS_MAX = 30
 
@@ -53,20 +56,53 @@ class EarningsQuery(msgspec.Struct, frozen=True, kw_only=True):
     date_to: BoundText = None
 
 
-async def pocket_earnings(
-    bank: Bank, rows: list[PocketRow], boundaries: EarningsQuery, now: datetime
-) -> list[PocketEarnings]:
-    """Every pocket's entry: its states at both ends are read for all of them at once."""
-    period, bounds = boundaries.period, (boundaries.date_from, boundaries.date_to)
-    earnings.period_bounds(period, now, now, *bounds)  # a wrong one is refused without pockets too
-    earnings.require_prices(bank.market, date_from=boundaries.date_from, date_to=boundaries.date_to)
-    periods = [earnings.period_bounds(period, now, row.opened_at, *bounds) for row in rows]
+class PeriodEnds(NamedTuple):
+    """A period of a pocket, and its states at both ends."""
+
+    row: PocketRow
+    period: Period
+    start: PocketState
+    end: PocketState
+
+
+async def read_ends(
+    conn: Connection | Pool, bank: Bank, rows: list[PocketRow], query: EarningsQuery, now: datetime
+) -> list[PeriodEnds]:
+    """Return the period of every pocket: the states at both ends are read for all of them at once."""
+    name, bounds = query.period, (query.date_from, query.date_to)
+    earnings.period_bounds(name, now, now, *bounds)  # a wrong one is refused without pockets too
+    earnings.require_prices(bank.market, date_from=query.date_from, date_to=query.date_to)
+    periods = [earnings.period_bounds(name, now, row.opened_at, *bounds) for row in rows]
     ends = [boundary for row, each in zip(rows, periods, strict=True) for boundary in _boundaries(bank, row, each)]
-    states = dict(zip(ends, await history.pocket_states_before(bank.pool, ends), strict=True))
+    states = dict(zip(ends, await history.pocket_states_before(conn, ends), strict=True))
+
+    def at(row: PocketRow, instant: datetime) -> PocketState:
+        return PocketState() if instant <= row.opened_at else states[_boundary(bank, row, instant)]
+
     return [
-        _entry(bank, row, each, states=states, now=now, dates=earnings.shown_dates(period, each, bank.calendars))
+        PeriodEnds(
+            row,
+            each,
+            start=at(row, each.start),
+            end=history.current_pocket_state(row) if each.live else at(row, each.end),
+        )
         for row, each in zip(rows, periods, strict=True)
     ]
+
+
+def earnings_between(bank: Bank, ends: PeriodEnds) -> EarningsEntry:
+    """Return what a pocket earned between both ends."""
+    period = ends.period
+    return earnings.compute_earnings(
+        ends.start, period.start, ends.end, end_at=period.end, market=bank.market, live=period.live
+    )
+
+
+async def pocket_earnings(
+    bank: Bank, rows: list[PocketRow], query: EarningsQuery, now: datetime
+) -> list[PocketEarnings]:
+    """Every pocket's entry."""
+    return [_entry(bank, each, query, now=now) for each in await read_ends(bank.pool, bank, rows, query, now=now)]
 
 
 def _boundaries(bank: Bank, row: PocketRow, period: Period) -> list[Boundary]:
@@ -79,31 +115,14 @@ def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
     return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at)
 
 
-def _entry(
-    bank: Bank,
-    row: PocketRow,
-    period: Period,
-    *,
-    states: Mapping[Boundary, PocketState],
-    now: datetime,
-    dates: tuple[date, date],
-) -> PocketEarnings:
-    def at(instant: datetime) -> PocketState:
-        if instant <= row.opened_at:
-            return PocketState()
-        return states[_boundary(bank, row, instant)]
-
-    start_state = at(period.start)
-    end_state = history.current_pocket_state(row) if period.live else at(period.end)
-    entry = earnings.compute_earnings(
-        start_state, period.start, end_state, end_at=period.end, market=bank.market, live=period.live
-    )
+def _entry(bank: Bank, ends: PeriodEnds, query: EarningsQuery, now: datetime) -> PocketEarnings:
+    row, period = ends.row, ends.period
     shows_appreciation = row.real_time_yield and period.live
     current_value = valuation(row, bank, now) if shows_appreciation else None
     return PocketEarnings(
         pocket_id=row.pocket_id,
-        entry=entry,
-        dates=dates,
+        entry=earnings_between(bank, ends),
+        dates=earnings.shown_dates(query.period, period, bank.calendars),
         priced_at=current_value.pricing_timestamp if current_value else None,
         slope=current_value.appreciation_per_second if current_value else None,
     )

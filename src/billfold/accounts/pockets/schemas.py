@@ -134,7 +134,7 @@ def render_pocket(
     return Pocket(
         id=row.pocket_id,
         pocket_name=row.name,
-        portfolio=None if hides_portfolio else _portfolio(row, bank, now, omit=omit, real_time=real_time),
+        portfolio=None if hides_portfolio else portfolio_of(row, bank, now, omit=omit, real_time=real_time),
         status=row.status,
         attributes=attributes,
         deposit_strategy_id=f"UST-{row.deposit_weeks}W",
@@ -178,6 +178,21 @@ def valuation(
     row: PocketRow, bank: Bank, now: datetime, *, fees: int | None = None, real_time: bool = False
 ) -> Valuation:
     """The Pocket's value at the last tick before `now`, or at its second; `fees` are `accrued_cents` if known."""
+    if fees is None:
+        fees = accrued_cents(row, bank, now)
+    return valuation_module.value_positions(
+        positions_of(row, bank, now),
+        row.cash,
+        fees + row.reserved,
+        market=bank.market,
+        at=now,
+        haircut_bps=bank.terms.haircut_bps,
+        real_time=real_time,
+    )
+
+
+def positions_of(row: PocketRow, bank: Bank, now: datetime) -> list[tuple[str, int, int]]:
+    """The Pocket's (cusip, units, settled units), the shortest maturity first."""
     today = bank.calendars.business_date(now)
     held: dict[str, list[int]] = {}
     for cusip, units, acquired_on in zip(row.lot_cusips, row.lot_units, row.lot_dates, strict=True):
@@ -186,20 +201,9 @@ def valuation(
         # A bill settles on the day after it was bought; until then only the bank can sell it.
         if acquired_on < today and bank.calendars.next_settlement_day(acquired_on) <= today:
             units_and_settled[1] += units
-    positions = sorted(
+    return sorted(
         ((cusip, units, settled) for cusip, (units, settled) in held.items()),
         key=lambda position: bank.market.bill(position[0]).maturity,
-    )
-    if fees is None:
-        fees = accrued_cents(row, bank, now)
-    return valuation_module.value_positions(
-        positions,
-        row.cash,
-        fees + row.reserved,
-        market=bank.market,
-        at=now,
-        haircut_bps=bank.terms.haircut_bps,
-        real_time=real_time,
     )
 
 
@@ -219,7 +223,8 @@ def accrued_cents(row: PocketRow, bank: Bank, now: datetime) -> int:
     return fees_module.split_accrued_fee(accrued)[0]
 
 
-def _portfolio(row: PocketRow, bank: Bank, now: datetime, *, omit: Omit, real_time: bool) -> Portfolio:
+def portfolio_of(row: PocketRow, bank: Bank, now: datetime, *, omit: Omit, real_time: bool) -> Portfolio:
+    """What the Pocket holds, as it is shown."""
     fees = accrued_cents(row, bank, now)
     current_value = valuation(row, bank, now, fees=fees, real_time=real_time)
     is_real_time = row.real_time_yield

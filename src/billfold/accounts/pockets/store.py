@@ -63,6 +63,8 @@ _PAGE_BY_OFFSET = f"""{_ROW}
   FROM (SELECT * FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
          ORDER BY opened_at DESC, written_no DESC OFFSET $3 LIMIT $4) p {_HOLDINGS}
  ORDER BY p.opened_at DESC, p.written_no DESC"""
+_NOT_CLOSED_OF_CUSTOMER = f"""{_ROW} FROM pocket p {_HOLDINGS}
+ WHERE p.customer_id = $1 AND p.status = ANY($2) ORDER BY p.opened_at, p.written_no"""
 _COUNT = """
 SELECT count(*) FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
 """
@@ -97,6 +99,12 @@ async def list_open(
     """The oldest `limit` pockets that are not closed, of a partner or one of its customers."""
     listed, owners = (POCKETS_OF_PARTNER, partner_id) if customer_id is None else (POCKETS_OF_CUSTOMERS, [customer_id])
     return await listed.rows(conn, owners, _NOT_CLOSED, descending=False, limit=limit)
+
+
+async def list_not_closed(conn: Connection | Pool, customer_id: UUID) -> list[PocketRow]:
+    """All pockets of a customer that are not closed, the oldest first."""
+    rows = await conn.fetch(_NOT_CLOSED_OF_CUSTOMER, customer_id, _NOT_CLOSED)
+    return [_pocket(row) for row in rows]
 
 
 async def list_page_by_offset(

@@ -145,17 +145,21 @@ class Market:
         return found
 
     def bid_rate(self, bill: Bill, day: date) -> int:
-        """Return the bid in thousandths of a percent: the day's curve at the days left.
-
-        The curve is the last one published on or before `day`, or the first of all.
-        """
+        """Return the bid in thousandths of a percent: the day's curve at the days left."""
         key = bill.cusip, day
         rate = self._rates.get(key)
         if rate is None:
-            curve = self._curves[max(0, bisect_right(self._curve_days, day) - 1)]
-            rate = pricing.interpolated_rate(curve, (bill.maturity - day).days)
+            rate = pricing.interpolated_rate(self.curve(day)[1], (bill.maturity - day).days)
             _cache(self._rates, key, rate)
         return rate
+
+    def curve(self, day: date) -> tuple[date, Sequence[tuple[int, int]]]:
+        """Return the curve of a day with the day it was published: (days to maturity, thousandths of a percent).
+
+        It is the last one published on or before `day`, or the first of all.
+        """
+        index = max(0, bisect_right(self._curve_days, day) - 1)
+        return self._curve_days[index], self._curves[index]
 
     def ask_rate(self, bill: Bill, day: date) -> int:
         """Return the ask in thousandths of a percent: one tick under the bid, never below 0."""

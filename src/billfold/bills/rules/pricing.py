@@ -12,9 +12,11 @@ from billfold.platform.money import PRICE_PAR_MICROS, round_half_up
 RATE_TICK_MILLI = 5
 """Bills are quoted in steps of 0.005 %."""
 
+SIMPLE_DAYS_MAX = 183
+"""Up to here the investment rate is simple interest."""
+
 _DISCOUNT_YEAR_DAYS = 360
 _MICROS_PER_MILLI = 1000
-_SIMPLE_DAYS_MAX = 183
 _BPS = 10_000
 # Forty digits leave the square root exact far beyond the three decimals that are published.
 _CONTEXT = Context(prec=40, rounding=ROUND_HALF_UP)
@@ -65,7 +67,7 @@ def investment_rate(price_micros: int, settles_on: date, maturity: date) -> Deci
     year_days = (year_after(settles_on) - settles_on).days
     price = Decimal(price_micros)
     with localcontext(_CONTEXT):
-        if days <= _SIMPLE_DAYS_MAX:
+        if days <= SIMPLE_DAYS_MAX:
             rate = (PRICE_PAR_MICROS - price) * year_days / (price * days)
         else:
             rate = _compound_rate(price, Decimal(days) / year_days)
@@ -84,16 +86,23 @@ def interpolated_rate(nodes: Sequence[tuple[int, int]], days: int) -> int:
     `nodes` are (days, rate_milli), ascending and at least one; flat before the first and after
     the last, a straight line between two.
     """
-    before_days, before_rate = nodes[0]
-    if days <= before_days:
+    (before_days, before_rate), (after_days, after_rate) = neighbours(nodes, days)
+    span = after_days - before_days
+    if not span:
         return _round_to_tick(before_rate, 1)
-    for node_days, node_rate in nodes:
-        if days <= node_days:
-            span = node_days - before_days
-            rise = (node_rate - before_rate) * (days - before_days)
-            return _round_to_tick(before_rate * span + rise, span)
-        before_days, before_rate = node_days, node_rate
-    return _round_to_tick(before_rate, 1)
+    return _round_to_tick(before_rate * span + (after_rate - before_rate) * (days - before_days), span)
+
+
+def neighbours(nodes: Sequence[tuple[int, int]], days: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return the nodes between which `days` lies; before the first, on it and after the last the same one twice."""
+    before = nodes[0]
+    if days <= before[0]:
+        return before, before
+    for node in nodes:
+        if days <= node[0]:
+            return before, node
+        before = node
+    return before, before
 
 
 def subtract_spread(price_micros: int, spread_bps: int) -> int:

@@ -1,0 +1,232 @@
+"""An explanation as both APIs show it, and how one is made: its values come from its formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from enum import StrEnum
+from fractions import Fraction
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from billfold.accounts.explain.arithmetic import decimal_text, evaluate
+from billfold.http.schemas import Amount, BankTime, one_of, usd
+from billfold.platform.dates import iso_z
+from billfold.platform.errors import InvariantError
+
+
+class Unit(StrEnum):
+    """What a value counts. In formulas a date counts as its days, an instant as its seconds."""
+
+    CENTS = "CENTS"
+    CENTS_PER_SECOND = "CENTS_PER_SECOND"
+    USD_PER_100 = "USD_PER_100"
+    """Dollars per $100 of face value."""
+    PERCENT = "PERCENT"
+    FRACTION = "FRACTION"
+    UNITS = "UNITS"
+    """Bills of $100 face value."""
+    DAYS = "DAYS"
+    SECONDS = "SECONDS"
+    BASIS_POINTS = "BASIS_POINTS"
+    FEE_UNITS = "FEE_UNITS"
+    """3,650,000 of them are one cent."""
+    DATE = "DATE"
+    INSTANT = "INSTANT"
+
+
+class RowKind(StrEnum):
+    """What a row is that an amount goes back to."""
+
+    LOT = "LOT"
+    TRADE = "TRADE"
+    TRANSACTION = "TRANSACTION"
+    SNAPSHOT = "SNAPSHOT"
+    ACCOUNT = "ACCOUNT"
+    RATE = "RATE"
+    PRICE = "PRICE"
+    POCKET = "POCKET"
+
+
+_UNIT = one_of(*Unit)
+
+
+class Row(msgspec.Struct, kw_only=True):
+    """What an amount goes back to, named so that it can be looked up.
+
+    A lot or an account has its number in the ledger of the customer, trades and transactions their id; `entry_no` is
+    the number of the journal entry.
+    """
+
+    kind: Annotated[str, one_of(*RowKind)]
+    label: str
+    id: str | UnsetType = UNSET
+    entry_no: int | UnsetType = UNSET
+    posting_no: int | UnsetType = UNSET
+    cusip: str | UnsetType = UNSET
+    units: int | UnsetType = UNSET
+    amount: Amount | UnsetType = UNSET
+    rate: str | UnsetType = UNSET
+    price: str | UnsetType = UNSET
+    on: date | UnsetType = UNSET
+    at: datetime | UnsetType = UNSET
+    source: str | UnsetType = UNSET
+
+
+class Input(msgspec.Struct, kw_only=True):
+    """A value that is given. The same symbol several times stands for a list, in `sum`."""
+
+    symbol: str
+    label: str
+    value: str
+    unit: Annotated[str, _UNIT]
+    amount: Amount | None = None
+    rows: list[Row] = []
+
+
+class Step(msgspec.Struct, kw_only=True):
+    """A formula and what it comes to. A value that is not `exact` is shown with twelve decimals, and used in full."""
+
+    symbol: str
+    label: str
+    formula: str
+    value: str
+    unit: Annotated[str, _UNIT]
+    amount: Amount | None = None
+    exact: bool
+    rounding: str | None = None
+
+
+class Explanation(msgspec.Struct, kw_only=True):
+    """How a value came about. The last step comes to it; `parts` are inputs with an explanation of their own.
+
+    Formulas have `+ - * / ( )`, `sum`, `min`, `max`, `sqrt`, `floor(x, n)`, and `round(x, n)`, which is half up, to n
+    decimals or none. `more_rows` says that only the newest rows are shown.
+    """
+
+    symbol: str
+    label: str
+    value: str
+    unit: Annotated[str, _UNIT]
+    amount: Amount | None = None
+    words: str
+    formula: str
+    inputs: list[Input]
+    parts: list[Explanation]
+    steps: list[Step]
+    rows: list[Row]
+    more_rows: bool = False
+
+    @property
+    def cents(self) -> int:
+        """The value of one in whole cents."""
+        return int(self.value)
+
+
+class Explained(msgspec.Struct, kw_only=True):
+    """A field and its explanation; the prices in it were struck at `pricing_timestamp`."""
+
+    field: str
+    as_of: BankTime
+    pricing_timestamp: datetime | None = None
+    explanation: Explanation
+    object_type: Literal["Explained"] = "Explained"
+
+
+class Formula(NamedTuple):
+    """A step before it is computed."""
+
+    symbol: str
+    formula: str
+    unit: Unit
+    label: str
+    rounding: str | None = None
+
+
+TO_CENT = "half up to the cent"
+
+Given = int | str | date | Fraction
+
+
+def given(symbol: str, label: str, value: Given, unit: Unit, *, rows: Sequence[Row] = ()) -> Input:
+    """Return an input. Fractions must have a decimal notation."""
+    if isinstance(value, datetime):
+        text = iso_z(value.astimezone(UTC))
+    elif isinstance(value, Fraction):
+        text, exact = decimal_text(value)
+        if not exact:
+            raise InvariantError("An input is not a decimal number.", symbol=symbol)
+    else:
+        text = str(value)
+    return Input(symbol=symbol, label=label, value=text, unit=unit, amount=_amount(text, unit), rows=list(rows))
+
+
+def explain(
+    label: str,
+    words: str,
+    *steps: Formula,
+    comes_to: Given,
+    inputs: Sequence[Input] = (),
+    parts: Sequence[Explanation] = (),
+    rows: Sequence[Row] = (),
+    more_rows: bool = False,
+) -> Explanation:
+    """Return the explanation of a value as it is served.
+
+    Raises InvariantError when the steps come to something else: then this explanation is wrong.
+    """
+    values: dict[str, list[Fraction]] = {}
+    known: list[Input | Explanation] = [*inputs, *parts]
+    for each in known:
+        values.setdefault(each.symbol, []).append(_number(each.value, each.unit))
+    shown = []
+    for step in steps:
+        value = evaluate(step.formula, values)
+        values[step.symbol] = [value]
+        shown.append(_step(step, value))
+    last = shown[-1]
+    if not last.exact or _number(last.value, last.unit) != Fraction(str(comes_to)):
+        raise InvariantError("An explanation does not come to the value.", label=label, value=str(comes_to))
+    return Explanation(
+        symbol=last.symbol,
+        label=label,
+        value=last.value,
+        unit=last.unit,
+        amount=last.amount,
+        words=words,
+        formula="; ".join(f"{each.symbol} = {each.formula}" for each in shown),
+        inputs=list(inputs),
+        parts=list(parts),
+        steps=shown,
+        rows=list(rows),
+        more_rows=more_rows,
+    )
+
+
+def _step(step: Formula, value: Fraction) -> Step:
+    text, exact = decimal_text(value)
+    return Step(
+        symbol=step.symbol,
+        label=step.label,
+        formula=step.formula,
+        value=text,
+        unit=step.unit,
+        amount=_amount(text, step.unit) if exact else None,
+        exact=exact,
+        rounding=step.rounding,
+    )
+
+
+def _amount(text: str, unit: str) -> Amount | None:
+    return usd(int(text)) if unit == Unit.CENTS and text.lstrip("-").isdigit() else None
+
+
+def _number(text: str, unit: str) -> Fraction:
+    if unit == Unit.DATE:
+        return Fraction(date.fromisoformat(text).toordinal())
+    if unit == Unit.INSTANT:
+        since = datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)
+        return Fraction(since.days * 86_400 + since.seconds) + Fraction(since.microseconds, 1_000_000)
+    return Fraction(text)

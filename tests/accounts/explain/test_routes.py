@@ -1,0 +1,218 @@
+"""Explanations over HTTP: each comes to the amount that is shown, and its arithmetic can be redone from its inputs."""
+
+import re
+from datetime import UTC, date, datetime
+from fractions import Fraction
+from math import isqrt
+
+import pytest
+from tests.support.partner_desk import UNKNOWN
+
+CENTS = ("total_value", "cash", "liquidation_value_t0", "liquidation_value_t1", "owed")
+OF_ONE_BILL = ("market_value", "mark_price", "yield_to_maturity")
+FIGURES = (
+    "earnings",
+    "earnings_net",
+    "fees",
+    "realised",
+    "unrealised_change",
+    "contributions",
+    "withdrawals",
+    "start_value",
+    "end_value",
+)
+
+
+# -- a reader with fractions, who knows nothing but the answer --------------------------------
+
+
+def half_up(value, places=0):
+    scale = 10 ** int(places)
+    return Fraction((2 * value * scale + 1) // 2, scale)
+
+
+def down(value, places=0):
+    scale = 10 ** int(places)
+    return Fraction(value * scale // 1, scale)
+
+
+def root(value):
+    scale = 10**40
+    return Fraction(isqrt(value.numerator * scale**2 // value.denominator), scale)
+
+
+def number(text, unit):
+    if unit == "DATE":
+        return Fraction((date.fromisoformat(text) - date(2000, 1, 1)).days)
+    if unit == "INSTANT":
+        since = datetime.fromisoformat(text) - datetime(2000, 1, 1, tzinfo=UTC)
+        return Fraction(since.days * 86_400 + since.seconds) + Fraction(since.microseconds, 10**6)
+    return Fraction(text)
+
+
+def computed(formula, values):
+    text = re.sub(r"sum\((\w+)\)", r"total('\1')", formula)
+    text = re.sub(r"(?<![\w.'])\d+(\.\d+)?", lambda found: f"number_('{found[0]}')", text)
+    names = {name: found[0] for name, found in values.items() if len(found) == 1}
+    known = {"number_": Fraction, "total": lambda name: sum(values.get(name, []), Fraction()), "max": max, "min": min}
+    functions = {
+        "round": half_up,
+        "floor": down,
+        "sqrt": root,
+    }
+    return eval(text, {"__builtins__": {}}, {**names, **known, **functions})
+
+
+def redone(explained):
+    """Return the value that follows from the inputs alone, after redoing every part."""
+    values: dict[str, list[Fraction]] = {}
+    for each in explained["inputs"]:
+        values.setdefault(each["symbol"], []).append(number(each["value"], each["unit"]))
+    for each in explained["parts"]:
+        values.setdefault(each["symbol"], []).append(redone(each))
+    value = Fraction()
+    for step in explained["steps"]:
+        value = computed(step["formula"], values)
+        values[step["symbol"]] = [value]
+        assert abs(value - Fraction(step["value"])) <= (0 if step["exact"] else Fraction(1, 10**12))
+    assert value == Fraction(explained["value"])
+    if explained["unit"] == "CENTS":
+        assert explained["amount"]["value"] == value
+    return value
+
+
+def every(explained):
+    """Yield an explanation and all its parts."""
+    yield explained
+    for each in explained["parts"]:
+        yield from every(each)
+
+
+def rows_of(explained, kind):
+    found = [row for each in every(explained) for row in each["rows"]]
+    found += [row for each in every(explained) for given in each["inputs"] for row in given["rows"]]
+    return [row for row in found if row["kind"] == kind]
+
+
+async def explain(desk, path, **query):
+    answer = await desk.get(f"{path}explain/", query)
+    assert answer["object_type"] == "Explained"
+    redone(answer["explanation"])
+    return answer["explanation"]
+
+
+# -- the story ------------------------------------------------------------------------------
+
+
+async def check_pocket(desk, pocket):
+    """Check every figure of a Pocket against its explanation."""
+    shown = (await desk.get(pocket.path))["portfolio"]
+    for field in CENTS:
+        assert (await explain(desk, pocket.path, field=field))["amount"] == shown[field]
+    slope = await explain(desk, pocket.path, field="appreciation_per_second")
+    assert Fraction(slope["value"]) == Fraction(shown["appreciation_per_second"])
+    fees = await explain(desk, f"{pocket.path}fees/")
+    assert [fees["amount"]] == ([each["amount"] for each in shown["fees"]] or [fees["amount"]])
+    assert await explain(desk, pocket.path, field="fees") == fees
+    assert 0 <= int(fees["inputs"][0]["value"]) < 3_650_000
+    bills = await explain(desk, pocket.path, field="bills_value")
+    assert bills["amount"]["value"] == sum(each["market_value"]["value"] for each in shown["securities"])
+    unrealised = await explain(desk, pocket.path, field="unrealised")
+    basis = "SELECT coalesce(sum(earnings_basis), 0)::bigint FROM account WHERE customer_id = $1 AND pocket_id = $2"
+    assert bills["amount"]["value"] - unrealised["amount"]["value"] == (
+        await desk.bank.pool.fetchval(basis, *pocket.key)
+    )
+    for held in shown["securities"]:
+        of = [await explain(desk, pocket.path, field=field, cusip=held["cusip"]) for field in OF_ONE_BILL]
+        assert of[0]["amount"] == held["market_value"]
+        assert [Fraction(each["value"]) for each in of[1:]] == [
+            Fraction(held[field]) for field in ("mark_price", "yield_to_maturity")
+        ]
+        lots = rows_of(of[0], "LOT")
+        assert sum(each["units"] for each in lots) == held["quantity"]
+        assert {each["cusip"] for each in lots} == {held["cusip"]}
+        assert all(each["source"] for each in rows_of(of[0], "RATE"))
+
+
+async def check_earnings(desk, pocket, **query):
+    """Check every figure of earnings against its explanation; return them."""
+    path, found = f"{pocket.path}earnings/", {}
+    shown = await desk.get(path, query)
+    for field in FIGURES:
+        found[field] = await explain(desk, path, field=field, **query)
+        assert found[field]["amount"] == shown[field]
+    return found
+
+
+@pytest.fixture
+async def lived(partner_desk):
+    """Two Pockets with seven weeks behind them, looked at on the way: a sale, bills moved, fees, money after hours."""
+    pocket = await partner_desk.funded(700_000_00, weeks=52)
+    other = await partner_desk.pocket(pocket.customer, weeks=13)
+    for each in (pocket, other):
+        await partner_desk.post(f"/api/v1/sandbox/pockets/{each.id}/", {"real_time_yield": True}, 200)
+    await partner_desk.days(2)
+    await partner_desk.later(hours=3, seconds=17)
+    await partner_desk.transfer(pocket, other, 120_000_01)
+    pockets = f"/api/v2/customers/{pocket.customer}/pockets/"
+    await partner_desk.patch(f"{pockets}{pocket.id}/", {"deposit_strategy_id": "UST-4W"})
+    await partner_desk.ach(pocket, 7_777_77)
+    await check_pocket(partner_desk, pocket)
+    await partner_desk.days(25)
+    await partner_desk.transfer(other, pocket, 50_000_00, transfer_type="SECURITY_TRANSFER")
+    await partner_desk.until("2025-07-18T19:30:00-04:00")
+    await partner_desk.wire(pocket, 33_333_33)
+    return pocket, other
+
+
+async def test_every_amount_of_a_lived_pocket_is_what_its_explanation_comes_to(partner_desk, lived):
+    for each in lived:
+        await check_pocket(partner_desk, each)
+    pockets = f"/api/v2/customers/{lived[0].customer}/pockets/"
+    total = await explain(partner_desk, pockets, field="liquidation_value_t1")
+    assert {each["rows"][0]["id"] for each in total["inputs"]} == {each.id for each in lived}
+    shown = [each["portfolio"]["liquidation_value_t1"]["value"] for each in (await partner_desk.get(pockets))["items"]]
+    assert total["amount"]["value"] == sum(shown)
+    for trade in (await partner_desk.get(f"{lived[0].path}trades/"))["items"]:
+        if trade["activity"] in {"BUY", "SELL"}:
+            field = "ask" if trade["activity"] == "BUY" else "bid_t1"
+            path = f"/api/v2/securities/{trade['cusip']}/"
+            price = await explain(partner_desk, path, field=field, at=trade["trade_datetime"])
+            assert Fraction(price["value"]) == Fraction(trade["price"])
+
+
+async def test_earnings_are_explained_by_what_moved(partner_desk, lived):
+    pocket, _ = lived
+    moved = await check_earnings(partner_desk, pocket, period="all-time")
+    for field, sign in (("contributions", 1), ("withdrawals", -1), ("fees", -1)):
+        rows = rows_of(moved[field], "TRANSACTION")
+        paid = sign * sum(each["amount"]["value"] for each in rows)
+        bills = sum(each["amount"]["value"] for each in rows_of(moved[field], "TRADE"))
+        assert paid + bills == moved[field]["amount"]["value"] > 0
+    await check_earnings(partner_desk, pocket, period="range", date_from="2025-06-10", date_to="2025-07-01")
+
+
+async def test_explanations_are_of_the_callers_own_pockets_and_of_what_is_shown(partner_desk, other_partner):
+    pocket = await partner_desk.funded(1_000_00)
+    for path in (pocket.path, f"{pocket.path}earnings/", f"{pocket.path}fees/"):
+        await partner_desk.get(f"{path}explain/")
+        await other_partner.get(f"{path}explain/", status=404)
+    await other_partner.get(f"/api/v2/customers/{pocket.customer}/pockets/explain/", status=404)
+    for wrong, loc in (
+        ({"field": "appreciation_per_second"}, "query.field"),
+        ({"field": "weight"}, "query.field"),
+        ({"field": "mark_price"}, "query.cusip"),
+        ({"field": "cash", "cusip": "912797PT8"}, "query.cusip"),
+    ):
+        await partner_desk.invalid("GET", f"{pocket.path}explain/", filters=wrong, loc=loc)
+    await partner_desk.refused(
+        "GET",
+        f"{pocket.path}explain/",
+        filters={"field": "mark_price", "cusip": "912797AA1"},
+        status=404,
+        code="not-found",
+    )
+    await partner_desk.refused("GET", f"/api/v2/pockets/{UNKNOWN}/explain/", status=404, code="not-found")
+    path = "/api/v2/securities/912797PT8/explain/"
+    await partner_desk.invalid("GET", path, filters={"at": "2030-01-01T00:00:00Z"}, loc="query.at")
+    await partner_desk.invalid("GET", path, filters={"at": "1999-01-01T00:00:00Z"}, loc="query.at")
