@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
 
 from litestar.di import Provide
@@ -18,10 +18,7 @@ from billfold.platform.clock import wall_now
 PACKAGES = ("billfold.access.pages", "billfold.console")
 
 
-def create_pages_app(
-    bank: Bank, customer_api: CustomerApi, *, more: Sequence[str] = (), clock: Callable[[], datetime] = wall_now
-) -> PagesApp:
-    """Return the ASGI application of the pages for one worker, and of `more` packages. `clock` is wall time."""
-    packages = [*PACKAGES, *more]
+def create_pages_app(bank: Bank, customer_api: CustomerApi, *, clock: Callable[[], datetime] = wall_now) -> PagesApp:
+    """Return the ASGI application of the pages for one worker. `clock` is wall time."""
     given = {"by": Provide(page_administrator), "company": Provide(company_of(customer_api))}
-    return PagesApp(PageServer(bank, packages, clock), packages, given)
+    return PagesApp(PageServer(bank, PACKAGES, clock), PACKAGES, given)

@@ -45,7 +45,6 @@ class Theme:
             lstrip_blocks=True,
         )
         self._templates.globals["bank_name"] = bank_name
-        self._templates.globals["sandbox_pages"] = "billfold.sandbox.control_room" in packages
         self._templates.filters["day"] = format_day
         self._templates.filters["dollars"] = format_dollars
         self._templates.filters["moment"] = local_time

@@ -26,7 +26,8 @@ async def test_a_company_of_others_is_not_there(browser, other_customer, console
     assert page.status_code == 404
     viewer = await console(other_customer, role="VIEWER")
     assert (await viewer.go(viewer.home)).status_code == 200
-    assert "Move money" not in viewer.text
+    assert "Team" in viewer.text
+    assert "Agreements" not in viewer.text
 
 
 async def test_the_sandbox_says_so_with_its_clock_on_every_page(browser):
