@@ -13,7 +13,7 @@ NAME = re.compile(r"\{(\w+)\}")
 OPERATIONS = sorted(
     (each.method, each.path)
     for each in partner_operations()
-    if NAME.search(each.path) and not each.takes_file and OPEN not in each.access
+    if NAME.search(each.path) and "{cusip}" not in each.path and not each.takes_file and OPEN not in each.access
 )
 BODIES = {
     ("POST", "agreement-consent"): {"version": "2025-06-01", "timestamp": "2025-06-02T09:00:00Z"},

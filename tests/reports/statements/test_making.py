@@ -78,7 +78,8 @@ async def test_a_corrected_statement_is_a_version_and_a_gap_between_two_months_i
     june, july = map(Month.parse, MONTHS)
     (customer_id,) = await bank.pool.fetchrow("SELECT customer_id FROM pocket ORDER BY opened_at LIMIT 1")
     await make_statements(bank, customer_id, june)
-    first = next(row for row in await rows_of(bank) if row.type == "BROKERAGE")
+    brokerage = [row for row in await rows_of(bank) if row.type == "BROKERAGE"]
+    first = max(brokerage, key=lambda row: row.closing)
     await bank.pool.execute("UPDATE statement SET closing = closing - 1 WHERE statement_id = $1", first.statement_id)
     with pytest.raises(InvariantError, match="does not begin where the last one ended"):
         await make_statements(bank, customer_id, july)

@@ -188,10 +188,7 @@ class Book:
     def lot(
         self, pocket: PocketBook, cusip: str, acquired_on: date, maturity: date, *, retired_no: int | None = None
     ) -> Lot:
-        """The lot of this bill acquired on this day, made when first needed.
-
-        One that may have been retired since is known by its number: bills come back that were delivered.
-        """
+        """The lot of this bill acquired on this day, made when first needed, or one retired under a number."""
         lot = pocket.find_lot(cusip, acquired_on)
         if lot is None:
             self.touch(pocket)
