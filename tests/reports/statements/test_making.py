@@ -12,6 +12,10 @@ from billfold.platform.errors import InvariantError
 from billfold.platform.money import format_usd
 from billfold.reports.downloads.files import open_file
 from billfold.reports.downloads.store import get_file
+from billfold.reports.proofs import attach
+from billfold.reports.proofs.document_keys import list_public_keys
+from billfold.reports.proofs.signatures import DOCUMENT, verify
+from billfold.reports.proofs.types import SignedManifest
 from billfold.reports.statements import store
 from billfold.reports.statements.making import correct_statements, make_statements, print_again
 from billfold.reports.statements.types import Month, StatementRow
@@ -49,6 +53,13 @@ def text_of(pdf):
     return " ".join(" ".join(page.extract_text() for page in PdfReader(io.BytesIO(pdf)).pages).split())
 
 
+async def figures_of(bank, pdf):
+    """Return what the bank signed of a statement."""
+    keys = await list_public_keys(bank.pool)
+    signed, _ = verify(attach.read(pdf).proof or "", keys, DOCUMENT, SignedManifest)
+    return signed.manifest.figures
+
+
 async def moved(bank, row):
     """Return what the ledger moved in a Pocket in a month, as statements show it."""
     query = f"{_AMOUNTS[row.type]} AND {_IN_MONTH.format(_PLACES[row.type])}"
@@ -70,6 +81,8 @@ async def test_statements_are_made_once_begin_where_the_last_ended_and_show_what
         assert f"{format_usd(row.closing)}" in text
         for amount in await moved(bank, row):
             assert amount in text, (row, amount)
+        cash = [each.value for each in await figures_of(bank, pdf) if each.label.endswith("Cash")]
+        assert not [each for each in cash if each.startswith("-")], "money is raised before it is paid"
         if row.pocket_id == rows[0].pocket_id:
             assert await print_again(bank, row) == pdf
 

@@ -115,5 +115,6 @@ def _sweep(day: date | None, balance: int) -> tuple[str, ...]:
 
 def _details(entry: AccountEntry) -> str:
     parts = (entry.counterparty, entry.description, *entry.remittance, *entry.references[:1])
-    shown = dict.fromkeys(printed(part) for part in parts if part)
-    return " · ".join(part for part in shown if part) or "—"
+    shown = dict.fromkeys(line for part in parts if part and (line := printed(part)))
+    without_repeats = [part for part in shown if not any(part in other for other in shown if other != part)]
+    return " · ".join(without_repeats) or "—"

@@ -151,7 +151,8 @@ def activity(statement: AccountStatement, entries: Iterable[AccountEntry], trade
     numbered = [(each.entry_no, 0, _line(each)) for each in entries if each.entry_no is not None]
     numbered += [(each.entry_no, each.trade_no, _trade_line(each)) for each in trades if each.activity in _TRADES]
     cash, rows = statement.opening.cash, list[tuple[str, ...]]()
-    for *_, line in sorted(numbered, key=lambda each: each[:2]):
+    # Of one journal entry, first what brings cash: it is raised before it is paid, and is never below zero.
+    for *_, line in sorted(numbered, key=lambda each: (each[0], each[2].cash < 0, each[1])):
         cash += line.cash
         rows.append((short_day(line.day), line.kind, line.details, format_usd(line.amount), format_usd(cash)))
     if cash != statement.closing.cash:
