@@ -35,8 +35,6 @@ class Place:
         environ = {f"CARD_PROCESSOR_{name.upper()}": str(value) for name, value in options.items()}
         parsed = read_options(environ, folder)
         self.settings = HostSettings(
-            host="127.0.0.1",
-            port=self.port,
             bank_url=f"http://cards.localhost:{bank.port}",
             bank_address="127.0.0.1",
             bank_key=BANK_KEY.hex(),
@@ -45,10 +43,13 @@ class Place:
             options=parsed,
         )
 
+    def listener(self):
+        return socket.create_server(("127.0.0.1", self.port))
+
     @asynccontextmanager
     async def serving(self):
         stop = asyncio.Event()
-        task = asyncio.create_task(run(self.folder, self.settings, stop))
+        task = asyncio.create_task(run(self.folder, self.settings, listener=self.listener(), stop=stop))
         try:
             async with connected_in_time(self) as switch:
                 yield switch

@@ -6,6 +6,7 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -28,11 +29,20 @@ StepReporter = Callable[[str], None]
 class ChildProcess:
     """One process under supervision, and the log it writes to."""
 
-    def __init__(self, name: str, words: Sequence[str], log: Path | None, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        words: Sequence[str],
+        *,
+        log: Path | None,
+        environment: Mapping[str, str],
+        listener: socket.socket | None,
+    ) -> None:
         self.name = name
         self.words = words
         self.log = log
         self.environment = environment
+        self.listener = listener
         self.process: asyncio.subprocess.Process | None = None
         self.restarts: asyncio.Task[None] | None = None
         self.starts = 0
@@ -49,15 +59,23 @@ class Supervisor:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(
-        self, name: str, words: Sequence[str], log: Path | None = None, *, environment: Mapping[str, str] | None = None
+        self,
+        name: str,
+        words: Sequence[str],
+        log: Path | None = None,
+        *,
+        environment: Mapping[str, str] | None = None,
+        listener: socket.socket | None = None,
     ) -> ChildProcess:
         """Start a process and restart it from now on.
 
-        Without a log it writes to our output, without an `environment` it has that of all.
+        Without a log it writes to our output, without an `environment` it has that of all. It inherits the `listener`,
+        whose descriptor is the last of its arguments: who connects while it restarts waits.
         """
         if not self._tasks:
             self._tasks.append(asyncio.create_task(self._run_watch()))
-        child = ChildProcess(name, words, log, self._environment if environment is None else environment)
+        own = self._environment if environment is None else environment
+        child = ChildProcess(name, words, log=log, environment=own, listener=listener)
         await self._spawn(child)
         self._children.append(child)
         child.restarts = asyncio.create_task(self._restart_on_exit(child))
@@ -112,10 +130,13 @@ class Supervisor:
     async def _spawn(self, child: ChildProcess) -> None:
         if child.log is not None:
             child.log.parent.mkdir(parents=True, exist_ok=True)
+        inherited = () if child.listener is None else (child.listener.fileno(),)
         with nullcontext() if child.log is None else child.log.open("ab") as log:
             # A group of its own: Ctrl-C reaches the supervisor alone, and no grandchild is left.
             child.process = await asyncio.create_subprocess_exec(
                 *child.words,
+                *map(str, inherited),
+                pass_fds=inherited,
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,7 +30,7 @@ from billfold.cli.serve import check_ports, child_command_line, start_servers, s
 from billfold.migrations import runner
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
-from billfold.sandbox.card_processor.launch import card_host_command
+from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.control.cli import group
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, read_sandbox_file, write_sandbox_file
@@ -98,31 +99,33 @@ def sandbox(
             _reset(context, settings)
         try:
             step("Starting the database")
-            with context.database(settings, step) as database:
-                asyncio.run(_run(context, settings, database, options=options, step=step))
+            with context.database(settings, step) as database, listen_to_network(settings) as listener:
+                asyncio.run(_run(context, settings, database, options=options, step=step, listener=listener))
         finally:
             step.end()
 
 
 async def _run(
-    context: CliContext, settings: Settings, database: Database, options: _Options, step: _StepTimer
+    context: CliContext,
+    settings: Settings,
+    database: Database,
+    *,
+    options: _Options,
+    step: _StepTimer,
+    listener: socket.socket,
 ) -> None:
     configure_logging("ERROR")  # its processes have logs of their own
     stop = stop_on_signals()
     copies = context.copies(settings, database.dsn)
     await copies.recover()
-    step("Migrating the database")
-    await with_connection(database.dsn, lambda conn: runner.up(conn, step))
-    step("Initializing the bank")
-    await context.initialize_database(settings, database.dsn)
     is_new = read_sandbox_file(settings.state_dir) is None
-    saved_sandbox = await prepare_sandbox(context, settings, database.dsn, report=step)
+    saved_sandbox = await _prepare(context, settings, database.dsn, step=step, card_port=listener.getsockname()[1])
     if is_new and not options.play_story:
         await copies.copy(OPENING)
     environment = context.environment(settings, database.dsn, **options.changes)
     supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
     try:
-        chain = await _start_processes(supervisor, settings, step)
+        chain = await _start_processes(supervisor, settings, step, listener=listener)
         await _wait_until_up(saved_sandbox, settings.state_dir / "logs", stop)
         step.end()
         if not stop.is_set():
@@ -140,7 +143,20 @@ async def _run(
         await supervisor.stop()
 
 
-async def _start_processes(supervisor: Supervisor, settings: Settings, step: _StepTimer) -> str:
+async def _prepare(
+    context: CliContext, settings: Settings, dsn: str, *, step: _StepTimer, card_port: int
+) -> SandboxFile:
+    """Bring the database up to date, and return whom to be in the bank."""
+    step("Migrating the database")
+    await with_connection(dsn, lambda conn: runner.up(conn, step))
+    step("Initializing the bank")
+    await context.initialize_database(settings, dsn)
+    return await prepare_sandbox(context, settings, dsn, card_port=card_port, report=step)
+
+
+async def _start_processes(
+    supervisor: Supervisor, settings: Settings, step: _StepTimer, *, listener: socket.socket
+) -> str:
     """Start every process of the sandbox; say where its chain is."""
     logs = settings.state_dir / "logs"
     chain = "the chains of BILLFOLD_CHAINS"
@@ -154,6 +170,7 @@ async def _start_processes(supervisor: Supervisor, settings: Settings, step: _St
         card_host_command(settings),
         logs / "card_processor.log",
         environment=environment_of_others(),
+        listener=listener,
     )
     return chain
 

@@ -29,7 +29,9 @@ PARTNER_FEATURES = ("wires",)
 _CREDENTIALS = ("username", "password", "shared_secret", "private_key", "kid")
 
 
-async def prepare_sandbox(ground: CliContext, settings: Settings, dsn: str, report: StepReporter) -> SandboxFile:
+async def prepare_sandbox(
+    ground: CliContext, settings: Settings, dsn: str, *, card_port: int, report: StepReporter
+) -> SandboxFile:
     """Make the sandbox's partner, or find it again; write `sandbox.json` and return it."""
     async with ground.bank(settings, dsn) as bank:
         report("Making certificates")
@@ -39,12 +41,14 @@ async def prepare_sandbox(ground: CliContext, settings: Settings, dsn: str, repo
             raise CliError("A sandbox serves https itself.", "Unset BILLFOLD_BEHIND_PROXY.")
         report("Making a partner")
         previous = read_sandbox_file(settings.state_dir)
-        saved_sandbox = await _new_sandbox_file(bank, previous, tls.authority.resolve())
+        saved_sandbox = await _new_sandbox_file(bank, previous, authority=tls.authority.resolve(), card_port=card_port)
     write_sandbox_file(settings.state_dir, saved_sandbox)
     return saved_sandbox
 
 
-async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, authority: Path) -> SandboxFile:
+async def _new_sandbox_file(
+    bank: Bank, previous: SandboxFile | None, *, authority: Path, card_port: int
+) -> SandboxFile:
     settings, known_ids = bank.settings, partner_ids(bank.seed, PARTNER)
     customer_id = known_ids.sandbox_customer_id
     person, colleague = (previous.person, previous.colleague) if previous else (None, None)
@@ -67,7 +71,9 @@ async def _new_sandbox_file(bank: Bank, previous: SandboxFile | None, authority:
         auth_url=settings.auth_origin,
         customer_url=settings.customer_origin,
         clients=await sandbox_clients(bank, customer_id, previous.clients if previous else ()),
-        card_network=prepare_card_host(settings, processor_key(settings, bank.seed), authority),
+        card_network=prepare_card_host(
+            settings, processor_key(settings, bank.seed), trusted_ca=authority, port=card_port
+        ),
         story=previous.story if previous else "none",
         pocket_ids=previous.pocket_ids if previous else (),
     )

@@ -42,7 +42,10 @@ async def test_what_was_approved_in_the_banks_absence_reaches_it_after_a_kill(tm
     write_settings(place.folder, place.settings)
     words = (sys.executable, "-m", "billfold.sandbox.card_processor.host", str(place.folder))
     await bank.close()
-    process = await asyncio.create_subprocess_exec(*words, stderr=asyncio.subprocess.DEVNULL)
+    with place.listener() as listener:
+        process = await asyncio.create_subprocess_exec(
+            *words, str(listener.fileno()), pass_fds=(listener.fileno(),), stderr=asyncio.subprocess.DEVNULL
+        )
     async with connected_in_time(place) as switch:
         first, later = switch.purchase(5000), switch.purchase(1001)
         assert await switch.code("0100", first) == "00"

@@ -7,7 +7,7 @@ import pytest
 
 from billfold.cli.context import CliError
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.card_processor.launch import prepare_card_host
+from billfold.sandbox.card_processor.launch import listen_to_network, prepare_card_host
 
 
 @pytest.fixture
@@ -18,7 +18,10 @@ def prepare(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             for name, value in variables.items():
                 patch.setenv(f"CARD_PROCESSOR_{name}", value)
-            return prepare_card_host(replace(Settings(), host=host, state_dir=tmp_path), bytes(32), Path("ca.pem"))
+            settings = replace(Settings(), host=host, state_dir=tmp_path)
+            with listen_to_network(settings) as listener:
+                port = listener.getsockname()[1]
+                return prepare_card_host(settings, bytes(32), trusted_ca=Path("ca.pem"), port=port)
 
     return make
 

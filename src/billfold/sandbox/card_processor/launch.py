@@ -19,6 +19,7 @@ from billfold.sandbox.card_processor.host.mac import MacAlgorithm
 from billfold.sandbox.card_processor.host.settings import (
     DEFAULT_PORT,
     PREFIX,
+    HostOptions,
     HostSettings,
     OptionError,
     read_options,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 CARD_PROCESSOR = "card_processor"
 """The folder of the processor in that of the bank's state."""
+_BACKLOG = 64
 
 
 class CardNetwork(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,19 +46,31 @@ class CardNetwork(msgspec.Struct, frozen=True, kw_only=True):
     pin_key: str
 
 
-def prepare_card_host(settings: Settings, bank_key: bytes | None, trusted_ca: Path) -> CardNetwork:
+def listen_to_network(settings: Settings) -> socket.socket:
+    """Listen on the port of the network: the wanted one; if any will do, the usual one or a free one. Raises CliError.
+
+    The process of the host inherits the socket: nobody else gets the port before it is there, or while it restarts.
+    """
+    wanted = _options(settings).port
+    for port in (wanted,) if wanted else (DEFAULT_PORT, 0):
+        family, kind, _, _, address = socket.getaddrinfo(settings.host, port, type=socket.SOCK_STREAM)[0]
+        listener = socket.socket(family, kind)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(address)
+            listener.listen(_BACKLOG)
+        except OSError:
+            listener.close()
+            continue
+        return listener
+    raise CliError(f"Port {wanted} of {settings.host} cannot be listened on.", f"Set {PREFIX}PORT to another.")
+
+
+def prepare_card_host(settings: Settings, bank_key: bytes | None, *, trusted_ca: Path, port: int) -> CardNetwork:
     """Write what the process of the host runs with, and return what a network must know. Raises CliError."""
     assert bank_key is not None  # a sandbox always has one
-    folder = settings.state_dir / CARD_PROCESSOR
-    try:
-        options = read_options(os.environ, folder)
-    except OptionError as error:
-        raise CliError(
-            str(error), f"Correct the {PREFIX}* variables; docs/guides/card_network.md lists them."
-        ) from error
+    options = _options(settings)
     host = HostSettings(
-        host=settings.host,
-        port=_port(settings.host, options.port),
         mac_required=_may_be_reached(settings.host) if options.mac_required is None else options.mac_required,
         bank_url=settings.cards_origin,
         bank_address=own_url_host(settings.host),
@@ -64,12 +78,12 @@ def prepare_card_host(settings: Settings, bank_key: bytes | None, trusted_ca: Pa
         trusted_ca=str(trusted_ca),
         options=options,
     )
-    write_settings(folder, host)
+    write_settings(settings.state_dir / CARD_PROCESSOR, host)
     assert options.mac_key is not None
     assert options.pin_key is not None
     return CardNetwork(
         host=own_url_host(settings.host),
-        port=host.port,
+        port=port,
         length_prefix=options.length_prefix,
         mac_algorithm=options.mac_algorithm,
         mac_required=host.mac_required,
@@ -83,21 +97,15 @@ def card_host_command(settings: Settings) -> Sequence[str]:
     return (sys.executable, "-m", "billfold.sandbox.card_processor.host", str(settings.state_dir / CARD_PROCESSOR))
 
 
+def _options(settings: Settings) -> HostOptions:
+    try:
+        return read_options(os.environ, settings.state_dir / CARD_PROCESSOR)
+    except OptionError as error:
+        raise CliError(
+            str(error), f"Correct the {PREFIX}* variables; docs/guides/card_network.md lists them."
+        ) from error
+
+
 def _may_be_reached(host: str) -> bool:
     """Tell whether other machines may reach what listens on an address."""
     return not ip_address(socket.getaddrinfo(host, None)[0][4][0]).is_loopback
-
-
-def _port(host: str, wanted: int | None) -> int:
-    """Return the port to listen on: the wanted one; if any will do, the usual one or a free one."""
-    for port in (wanted,) if wanted else (DEFAULT_PORT, 0):
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        with socket.socket(family, kind) as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(address)
-            except OSError:
-                continue
-            found: int = probe.getsockname()[1]
-            return found
-    raise CliError(f"Port {wanted} of {host} cannot be listened on.", f"Set {PREFIX}PORT to another, or unset it.")

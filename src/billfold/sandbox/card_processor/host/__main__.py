@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import resource
 import signal
+import socket
 import sys
 from functools import partial
 from pathlib import Path
@@ -29,8 +30,8 @@ from billfold.sandbox.card_processor.host.settings import HostSettings, read_set
 from billfold.sandbox.card_processor.vault import CardVault
 
 
-async def run(folder: Path, settings: HostSettings, stop: asyncio.Event) -> None:
-    """Serve the network until told to stop."""
+async def run(folder: Path, settings: HostSettings, *, listener: socket.socket, stop: asyncio.Event) -> None:
+    """Serve the network on a socket until told to stop."""
     options = settings.options
     store, bank = Journal(CardVault(folder)), BankClient(settings)
     checks = SecretChecks(bytes.fromhex(options.pin_key or ""))
@@ -39,11 +40,9 @@ async def run(folder: Path, settings: HostSettings, stop: asyncio.Event) -> None
     host.on_owed = forwarder.wake
     mac = MacKey(options.mac_algorithm, bytes.fromhex(options.mac_key or ""))
     converse = partial(Conversation, host, mac, mac_required=settings.mac_required)
-    server = await asyncio.start_server(
-        NetworkServer(converse, options.length_prefix).serve, settings.host, settings.port
-    )
+    server = await asyncio.start_server(NetworkServer(converse, options.length_prefix).serve, sock=listener)
     forwarding = asyncio.create_task(forwarder.run())
-    logger(__name__).info("card_network_served", host=settings.host, port=settings.port)
+    logger(__name__).info("card_network_served", address=listener.getsockname())
     try:
         async with server:
             stopping = asyncio.create_task(stop.wait())
@@ -55,19 +54,20 @@ async def run(folder: Path, settings: HostSettings, stop: asyncio.Event) -> None
         store.close()
 
 
-async def _main(folder: Path) -> None:
+async def _main(folder: Path, listener: socket.socket) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    await run(folder, read_settings(folder), stop)
+    await run(folder, read_settings(folder), listener=listener, stop=stop)
 
 
 def main() -> None:
-    """Run until a signal stops it."""
+    """Run until a signal stops it; the arguments are a folder and the descriptor of the socket that listens."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     configure_logging()
     exit_with_parent()
-    uvloop.run(_main(Path(sys.argv[1])))
+    folder, descriptor = sys.argv[1:]
+    uvloop.run(_main(Path(folder), socket.socket(fileno=int(descriptor))))
 
 
 if __name__ == "__main__":

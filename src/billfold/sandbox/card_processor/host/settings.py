@@ -46,8 +46,6 @@ class HostOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a host runs with."""
 
-    host: str
-    port: int
     mac_required: bool
     bank_url: str
     bank_address: str
