@@ -5,10 +5,11 @@ import sys
 
 import pytest
 from tests.reference.documents import DOCUMENTS, operations_of
+from tests.support.browser import Browser
 from tests.support.partner_client import PartnerClient, close_app, new_partner
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.wiring.server import make_partner_app
+from billfold.wiring.server import make_host_router, make_partner_app
 
 START = """
 import sys
@@ -60,6 +61,14 @@ async def test_nothing_of_the_sandbox_is_there_in_production(bank_dsn):
         answer = await caller.send(method, path)
         assert answer.status_code in {400, 404}, (method, path, answer.text)
     assert not [each.path for each in app.operations if "/sandbox/" in each.path]
+    router = make_host_router(bank)
+    browser = Browser(router, address="127.0.0.1")
+    assert (await browser.go("/sign-in")).status_code == 200
+    for path in ("/sandbox", "/sandbox/components"):
+        assert (await browser.go(path)).status_code == 404
+    await browser.close()
+    async with router.lifespan():
+        pass
     await caller.close()
     await close_app(app)
     await close_bank(bank)

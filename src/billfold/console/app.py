@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 from litestar.di import Provide
 
@@ -15,10 +16,22 @@ from billfold.pages.app import PagesApp
 from billfold.pages.page_context import PageServer
 from billfold.platform.clock import wall_now
 
+NONE_GIVEN: Mapping[str, Provide] = MappingProxyType({})
 PACKAGES = ("billfold.access.pages", "billfold.console")
 
 
-def create_pages_app(bank: Bank, customer_api: CustomerApi, *, clock: Callable[[], datetime] = wall_now) -> PagesApp:
-    """Return the ASGI application of the pages for one worker. `clock` is wall time."""
-    given = {"by": Provide(page_administrator), "company": Provide(company_of(customer_api))}
-    return PagesApp(PageServer(bank, PACKAGES, clock), PACKAGES, given)
+def create_pages_app(
+    bank: Bank,
+    customer_api: CustomerApi,
+    *,
+    clock: Callable[[], datetime] = wall_now,
+    packages: tuple[str, ...] = (),
+    given: Mapping[str, Provide] = NONE_GIVEN,
+) -> PagesApp:
+    """Return the ASGI application of the pages for one worker. `clock` is wall time.
+
+    `packages` have further pages, which take what is `given` by name.
+    """
+    packages = (*PACKAGES, *packages)
+    own = {"by": Provide(page_administrator), "company": Provide(company_of(customer_api))}
+    return PagesApp(PageServer(bank, packages, clock), packages, {**own, **given})

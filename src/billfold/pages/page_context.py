@@ -78,6 +78,7 @@ DONE = {
     "confirmed": "Your identity is confirmed. Take the step again.",
     "deactivated": "The member is deactivated.",
     "factor-removed": "The factor is removed.",
+    "fork-dropped": "The copy is removed.",
     "invitation-resent": "The invitation is sent again. The link before no longer works.",
     "invitation-revoked": "The invitation is revoked.",
     "invited": "The invitation is sent. Its link works once, for seven days.",

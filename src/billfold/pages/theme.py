@@ -77,9 +77,10 @@ def device_cookie(value: str) -> Cookie:
     return replace(session_cookie(value), key=DEVICE_COOKIE, max_age=_DEVICE_SECONDS)
 
 
-def local_time(when: datetime, zone: str) -> str:
-    """Format an instant in a user's time zone: "Jun 2, 2025, 9:00 AM EDT"."""
-    local = when.astimezone(ZoneInfo(zone))
+def local_time(when: datetime | str, zone: str) -> str:
+    """Format an instant, or its text of RFC 3339, in a user's time zone: "Jun 2, 2025, 9:00 AM EDT"."""
+    at = datetime.fromisoformat(when) if isinstance(when, str) else when
+    local = at.astimezone(ZoneInfo(zone))
     return f"{local:%b} {local.day}, {local.year}, {local.hour % 12 or 12}:{local:%M %p %Z}"
 
 

@@ -278,6 +278,7 @@ def _print_credentials(settings: Settings, saved_sandbox: SandboxFile, chain: st
         f"Secret       {saved_sandbox.shared_secret}",
         f"CA           {saved_sandbox.ca_file}",
         f"Pages        {saved_sandbox.auth_url}",
+        f"Control room {saved_sandbox.auth_url}/sandbox (clock, forks, scenarios, simulations)",
         f"Email        {saved_sandbox.person.email}",
         f"Password     {saved_sandbox.person.password}",
         f"App key      {saved_sandbox.person.totp_secret}",

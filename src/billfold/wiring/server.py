@@ -14,11 +14,12 @@ from billfold.access.auth_server.app import create_auth_app
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.console.app import create_pages_app
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
-from billfold.http.customer_api.app import create_customer_app
+from billfold.http.customer_api.app import CustomerApi, create_customer_app
 from billfold.http.edge.connections import ConnectionLimits
 from billfold.http.edge.serve import AppWithLifespan, LazyApp
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
+from billfold.pages.app import PagesApp
 from billfold.payments.cards.authorizations.processor_api import create_card_processor_app
 from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.logs import configure_logging
@@ -90,14 +91,24 @@ def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
     """Return everything the server of a bank answers; both APIs stream events from one broadcaster."""
     broadcaster = broadcaster or create_event_broadcaster(bank)
     customer = create_customer_app(bank, broadcaster=broadcaster)
+    partner = make_partner_app(bank, broadcaster)
     return HostRouter(
         bank.settings,
-        partner=make_partner_app(bank, broadcaster),
+        partner=partner,
         auth=create_auth_app(bank),
         customer=customer,
-        pages=create_pages_app(bank, customer),
+        pages=_make_pages_app(bank, partner, customer),
         cards=create_card_processor_app(bank),
     )
+
+
+def _make_pages_app(bank: Bank, partner: PartnerApi, customer: CustomerApi) -> PagesApp:
+    """Return the pages of a bank; in a sandbox with its control room."""
+    if bank.settings.is_production:
+        return create_pages_app(bank, customer)
+    from billfold.sandbox.control_room import room  # noqa: PLC0415 - production does not import the sandbox
+
+    return create_pages_app(bank, customer, packages=room.PACKAGES, given=room.given_by(partner))
 
 
 def make_partner_app(bank: Bank, broadcaster: EventBroadcaster | None = None) -> PartnerApi:

@@ -68,6 +68,12 @@ class SignedRequestAuthenticator:
             if access.proof is Proof.TOKEN_AND_KEY
             else check_signature(request, credential, required=access.proof is Proof.SIGNATURE)
         )
+        return await self.identity_of(credential, request, operation, key=None if key is None else UUID(key))
+
+    async def identity_of(
+        self, credential: Credential, request: RawRequest, operation: Operation, *, key: UUID | None
+    ) -> Identity:
+        """Return who sends a request that is proven. Raises `ip-not-allowed`."""
         require_allowed_address(request.client, credential.partner.allowed_networks)
         return Identity(
             admission=AdmissionRequest(
@@ -75,7 +81,7 @@ class SignedRequestAuthenticator:
                 key_owner=credential.partner.partner_id,
                 per_minute=credential.partner.rate_per_minute,
                 money_per_minute=credential.partner.money_per_minute,
-                key=None if key is None else UUID(key),
+                key=key,
                 fingerprint=await fingerprint_of(request),
                 claims=operation.changes and key is not None,
                 moves_money=operation.moves_money,

@@ -41,3 +41,19 @@ addEventListener("keydown", (event) => {
     if (link) link.click();
   }
 });
+
+// What goes on is read again until it has come to its end. The bank may be away for seconds meanwhile.
+async function reread() {
+  try {
+    const answer = await fetch(location.href);
+    if (answer.redirected) return location.reload();
+    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const main = next.querySelector("main");
+    if (answer.ok && main) document.querySelector("main").replaceChildren(...main.childNodes);
+  } catch { /* it answers again in a moment */ }
+  watch();
+}
+function watch() {
+  if (document.querySelector("[data-rereads]")) setTimeout(reread, 700);
+}
+watch();

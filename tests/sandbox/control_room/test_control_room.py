@@ -1,0 +1,149 @@
+"""The control room: whoever owns the machine uses it without signing in, and nobody else at all."""
+
+import asyncio
+import re
+
+import pytest
+from tests.support.browser import Browser, forms_of, found
+from tests.support.partner_client import close_app
+from tests.support.sandbox_tasks import performing_tasks
+
+from billfold.access.partners.cli import make_partner
+from billfold.console.app import create_pages_app
+from billfold.sandbox.control_room.room import PACKAGES, given_by
+from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
+from billfold.sandbox.provisioning import PARTNER
+
+HERE = "127.0.0.1"
+FORMS = [
+    *(f"clock/{move}" for move in ("next", "advance", "set", "freeze", "resume")),
+    *("forks", "forks/opening/rewind", "forks/opening/drop", "reset"),
+    *("scenarios/payday/play", "simulations/sandbox_customer"),
+]
+
+
+@pytest.fixture
+async def app(bank, customer_app):
+    await make_partner(bank, PARTNER, "Sandbox Partner", username=PARTNER)
+    api = build_sandbox_app()
+    open_sandbox(api, bank)
+    made = create_pages_app(bank, customer_app, packages=PACKAGES, given=given_by(api))
+    async with performing_tasks(bank):
+        yield made
+    await close_app(made)
+    await close_app(api)
+
+
+@pytest.fixture
+async def browser(app):
+    made = Browser(app, address=HERE)
+    await made.go("/sandbox")
+    yield made
+    await made.close()
+
+
+async def ended(browser):
+    """Watch a task from the form that began it to its end."""
+    await browser.follow()
+    path = browser.page.url.path
+    while "data-rereads" in browser.page.text:
+        await asyncio.sleep(0.05)
+        await browser.go(path)
+    return browser.text
+
+
+async def test_the_clock_is_moved_and_says_what_happened_on_the_way(browser):
+    before = found(r'class="hero">([^<]+)<', browser.page.text)
+    await browser.send("/sandbox/clock/advance", business_days="2")
+    await browser.follow()
+    assert "The clock has moved." in browser.text
+    assert found(r'class="hero">([^<]+)<', browser.page.text) != before
+    await browser.send("/sandbox/clock/set", now="2025-01-01T00:00")
+    assert (browser.page.status_code, "forward" in browser.text) == (409, True)
+    for move, wrong in (
+        ("advance", {"business_days": "٣"}),
+        ("advance", {"business_days": "9" * 400}),
+        ("set", {"now": "soon"}),
+        ("set", {"now": "0001-01-01T00:00+23:59"}),
+        ("next", {"kind": "christmas"}),
+    ):
+        await browser.go("/sandbox")
+        await browser.send(f"/sandbox/clock/{move}", **wrong)
+        assert (browser.page.status_code, list(browser.mistakes)) == (422, list(wrong)), (move, wrong)
+
+
+async def test_a_fork_is_made_once_returned_to_and_removed(browser):
+    form = {**forms_of(browser.page.text)["/sandbox/forks"], "name": "before"}
+    answers = await asyncio.gather(*(browser.post("/sandbox/forks", form) for _ in range(2)))
+    browser.page = next(each for each in answers if each.status_code == 303)
+    assert {each.status_code for each in answers} <= {303, 409}
+    assert "The copy is made." in await ended(browser)
+    await browser.go("/sandbox")
+    await browser.send("/sandbox/forks", name="before")
+    assert (browser.page.status_code, "There is a fork before already." in browser.text) == (409, True)
+    await browser.send("/sandbox/forks", name="../etc")
+    assert list(browser.mistakes) == ["name"]
+    await browser.send("/sandbox/forks/before/rewind")
+    assert "Sessions and tokens from after the copy no longer exist." in await ended(browser)
+    await browser.go("/sandbox")
+    await browser.send("/sandbox/forks/before/drop")
+    await browser.follow()
+    assert "The copy is removed." in browser.text
+    assert "/sandbox/forks/before/rewind" not in forms_of(browser.page.text)
+    await browser.go("/sandbox/scenarios")
+    await browser.send("/sandbox/scenarios/payday/play")
+    assert "The story is played." in await ended(browser)
+
+
+async def test_every_simulation_has_a_form_that_answers_or_says_why_not(browser):
+    await browser.go("/sandbox/simulations")
+    assert "ends in 01 The receiving bank refuses the wire (AC04)." in browser.text
+    paths = re.findall(r'href="(/sandbox/simulations/[^"]+)"', browser.page.text)
+    assert len(paths) > 25
+    done = set()
+    for path in sorted(paths, key=lambda each: each != "/sandbox/simulations/sandbox_customer"):
+        await browser.go(path)
+        form = forms_of(browser.page.text)[path]
+        await browser.send(path)
+        assert browser.page.status_code in {200, 404, 409, 422}, (path, browser.text)
+        done |= {path} if browser.page.status_code == 200 else set()
+        absurd = {name: "{" * 300 if name not in {"csrf", "form_key"} else value for name, value in form.items()}
+        wrong = await browser.post(path, absurd | {"form_key": f"absurd {path}"})
+        assert wrong.status_code in ({404, 422} if len(form) > 2 else {200, 409}), (path, wrong.text)
+    assert {"/sandbox/simulations/sandbox_customer", "/sandbox/simulations/sandbox_webhook"} <= done
+    assert (await browser.go("/sandbox/simulations/sandbox_reset")).status_code == 404
+
+
+async def test_a_simulation_that_is_sent_twice_happens_once(browser):
+    path = "/sandbox/simulations/sandbox_customer"
+    await browser.go(path)
+    form = {**forms_of(browser.page.text)[path], "name": "Northwind"}
+    for each in [await browser.post(path, form) for _ in range(2)]:
+        assert each.status_code == 200
+    await browser.go("/sandbox/simulations/sandbox_customer_state")
+    assert browser.text.count("Northwind") == 1
+
+
+async def test_no_form_is_taken_from_elsewhere(app, browser):
+    other, stranger = Browser(app, address=HERE), Browser(app, address="192.0.2.7")
+    await other.go("/sandbox")
+    stranger.http.cookies.update(browser.http.cookies)
+    for path in FORMS:
+        action, own = f"/sandbox/{path}", {"csrf": browser.csrf, "form_key": "one", "name": "taken"}
+        tried = [
+            await browser.post(action, {**own, "csrf": other.csrf}),
+            await browser.post(action, {"form_key": "one"}),
+            await browser.post(action, own, {"origin": "https://evil.example"}),
+            await browser.post(action, own, {"origin": "null", "sec-fetch-site": "same-site"}),
+            await browser.post(action, own, {"origin": None}),
+            await stranger.post(action, own),
+        ]
+        assert [each.status_code for each in tried] == [403] * len(tried), path
+    for address in ("/sandbox", "/sandbox/components", "/sandbox/simulations/sandbox_wire"):
+        assert (await stranger.go(address)).status_code == 403
+        assert "open to browsers on the machine" in stranger.text
+        assert (await browser.go(address)).status_code == 200
+    await browser.go("/sandbox")
+    assert "Last tasks" not in browser.text
+    await other.close()
+    await stranger.close()
