@@ -192,6 +192,7 @@ async def _play_approvals(r, other, pocket):
         "description": "Wages of June",
     }
     await r.get("list_transfer_reviewers", f"{path}reviewers/")
+    await r.post("preview_transfer", f"{path}preview/", {"transfer": order, "reviewers": []})
     one = f"{path}{(await r.post('create_transfer_request', path, {'transfer': order, 'reviewers': []}))['id']}/"
     dearer = order | {"amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_200_00}}
     await r.patch("update_transfer_request", one, {"transfer": dearer})

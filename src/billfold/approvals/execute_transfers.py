@@ -26,7 +26,7 @@ from billfold.approvals.transfer_orders import (
 )
 from billfold.approvals.types import TransferRequest
 from billfold.ledger.directory.store import find_customer
-from billfold.ledger.engine.dry_run import dry_run
+from billfold.ledger.engine.dry_run import DryRun, dry_run
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.crypto.withdrawals.commands import SendUsdc
 from billfold.payments.crypto.withdrawals.destination import find_objection_to
@@ -97,19 +97,17 @@ async def reject_request(bank: Bank, customer_id: UUID, request_id: UUID, reason
     )
 
 
-async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID) -> None:
-    """Find out whether a transfer could be carried out now. Raises Refused as that would.
+async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, *, customer_id: UUID) -> DryRun:
+    """Return what a transfer would do if it were carried out now. Raises Refused as that would.
 
     Amounts that the sandbox rejects pass here: the rejection follows on execution.
     """
     unverified_wires = await payees.allows_unverified_wires(conn, customer_id)
     command = await _command_for(bank, conn, customer_id, content=content, unverified_wires=unverified_wires)
-    outcome = await dry_run(conn, bank, command)
-    if outcome.get("reason") == INSUFFICIENT_FUNDS:
-        raise Refused(
-            "insufficient-funds",
-            "The Pocket cannot raise the amount. Add funds, then approve again.",
-        )
+    found = await dry_run(conn, bank, command)
+    if found.outcome.get("reason") == INSUFFICIENT_FUNDS:
+        raise Refused("insufficient-funds", "The Pocket cannot raise the amount now. Add funds, or lower the amount.")
+    return found
 
 
 async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:

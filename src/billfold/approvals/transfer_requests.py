@@ -198,6 +198,18 @@ async def _required(
     bank: Bank, by: Actor, content: RequestContent, *, conn: Connection
 ) -> tuple[ApprovalRequirement, Status]:
     """Return the approvals that a request requires, and its status before the first."""
+    terms = await required_approvals(conn, by, content)
+    if terms.required:
+        return terms, "PENDING"
+    await check_feasible(bank, conn, content, customer_id=by.customer_id)
+    return terms, "APPROVED"
+
+
+async def required_approvals(conn: Connection, by: Actor, content: RequestContent) -> ApprovalRequirement:
+    """Return the approvals that a request requires, with those who can give them.
+
+    Raises InvalidInput at `reviewers`, Refused `approval-impossible`, `amount-not-allowed`.
+    """
     terms = await requirement_for_transfer(
         conn,
         by.customer_id,
@@ -207,8 +219,7 @@ async def _required(
         request_id=content.request_id,
     )
     if not terms.required:
-        await check_feasible(bank, conn, content, customer_id=by.customer_id)
-        return terms, "APPROVED"
+        return terms
     others = await list_other_members(conn, by.customer_id, than=await users_behind(conn, by.user_id, by.client_id))
     able = rules.find_candidates(others, terms, named=(), needs=rules.MAY_APPROVE)
     _check_reviewers(content, able, terms=terms)
@@ -216,7 +227,7 @@ async def _required(
     blocker = rules.find_blocker(terms, candidates, approvals=0)
     if blocker is not None:
         raise Refused("approval-impossible", blocker)
-    return msgspec.structs.replace(terms, candidates=candidates), "PENDING"
+    return msgspec.structs.replace(terms, candidates=candidates)
 
 
 def _check_reviewers(content: RequestContent, able: Container[UUID], *, terms: ApprovalRequirement) -> None:
@@ -236,6 +247,14 @@ def _check_reviewers(content: RequestContent, able: Container[UUID], *, terms: A
 async def _check_requester(conn: Connection, customer_id: UUID, request: TransferRequest) -> None:
     for blocker in (await find_requester_blockers(conn, customer_id, [request])).values():
         raise Refused("approval-impossible", blocker)
+
+
+async def check_unused(conn: Connection, by: Actor, content: RequestContent) -> None:
+    """Refuse an id that a transfer has, or another request. Raises Refused `duplicate-id`."""
+    if await TRANSFER_REQUESTS.find(conn, by.customer_id, content.request_id, now=by.now) is not None:
+        await _same_or_refuse(conn, by, content)
+    else:
+        await _check_id(conn, content.request_id)
 
 
 async def _check_id(conn: Connection, request_id: UUID) -> None:

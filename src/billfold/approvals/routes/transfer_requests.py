@@ -10,26 +10,17 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.access.users import store as user_store
-from billfold.accounts.agreements.rules import require_version
-from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.requests import resolve_pockets
-from billfold.accounts.pockets.schemas import valuation
-from billfold.accounts.pockets.types import PocketRow
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
+from billfold.approvals.preview_schemas import TransferPreview, render_preview
+from billfold.approvals.preview_transfers import preview
+from billfold.approvals.routes.ordered_content import ordered_content, unique, with_payee
 from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.rules import MAY_APPROVE, find_candidates
 from billfold.approvals.store import payees
 from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
-from billfold.approvals.transfer_orders import (
-    InternalReallocation,
-    OnUsOrder,
-    OrderedTransfer,
-    RequestContent,
-    UsdcOrder,
-    WireOrder,
-)
 from billfold.approvals.transfer_request_schemas import (
     ChangeTransferRequest,
     CreateTransferRequest,
@@ -41,7 +32,6 @@ from billfold.approvals.transfer_request_schemas import (
     render_request,
 )
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
-from billfold.data_keys.types import PartyField
 from billfold.http.caller import CustomerCaller
 from billfold.http.limits.rate_limits import count_second
 from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
@@ -50,10 +40,7 @@ from billfold.http.parameters import Query, parse_uuid
 from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.rules import require_active
-from billfold.payments.crypto.withdrawals.destination import find_objection_to
-from billfold.platform.dates import et_date
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.ids import command_id
 
 READS = with_scope("transfers.read", "transfer-requests")
@@ -104,13 +91,30 @@ async def create_transfer_request(
         bank.pool, caller, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=member.wall
     )
     by = await principal_of(member, bank)
-    content = await _content(member, bank, data.transfer, reviewers=data.reviewers)
+    content = await ordered_content(member, bank, data.transfer, reviewers=data.reviewers)
     found = await transfer_requests.find_same(by, content)
     if found is None:
-        content = await _with_payee(member, bank, content)
+        content = await with_payee(member, bank, content)
         with in_body():
             found = await transfer_requests.create(bank, by, content)
     return await _execute_if_approved(member, bank, found)
+
+
+@post(f"{_ALL}preview/", WRITES, status=200, refuses=_CONTENT_ERRORS)
+async def preview_transfer(member: CustomerCaller, bank: Bank, data: CreateTransferRequest) -> TransferPreview:
+    """Preview transfer.
+
+    What the transfer would do if it were carried out now: bills sold and at which price, what is earned or lost, fees,
+    when it settles, what remains, and who would have to approve it. The body is that of the request. Nothing is
+    written, and prices move on until the transfer is carried out.
+    """
+    by = await principal_of(member, bank)
+    content = await ordered_content(member, bank, data.transfer, reviewers=data.reviewers)
+    content = await with_payee(member, bank, content)
+    with in_body():
+        found = await preview(bank, by, content)
+    others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=()))
+    return render_preview(found, bank, {each.member_id: each for each in others})
 
 
 @get(_ALL, READS, refuses=("not-found",))
@@ -183,12 +187,12 @@ async def update_transfer_request(
     before = transfer_orders.content_of(found)
     reviewers = before.reviewers if data.reviewers is None else data.reviewers
     if data.transfer is None:
-        content = msgspec.structs.replace(before, reviewers=_unique(reviewers), payee=None, value=UNSET)
+        content = msgspec.structs.replace(before, reviewers=unique(reviewers), payee=None, value=UNSET)
     else:
-        content = await _content(member, bank, data.transfer, reviewers=reviewers)
+        content = await ordered_content(member, bank, data.transfer, reviewers=reviewers)
     if (content.request_id, content.type) != (found.request_id, found.type):
         raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
-    content = await _with_payee(member, bank, content)
+    content = await with_payee(member, bank, content)
     by = await principal_of(member, bank)
     with in_body():
         changed = await transfer_requests.change(bank, by, content)
@@ -257,67 +261,3 @@ async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str 
     if not await user_store.is_member(bank.pool, member.customer_id, member_id):
         raise NotFound("There is no such member.")
     return member_id
-
-
-async def _content(
-    member: CustomerCaller, bank: Bank, order: OrderedTransfer, *, reviewers: Sequence[UUID]
-) -> RequestContent:
-    """Return what is ordered, its instructions sealed; nothing is looked up yet."""
-    content = RequestContent(transfer=order, reviewers=_unique(reviewers))
-    if not isinstance(order, WireOrder) or order.wire_instructions is None:
-        return content
-    data_key = await bank.data_keys.of(bank.pool, member.customer_id)
-    return msgspec.structs.replace(
-        content,
-        transfer=msgspec.structs.replace(order, wire_instructions=None),
-        wire_instructions=PartyField.TEXT.seal(data_key, order.wire_instructions),
-    )
-
-
-def _unique(reviewers: Sequence[UUID]) -> tuple[UUID, ...]:
-    return tuple(dict.fromkeys(reviewers))
-
-
-# -- what is ordered ---------------------------------------------------------------------
-
-
-async def _with_payee(member: CustomerCaller, bank: Bank, content: RequestContent) -> RequestContent:
-    """Return the content with its payee, if every Pocket and counterparty exists and is usable.
-
-    Raises NotFound, Refused `customer-not-open`, `pocket-not-open`, `pocket-frozen`, `same-pocket`,
-    `agreement-not-accepted`, `counterparty-type-mismatch`, `counterparty-not-verified`, `sanction-screen-failed`, and
-    `insufficient-funds` for the whole of nothing.
-    """
-    customer = await member.customer(bank)
-    require_active(customer.account_status)
-    pays = await _check_pocket(member, bank, content.pocket_id, receives=False)
-    if content.requested_cents is None:
-        if (value := valuation(pays, bank, member.now).total_value) <= 0:
-            raise Refused("insufficient-funds", "The Pocket is empty.")
-        content = msgspec.structs.replace(content, value=value)
-    order = content.transfer
-    if isinstance(order, OnUsOrder) and isinstance(order.details, InternalReallocation):
-        to_pocket_id = order.details.destination_pocket_id
-        if to_pocket_id == content.pocket_id:
-            raise Refused("same-pocket", "A transfer needs two different pockets.")
-        await _check_pocket(member, bank, to_pocket_id, receives=True)
-        return content
-    require_version(customer.agreement_version, bank.terms.agreements, et_date(member.now))
-    async with bank.pool.acquire() as conn:
-        payee = await payees.get_payee(conn, member.customer_id, content)
-    if isinstance(order, UsdcOrder):
-        objection = await find_objection_to(bank, bank.pool, member.customer_id, payee["details"])
-        if objection is not None:
-            raise Refused(objection.code, objection.detail)
-    return msgspec.structs.replace(content, payee=payee)
-
-
-async def _check_pocket(member: CustomerCaller, bank: Bank, pocket_id: UUID, *, receives: bool) -> PocketRow:
-    _, own_id = await member.pocket(bank, pocket_id)
-    row = await pocket_store.get_pocket(bank.pool, member.customer_id, own_id)
-    status = row.status
-    if status == "FROZEN" and not receives:
-        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
-    if status not in {"OPEN", "FROZEN"}:
-        raise Refused("pocket-not-open", f"The {'receiving ' if receives else ''}pocket is {status}.")
-    return row

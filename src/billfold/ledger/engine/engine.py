@@ -118,8 +118,7 @@ class Engine:
 
     async def start(self) -> None:
         """Start the lanes."""
-        # Looks the holidays of the year up now, not in the first command.
-        self._context(wall_now())
+        self.context(wall_now())  # looks the holidays of the year up now, not in the first command
         self._tasks = [
             asyncio.create_task(self._lane(self._min_batch_for_extra_lane if nth else 1)) for nth in range(self._lanes)
         ]
@@ -295,7 +294,7 @@ class Engine:
             async with conn.transaction():
                 # Setting the clock waits for this: the bank may close any day that has passed.
                 now = await self.now(conn, hold=True)
-                ctx = self._context(now)
+                ctx = self.context(now)
                 enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
                 if enrolled:
                     await conn.execute(_NEW_HEADS, sorted(enrolled), now, ctx.business_date)
@@ -327,7 +326,8 @@ class Engine:
         theirs = {c: books[c] for job in asking for c in job.customers if c in books}
         await load_references(conn, self.references, [job.command for job in asking], books=theirs)
 
-    def _context(self, now: datetime) -> Context:
+    def context(self, now: datetime) -> Context:
+        """Return what commands of an instant are decided by."""
         return Context(now=now, market=self.market, calendars=self.calendars, terms=self.terms, seed=self.seed)
 
     async def _load_books(self, conn: Connection, heads: Sequence[asyncpg.Record]) -> dict[UUID, Book]:
