@@ -27,6 +27,8 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     files: int
     entries: int
     statements: int
+    root_customers: int
+    trades: int
     seconds: float
 
 
@@ -51,5 +53,7 @@ def sizes_at(scale: float, *, runs: int = RUNS) -> Sizes:
         files=max(2, round(12 * scale)),
         entries=scaled(100_000),
         statements=max(4, round(10_000 * scale) // 2 * 2),
+        root_customers=scaled(1_000_000),
+        trades=scaled(1_000_000),
         seconds=max(0.5, 5.0 * scale),
     )

@@ -71,10 +71,15 @@ class Worker:
         self.start()
         return self.finish()
 
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        assert self._process.pid is not None
+        return self._process.pid
+
     def peak_memory_mib(self) -> float:
         """Return the most memory it has held."""
-        assert self._process.pid is not None
-        return peak_memory_mib(self._process.pid)
+        return peak_memory_mib(self.pid)
 
     def close(self) -> None:
         """End the process, kindly first. Does nothing the second time."""

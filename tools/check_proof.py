@@ -20,8 +20,9 @@ import base64
 import hashlib
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -76,7 +77,14 @@ def count(value: object, what: str) -> int:
     return value
 
 
-def keys_of(content: bytes) -> dict[str, Ed25519PublicKey]:
+class Key(NamedTuple):
+    """A key of the bank, and from which second on it is revoked."""
+
+    public: Ed25519PublicKey
+    revoked_at: int | None
+
+
+def keys_of(content: bytes) -> dict[str, Key]:
     """Return the keys of a JWKS by their thumbprints (RFC 7638): an id that is another is forged."""
     found = {}
     for jwk in parse(content)["keys"]:
@@ -85,12 +93,13 @@ def keys_of(content: bytes) -> dict[str, Ed25519PublicKey]:
         named = json.dumps({"crv": "Ed25519", "kty": "OKP", "x": jwk["x"]}, separators=(",", ":"))
         thumbprint = encode(hashlib.sha256(named.encode()).digest())
         require(jwk.get("kid", thumbprint) == thumbprint, f"The key file is forged: {jwk.get('kid')} is {thumbprint}.")
-        found[thumbprint] = Ed25519PublicKey.from_public_bytes(decode(jwk["x"]))
+        revoked_at = count(jwk["revoked"]["revoked_at"], "A revocation") if "revoked" in jwk else None
+        found[thumbprint] = Key(Ed25519PublicKey.from_public_bytes(decode(jwk["x"])), revoked_at)
     require(bool(found), "The key file has no Ed25519 key.")
     return found
 
 
-def signed_root(jws: str, keys: dict[str, Ed25519PublicKey]) -> dict[str, Any]:
+def signed_root(jws: str, keys: dict[str, Key]) -> dict[str, Any]:
     """Return what the bank has signed of a day."""
     parts = jws.split(".")
     require(len(parts) == 3, "The root is cut off.")  # noqa: PLR2004 - header, payload, signature
@@ -98,10 +107,13 @@ def signed_root(jws: str, keys: dict[str, Ed25519PublicKey]) -> dict[str, Any]:
     require(header.get("typ") == KIND and header.get("alg") == "EdDSA", "What is signed is not a daily root.")
     require(header.get("kid") in keys, f"The root is signed with the key {header.get('kid')}, which is not the bank's.")
     try:
-        keys[header["kid"]].verify(decode(parts[2]), f"{parts[0]}.{parts[1]}".encode())
+        keys[header["kid"]].public.verify(decode(parts[2]), f"{parts[0]}.{parts[1]}".encode())
     except InvalidSignature:
         raise Wrong("The signature of the root does not hold.") from None
     root: dict[str, Any] = parse(decode(parts[1]))
+    revoked = keys[header["kid"]].revoked_at
+    taken = datetime.fromisoformat(root["taken_at"]).timestamp()
+    require(revoked is None or taken < revoked, "The root is signed with a key that the bank had revoked before.")
     return root
 
 
@@ -160,7 +172,7 @@ def check_customer(proof: dict[str, Any], root: dict[str, Any]) -> dict[str, Any
     return leaf
 
 
-def check_previous(jws: str, root: dict[str, Any], keys: dict[str, Ed25519PublicKey]) -> None:
+def check_previous(jws: str, root: dict[str, Any], keys: dict[str, Key]) -> None:
     """Check that the root of the day before is the one that this follows."""
     before = signed_root(jws, keys)
     require(before["number"] + 1 == root["number"], f"Number {root['number']} does not follow {before['number']}.")

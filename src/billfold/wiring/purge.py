@@ -1,6 +1,6 @@
 """Removes expired rows in small batches: idempotency keys, tokens, counters, sessions, e-mails, orphan files.
 
-Webhook delivery attempts go after the configured number of days.
+Webhook delivery attempts and what daily roots are proven with go after the configured numbers of days.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from billfold.documents import store as document_store
 from billfold.events.webhooks import attempts
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.reports.downloads import store as download_store
+from billfold.reports.proofs.roots import store as root_store
 
 if TYPE_CHECKING:
     from billfold.documents.ports import FileStore
@@ -87,6 +88,11 @@ async def purge(pool: Pool, wall: datetime, *, attempts_days: int) -> dict[str, 
     )
     await aside.record(pool, failed, wall)
     return removed
+
+
+async def purge_daily_proofs(pool: Pool, now: datetime, *, days: int) -> int:
+    """Remove the pages of daily roots that are older, in business time; return how many."""
+    return await root_store.purge_pages(pool, now, timedelta(days=days), limit=ROWS_PER_STATEMENT)
 
 
 async def _purge_table(pool: Pool, statement: str, before: datetime) -> int:

@@ -24,7 +24,7 @@ from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import MarketDataStale
 from billfold.reports.requests.worker import purge_reports
-from billfold.wiring.purge import delete_orphan_files, purge
+from billfold.wiring.purge import delete_orphan_files, purge, purge_daily_proofs
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -114,7 +114,8 @@ class _Every:
 async def purge_expired(bank: Bank) -> int:
     """Remove expired rows; return how many."""
     removed = await purge(bank.pool, wall_now(), attempts_days=bank.settings.webhook_attempts_days)
-    return sum(removed.values())
+    proofs = await purge_daily_proofs(bank.pool, await bank.now(), days=bank.settings.daily_proofs_days)
+    return sum(removed.values()) + proofs
 
 
 async def purge_files(bank: Bank) -> int:

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 from tests.support.partner_client import PartnerClient
 
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.routes import KEYS_PATH
-from billfold.reports.proofs.signatures import Unproven, jwks_document, parse_keys
+from billfold.reports.proofs.signatures import RevokedKey, Unproven, jwks_document, parse_keys, refuse_revoked
 
 
 async def test_a_document_is_signed_with_the_key_of_its_moment(bank):
@@ -28,6 +29,37 @@ async def test_a_document_is_signed_with_the_key_of_its_moment(bank):
     for statement in ("DELETE FROM document_key", "UPDATE document_key SET active_at = active_at"):
         with pytest.raises(asyncpg.PostgresError):
             await bank.pool.execute(statement)
+
+
+async def test_a_revoked_key_signs_nothing_of_a_later_time_and_is_published_as_revoked(bank, customer_desk):
+    now = (await bank.now()).replace(microsecond=0)
+    first = await document_keys.get_document_key(bank.pool, bank.vault, now)
+
+    async def revoke(key_id, at):
+        return await document_keys.revoke_document_key(
+            bank.pool, bank.vault, key_id, revoked_at=at, reason="stolen", now=now
+        )
+
+    with pytest.raises(InvalidInput):
+        await revoke(first.key_id, now + timedelta(seconds=1))
+    with pytest.raises(NotFound):
+        await revoke("A" * 43, now)
+    since = now - timedelta(hours=2)
+    second = await revoke(first.key_id, since)
+    with pytest.raises(InvalidInput):
+        await revoke(first.key_id, now)
+
+    used = [
+        (await document_keys.get_document_key(bank.pool, bank.vault, each)).key_id
+        for each in (since - timedelta(seconds=1), since, now, now + timedelta(days=400))
+    ]
+    assert used == [first.key_id, second, second, second]
+    published = parse_keys((await customer_desk.http.get(KEYS_PATH)).content)
+    assert [(each.key_id, each.revoked_at) for each in published] == [(first.key_id, since), (second, None)]
+    refuse_revoked(published, first.key_id, since - timedelta(seconds=1))
+    refuse_revoked(published, second, now)
+    with pytest.raises(RevokedKey):
+        refuse_revoked(published, first.key_id, since)
 
 
 async def test_the_public_keys_are_on_the_hosts_of_both_apis(bank, customer_world, customer_desk):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -67,6 +68,17 @@ def test_what_the_bank_has_signed_is_said_in_plain_words(judge):
         "Closing value 12,345.76",
     ):
         assert part in said
+
+
+def test_a_signature_made_after_its_key_was_revoked_is_named(judge, tmp_path):
+    facts = manifest_of(*FIGURES)
+    content = attach.attach(pdf(), facts, KEY)
+    for ago, status, part in ((0, 5, "The bank revoked the key"), (-1, 0, "Caution the key was revoked at")):
+        revoked = KEY.public._replace(revoked_at=facts.at - timedelta(seconds=ago))
+        keys = tmp_path / "revoked.json"
+        keys.write_bytes(msgspec.json.encode(jwks_document([revoked])))
+        found, said = judge(content, keys=keys)
+        assert (found, part in said) == (status, True), said
 
 
 @pytest.mark.parametrize("changed", range(len(FIGURES)))

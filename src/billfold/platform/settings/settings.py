@@ -260,6 +260,11 @@ class Settings:
     webhook_attempts_days: int = setting(
         kinds.integer(1, 3650, "days"), "How long attempts to deliver a webhook are listed, after the last one.", 30
     )
+    daily_proofs_days: int = setting(
+        kinds.integer(30, 36_500, "days"),
+        "For how long proofs out of a daily root can be made; the signed root stays for good.",
+        400,
+    )
     webhook_allowed_networks: tuple[Network, ...] = setting(
         kinds.list_of(kinds.NETWORK),
         "Private networks that webhooks of a sandbox may be sent to, by http and on any port.",

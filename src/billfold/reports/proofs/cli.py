@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, format_eastern, key_value_table, print_error, print_success
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.routes import KEYS_PATH
 from billfold.reports.proofs.signatures import Unproven, parse_keys
@@ -20,10 +22,12 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
 
-group = CommandGroup("document-keys", "List the keys that documents are signed with, or replace the one in use.")
+group = CommandGroup(
+    "document-keys", "List the keys that documents are signed with, replace the one in use, or revoke one."
+)
 
 
-@group.table("list", columns=("key", "signs from"), empty="No document has been signed yet.")
+@group.table("list", columns=("key", "signs from", "revoked"), empty="No document has been signed yet.")
 async def list_keys(conn: Connection) -> Iterable[Row]:
     """List the keys, the oldest first. Each stays published."""
     return await document_keys.list_keys(conn)
@@ -35,6 +39,28 @@ async def rotate(bank: Bank) -> str:
     key_id = await document_keys.rotate_document_key(bank.pool, bank.vault, await bank.now())
     minutes = int(document_keys.PUBLICATION_LEAD.total_seconds() // 60)
     return f"{key_id} is published at {KEYS_PATH}, and signs in {minutes} minutes."
+
+
+@group.command("revoke 3Zb0X1yqkUq2nTLrXw9cYbH5s7fVd6mJp8eKaGhR4tE --reason 'The backup was stolen'")
+async def revoke(
+    bank: Bank,
+    key_id: Annotated[str, typer.Argument(help="The key, as `list` shows it.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why; it is kept with the key.", min=1)],
+    since: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%dT%H:%M:%SZ"], help="From when on, in UTC; by default now.")
+    ] = None,
+) -> str:
+    """Revoke a key for good: what it signed of a later time is not the bank's. Another signs at once."""
+    now = await bank.now()
+    revoked_at = now if since is None else since.replace(tzinfo=UTC)
+    try:
+        next_id = await document_keys.revoke_document_key(
+            bank.pool, bank.vault, key_id, revoked_at=revoked_at, reason=reason, now=now
+        )
+    except (InvalidInput, NotFound) as refused:
+        raise CliError(str(refused), "See `billfold document-keys list`.") from None
+    return f"{key_id} is revoked from {format_eastern(revoked_at)} on, at {KEYS_PATH} too; {next_id} signs now."
 
 
 def verify_files(files: Sequence[Path], key: Path | None) -> None:
@@ -57,7 +83,7 @@ def verify_files(files: Sequence[Path], key: Path | None) -> None:
         raise typer.Exit(worst)
 
 
-_GRAVEST = (Verdict.ALTERED, Verdict.FOREIGN, Verdict.UNSIGNED)
+_GRAVEST = (Verdict.ALTERED, Verdict.REVOKED, Verdict.FOREIGN, Verdict.UNSIGNED)
 
 
 def _show(path: Path, found: FileVerdict) -> None:
@@ -68,6 +94,7 @@ def _show(path: Path, found: FileVerdict) -> None:
         problem = {
             Verdict.ALTERED: "this is not what the bank signed.",
             Verdict.FOREIGN: "this bank has not signed it.",
+            Verdict.REVOKED: "it is signed with a key that was revoked: not by the bank.",
             Verdict.UNSIGNED: "it is not signed.",
         }[found.verdict]
         print_error(f"{path}: {problem}")
@@ -82,6 +109,16 @@ def _show(path: Path, found: FileVerdict) -> None:
             ("Ledger position", f"journal entry {signed.position.entry_no:,}, commit {signed.position.version:,}"),
             ("Chain hash", signed.position.chain),
             ("Signed with", found.key_id),
+            *_caution(found),
             *((each.label, each.value) for each in signed.figures),
         ]
         console.print(key_value_table(rows))
+
+
+def _caution(found: FileVerdict) -> Iterable[tuple[str, str]]:
+    """Say that a key was revoked after the time of a document: whoever has the key can write any earlier time."""
+    if found.revoked_at is not None:
+        yield (
+            "Caution",
+            f"the key was revoked at {format_eastern(found.revoked_at)}; let the bank make the document again",
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -16,6 +17,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
+from billfold.platform.dates import iso_z
 from billfold.reports.proofs.types import DocumentKey, PublicKey
 
 DOCUMENT: Final = "billfold-document+jws"
@@ -33,16 +35,37 @@ class UnknownKey(Unproven):
     """It is signed with a key that is not among those given."""
 
 
+class RevokedKey(Unproven):
+    """It is of a time at which its key was revoked."""
+
+
 def thumbprint(key: Ed25519PublicKey) -> str:
     """Return the id of a key (RFC 7638, 8037)."""
     jwk = {"crv": "Ed25519", "kty": "OKP", "x": _encode(key.public_bytes_raw())}
     return _encode(hashlib.sha256(msgspec.json.encode(jwk)).digest())
 
 
-def to_jwk(key: Ed25519PublicKey) -> dict[str, str]:
-    """Return a public key as a JWK."""
+def to_jwk(key: Ed25519PublicKey, revoked_at: datetime | None = None) -> dict[str, object]:
+    """Return a public key as a JWK; a revocation is spelled as in the historical keys of OpenID Federation."""
     x = _encode(key.public_bytes_raw())
-    return {"kty": "OKP", "crv": "Ed25519", "x": x, "kid": thumbprint(key), "alg": "EdDSA", "use": "sig"}
+    jwk: dict[str, object] = {
+        "kty": "OKP",
+        "crv": "Ed25519",
+        "x": x,
+        "kid": thumbprint(key),
+        "alg": "EdDSA",
+        "use": "sig",
+    }
+    return jwk if revoked_at is None else jwk | {"revoked": {"revoked_at": int(revoked_at.timestamp())}}
+
+
+def refuse_revoked(keys: Iterable[PublicKey], key_id: str, at: datetime) -> None:
+    """Raise RevokedKey for what is of an instant at which its key was revoked."""
+    revoked_at = next((each.revoked_at for each in keys if each.key_id == key_id), None)
+    if revoked_at is not None and at >= revoked_at:
+        raise RevokedKey(
+            f"The bank revoked the key {key_id} at {iso_z(revoked_at)}; this is of {iso_z(at)}, after that."
+        )
 
 
 def payload_of(jws: str, payload: type[Payload]) -> Payload:
@@ -50,9 +73,9 @@ def payload_of(jws: str, payload: type[Payload]) -> Payload:
     return msgspec.json.decode(_decode(jws.split(".")[1]), type=payload)
 
 
-def jwks_document(keys: Iterable[PublicKey]) -> dict[str, list[dict[str, str]]]:
+def jwks_document(keys: Iterable[PublicKey]) -> dict[str, list[dict[str, object]]]:
     """Return the JWKS document."""
-    return {"keys": [to_jwk(each.key) for each in keys]}
+    return {"keys": [to_jwk(each.key, each.revoked_at) for each in keys]}
 
 
 def parse_keys(content: bytes) -> list[PublicKey]:
@@ -63,7 +86,7 @@ def parse_keys(content: bytes) -> list[PublicKey]:
         document = msgspec.json.decode(content, type=dict[str, Any])
         jwks = document.get("keys", [document])
         keys = [_from_jwk(each) for each in jwks if each.get("crv") == "Ed25519"]
-    except (AttributeError, KeyError, TypeError, ValueError, msgspec.MsgspecError):
+    except (AttributeError, KeyError, OverflowError, OSError, TypeError, ValueError, msgspec.MsgspecError):
         raise Unproven("The key file is neither a JWKS nor a PEM file of Ed25519 keys.") from None
     if not keys:
         raise Unproven("The key file has no Ed25519 key.")
@@ -108,6 +131,8 @@ def _from_jwk(jwk: Mapping[str, Any]) -> PublicKey:
     key = _named(Ed25519PublicKey.from_public_bytes(raw))
     if jwk.get("kid", key.key_id) != key.key_id:
         raise Unproven(f"The key file is forged: the key that it calls {jwk['kid']} is {key.key_id}.")
+    if "revoked" in jwk:
+        return key._replace(revoked_at=datetime.fromtimestamp(jwk["revoked"]["revoked_at"], UTC))
     return key
 
 

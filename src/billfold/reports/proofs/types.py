@@ -59,10 +59,14 @@ class SignedManifest(msgspec.Struct, frozen=True):
 
 
 class PublicKey(NamedTuple):
-    """A key of the bank that signatures are checked with; its id is its thumbprint (RFC 7638)."""
+    """A key of the bank that signatures are checked with; its id is its thumbprint (RFC 7638).
+
+    What is of `revoked_at` or later, and signed with it, is not the bank's.
+    """
 
     key_id: str
     key: Ed25519PublicKey
+    revoked_at: datetime | None = None
 
 
 class DocumentKey(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from enum import IntEnum
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,7 +15,7 @@ import pypdf.errors
 
 from billfold.reports.proofs import attach
 from billfold.reports.proofs.rules import changed_figures, original_of
-from billfold.reports.proofs.signatures import DOCUMENT, UnknownKey, Unproven, verify
+from billfold.reports.proofs.signatures import DOCUMENT, RevokedKey, UnknownKey, Unproven, refuse_revoked, verify
 from billfold.reports.proofs.types import Manifest, PublicKey, SignedBytes, SignedManifest
 
 _BLOCKS_MAX: Final = 5
@@ -29,6 +30,10 @@ class Verdict(IntEnum):
     ALTERED = 1
     UNSIGNED = 3
     FOREIGN = 4
+    REVOKED = 5
+
+
+_VERDICTS: Final = {UnknownKey: Verdict.FOREIGN, RevokedKey: Verdict.REVOKED}
 
 
 class FileVerdict(NamedTuple):
@@ -38,6 +43,7 @@ class FileVerdict(NamedTuple):
     manifest: Manifest | None
     key_id: str
     findings: Sequence[str]
+    revoked_at: datetime | None = None
 
 
 def verify_file(path: Path, keys: Sequence[PublicKey]) -> FileVerdict:
@@ -49,12 +55,12 @@ def verify_file(path: Path, keys: Sequence[PublicKey]) -> FileVerdict:
         return FileVerdict(Verdict.UNSIGNED, None, "", [_why_unsigned(content)])
     try:
         signed, key_id = verify(file.proof, keys, DOCUMENT, SignedManifest)
-    except UnknownKey as unknown:
-        return FileVerdict(Verdict.FOREIGN, None, "", [str(unknown)])
+        refuse_revoked(keys, key_id, signed.manifest.at)
     except Unproven as unproven:
-        return FileVerdict(Verdict.ALTERED, None, "", [str(unproven)])
+        return FileVerdict(_VERDICTS.get(type(unproven), Verdict.ALTERED), None, "", [str(unproven)])
     if hashlib.sha256(file.content).hexdigest() == signed.content.sha256:
-        return FileVerdict(Verdict.SIGNED, signed.manifest, key_id, [])
+        revoked_at = next(each.revoked_at for each in keys if each.key_id == key_id)
+        return FileVerdict(Verdict.SIGNED, signed.manifest, key_id, [], revoked_at)
     found = [*_changed_lines(file.content, signed.content)]
     if file.is_inside:
         found += _changed_figures(file.content, signed.manifest)

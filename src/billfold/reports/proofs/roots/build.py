@@ -1,108 +1,125 @@
-"""The trees of a day, built of the state of all customers."""
+"""The trees of a day: the leaves of what customers own, hashed where they are."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from billfold.reports.proofs.roots.trees import lay_out, leaf_hash, pages_of, salt_of
+from billfold.reports.proofs.roots.pages import pages_of
+from billfold.reports.proofs.roots.places import Layout, lay_out, one_each
+from billfold.reports.proofs.roots.trees import leaf_hash, salt_of
 from billfold.reports.proofs.roots.types import (
+    Balances,
     BillLeaf,
-    BillLine,
     CustomerLeaf,
-    CustomersLine,
-    CustomerState,
+    Head,
     Holding,
+    Owners,
     Page,
     Unbalanced,
 )
 
-encode = msgspec.json.encode
+CUSTOMERS_PER_BLOCK = 1 << 16
+_sha256 = hashlib.sha256
+_encode = msgspec.json.encode
+_CUSTOMER_PAGE, _BILL_PAGE = 8, 16
+_BILL_NODES = 64
+"""How many pages are above those of bills that are made at a time."""
 
 
-class BuiltTrees(NamedTuple):
-    """The trees of a day: their roots, their pages by CUSIP, and the leaves of customers."""
-
-    customers: CustomersLine
-    bills: dict[str, BillLine]
-    customer_pages: list[Page]
-    bill_pages: dict[str, list[Page]]
-    leaves: list[tuple[UUID, bytes]]
+NO_OWNERS = Owners([], [])
 
 
-class _Owner(msgspec.Struct, frozen=True):
-    """A customer who holds a bill: its index, what its leaves begin with, salt included, and how many it holds."""
+class BillTree(NamedTuple):
+    """The tree of a bill: where its units are, and the hashes of its leaves by their numbers."""
 
-    index: int
-    prefix: bytes
-    units: int
+    layout: Layout
+    hashes: Sequence[bytes]
+
+    def pages(self) -> Iterator[list[Page]]:
+        """Return its pages, some at a time; the top is the last."""
+        return pages_of(self.layout, self.hashes.__getitem__, level=_BILL_PAGE, count=_BILL_NODES)
 
 
-def build(states: Sequence[CustomerState], available: Mapping[str, tuple[int, int]], secret: bytes) -> BuiltTrees:
-    """Return the trees; `available` are units at the custodian and to receive by CUSIP. Raises Unbalanced."""
-    salts = [salt_of(secret, each.customer_id) for each in states]
-    owners = _owners(states, salts)
-    at: list[dict[str, tuple[int, ...]]] = [{} for _ in states]
-    lines, bill_pages = {}, {}
-    for cusip in sorted(owners.keys() | available.keys()):
-        mine, (held, coming) = owners.get(cusip, []), available.get(cusip, (0, 0))
-        lots = sum(each.units for each in mine)
-        if lots > held + coming:
+def check_covered(balances: Balances, available: Mapping[str, tuple[int, int]]) -> None:
+    """Raise Unbalanced if more of a bill is owed than there is: units at the custodian, and to receive."""
+    for cusip, owners in zip(balances.cusips, balances.owners, strict=True):
+        owed, (held, coming) = sum(owners.units), available.get(cusip, (0, 0))
+        if owed > held + coming:
             raise Unbalanced(
-                f"{lots} of {cusip} are owed to customers; the custodian holds {held}, {coming} are to be received."
+                f"{owed} of {cusip} are owed to customers; the custodian holds {held}, {coming} are to be received."
             )
-        root, bill_pages[cusip], places = _bill_tree(mine, held + coming, secret + cusip.encode())
-        lines[cusip] = BillLine(held, coming, lots, root.hex())
-        for owner, found in zip(mine, places, strict=True):
-            at[owner.index][cusip] = found
-    leaves = [(state.customer_id, encode(_leaf(state, at[index]))) for index, state in enumerate(states)]
-    hashed = [(index, 0, leaf_hash(salts[index], leaf)) for index, (_, leaf) in enumerate(leaves)]
-    root, customer_pages = pages_of(hashed, len(states))
-    return BuiltTrees(CustomersLine(len(states), root.hex()), lines, customer_pages, bill_pages, leaves)
 
 
-def _owners(states: Sequence[CustomerState], salts: Sequence[bytes]) -> dict[str, list[_Owner]]:
-    found: dict[str, list[_Owner]] = {}
-    for index, state in enumerate(states):
-        if state.cash < 0 or any(units <= 0 for _, units in state.bills):
-            raise Unbalanced(f"The customer {state.customer_id} has a balance below zero.")
-        for cusip, units in state.bills:
-            prefix = salts[index] + _bill_prefix(cusip, state.customer_id)
-            found.setdefault(cusip, []).append(_Owner(index, prefix, units))
-    return found
+def grow_bill(cusip: str, owners: Owners, length: int, *, customers: Sequence[UUID], secret: bytes) -> BillTree:
+    """Return the tree over so many units of a bill."""
+    layout = lay_out(owners.units, length, secret + cusip.encode())
+    hashes: list[bytes] = []
+    for index, units in zip(*owners, strict=True):
+        customer_id, left = customers[index], units
+        prefix = b"\x00" + salt_of(secret, customer_id) + _bill_prefix(cusip, customer_id)
+        while left:
+            size = 1 << left.bit_length() - 1
+            hashes.append(_sha256(prefix + b"%d}" % size).digest())
+            left -= size
+    free_salt = hashlib.sha256(secret + cusip.encode()).digest()
+    for begins, power in layout.free:
+        hashes.append(leaf_hash(free_salt, b"%d %d" % (begins, power)))
+    return BillTree(layout, hashes)
 
 
-def _bill_tree(owners: Sequence[_Owner], length: int, secret: bytes) -> tuple[bytes, list[Page], list[tuple[int, ...]]]:
-    """Return the root of a bill's tree, its pages, and where the units of each owner are, the largest leaf first."""
-    free_salt = hashlib.sha256(secret).digest()
-    hashed: list[tuple[int, int, bytes]] = []
-    places: list[list[tuple[int, int]]] = [[] for _ in owners]
-    for begins, power, owner in lay_out([each.units for each in owners], length, secret):
-        if owner >= 0:
-            places[owner].append((-power, begins))
-            leaf = leaf_hash(owners[owner].prefix, b"%d}" % (1 << power))
-        else:
-            leaf = leaf_hash(free_salt, b"%d %d" % (begins, power))
-        hashed.append((begins, power, leaf))
-    root, pages = pages_of(hashed, length)
-    return root, pages, [tuple(begins for _, begins in sorted(each)) for each in places]
+class CustomersTree:
+    """The tree of all customers, whose heads come in blocks of `CUSTOMERS_PER_BLOCK`, the last one shorter."""
 
+    def __init__(self, balances: Balances, layouts: Sequence[Layout], secret: bytes) -> None:
+        self._balances, self._layouts, self._secret = balances, layouts, secret
+        self._next = [0] * len(layouts)
+        self._index = 0
+        self._hashes: list[bytes] = []
+        self._first = 0
+        layout = one_each(len(balances.customers))
+        blocks = CUSTOMERS_PER_BLOCK >> _CUSTOMER_PAGE
+        self._pages = pages_of(layout, self._hash_of, level=_CUSTOMER_PAGE, count=blocks)
 
-def _leaf(state: CustomerState, at: Mapping[str, tuple[int, ...]]) -> CustomerLeaf:
-    return CustomerLeaf(
-        customer=state.customer_id,
-        version=state.version,
-        entry_no=state.entry_no,
-        chain=state.chain.hex(),
-        cash=state.cash,
-        bills={cusip: Holding(units, at[cusip]) for cusip, units in state.bills},
-    )
+    def add(self, heads: Sequence[Head]) -> tuple[list[tuple[UUID, bytes]], list[Page]]:
+        """Return the leaves of the next customers and their pages: none of a tree that has but one."""
+        leaves = [(head.customer_id, _encode(self._leaf(head))) for head in heads]
+        self._first += len(self._hashes)
+        self._hashes = [leaf_hash(salt_of(self._secret, each), leaf) for each, leaf in leaves]
+        return leaves, next(self._pages)
+
+    def close(self) -> list[Page]:
+        """Return the pages above; the top is the last."""
+        return next(self._pages, [])
+
+    def _hash_of(self, leaf: int) -> bytes:
+        return self._hashes[leaf - self._first]
+
+    def _leaf(self, head: Head) -> CustomerLeaf:
+        balances, index = self._balances, self._index
+        self._index += 1
+        if balances.customers[index] != head.customer_id:
+            raise Unbalanced(f"The customer {head.customer_id} has no balance of its own.")
+        bills = {}
+        for number in balances.held[balances.first_held[index] : balances.first_held[index + 1]]:
+            layout, owner = self._layouts[number], self._next[number]
+            self._next[number] += 1
+            at = layout.places[layout.firsts[owner] : layout.firsts[owner + 1]]
+            bills[balances.cusips[number]] = Holding(balances.owners[number].units[owner], tuple(at))
+        return CustomerLeaf(
+            customer=head.customer_id,
+            version=head.version,
+            entry_no=head.entry_no,
+            chain=head.chain.hex(),
+            cash=balances.cash[index],
+            bills=bills,
+        )
 
 
 def _bill_prefix(cusip: str, customer_id: UUID) -> bytes:
     """Return a leaf of a bill up to its units."""
-    return encode(BillLeaf(cusip, customer_id, 0)).removesuffix(b"0}")
+    return _encode(BillLeaf(cusip, customer_id, 0)).removesuffix(b"0}")

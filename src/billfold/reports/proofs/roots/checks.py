@@ -12,17 +12,20 @@ from billfold.platform.errors import InvariantError
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.trees import height_of, leaf_hash, root_of_page, salt_of
-from billfold.reports.proofs.roots.types import CustomerLeaf, DailyRoot
-from billfold.reports.proofs.signatures import ROOT, Unproven, verify
+from billfold.reports.proofs.roots.types import RETENTION_MIN, CustomerLeaf, DailyRoot
+from billfold.reports.proofs.signatures import ROOT, RevokedKey, Unproven, refuse_revoked, verify
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from billfold.data_keys.types import DataKey
     from billfold.platform.checks import Findings
     from billfold.platform.database.pool import Connection
     from billfold.reports.proofs.roots.types import StoredRoot
+    from billfold.reports.proofs.types import PublicKey
 
-COUNTED = ("daily_root", "daily_root_page")
-_ROOT, _PAGE = COUNTED
+COUNTED = ("daily_root", "daily_root_page", "daily_root_purge")
+_ROOT, _PAGE, _ = COUNTED
 _PAGES = """
 SELECT tree, height, page_no, tiles, leaves FROM daily_root_page WHERE number = $1 ORDER BY tree, height, page_no
 """
@@ -38,23 +41,40 @@ _ROOTS_MAX: Final = 100_000
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
     """Verify every root that was published, oldest first."""
-    keys, number, previous = await list_public_keys(conn), 0, ""
+    keys, purged = await list_public_keys(conn), await store.list_purged(conn)
+    number, previous = 0, ""
     while roots := await store.list_roots(conn, number):
         for root in roots:
-            key = {"number": root.number}
-            try:
-                signed, _ = verify(root.jws, keys, ROOT, DailyRoot)
-            except Unproven as unproven:
-                findings.add(_ROOT, key, str(unproven), certainty=Certainty.CHANGED)
-            else:
-                if (signed.number, signed.day, signed.previous) != (number + 1, root.day, previous):
-                    findings.add(_ROOT, key, "it does not follow the root before it", certainty=Certainty.CHANGED)
+            signed = _check_signature(findings, root, keys, follows=(number, previous))
+            if signed is not None and root.number not in purged:
                 await _check_pages(conn, findings, root, signed=signed)
+            elif signed is not None and purged[root.number] < signed.taken_at + RETENTION_MIN:
+                key = {"number": root.number}
+                findings.add(_ROOT, key, "its pages were removed before their time", certainty=Certainty.MISSING)
             number, previous = root.number, hashlib.sha256(root.jws.encode()).hexdigest()
     for day, reason in await store.list_refusals(conn):
         findings.add(
             "daily_root_refusal", {"day": day}, f"nothing was published: {reason}", certainty=Certainty.SUSPECT
         )
+
+
+def _check_signature(
+    findings: Findings, root: StoredRoot, keys: Sequence[PublicKey], *, follows: tuple[int, str]
+) -> DailyRoot | None:
+    """Return what was signed, unless it was not."""
+    key, (number, previous) = {"number": root.number}, follows
+    try:
+        signed, key_id = verify(root.jws, keys, ROOT, DailyRoot)
+    except Unproven as unproven:
+        findings.add(_ROOT, key, str(unproven), certainty=Certainty.CHANGED)
+        return None
+    try:
+        refuse_revoked(keys, key_id, signed.taken_at)
+    except RevokedKey as revoked:
+        findings.add(_ROOT, key, str(revoked), certainty=Certainty.SUSPECT)
+    if (signed.number, signed.day, signed.previous) != (number + 1, root.day, previous):
+        findings.add(_ROOT, key, "it does not follow the root before it", certainty=Certainty.CHANGED)
+    return signed
 
 
 async def _check_pages(conn: Connection, findings: Findings, root: StoredRoot, *, signed: DailyRoot) -> None:

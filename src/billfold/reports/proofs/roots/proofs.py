@@ -23,8 +23,10 @@ Place = tuple[str, int, int, int, str]
 
 
 async def prove_customer(conn: Connection | Pool, bank: Bank, root: StoredRoot, customer_id: UUID) -> CustomerProof:
-    """Return the proof of a customer's balance. Raises NotFound for one who was not there."""
+    """Return the proof of a customer's balance. Raises NotFound for one who was not there, or of a day long ago."""
     found = await store.find_leaf(conn, root.number, customer_id)
+    if root.number in await store.list_purged(conn):
+        raise NotFound(f"Proofs of {root.day} are no longer kept; its signed root is.")
     if found is None:
         raise NotFound("The customer was not there on that day.")
     index, text = found

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from billfold.ledger.book.book import USD
 from billfold.platform.crypto import associated_data
 from billfold.platform.errors import NotFound
-from billfold.reports.proofs.roots.types import CustomerState, Page, StoredRoot
+from billfold.reports.proofs.roots.types import Balances, Head, Owners, Page, StoredRoot, Unbalanced
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -19,26 +20,51 @@ CUSTOMERS: Final = "customers"
 """The name of the tree of customers; those of bills have their CUSIP."""
 _LOOKBACK: Final = timedelta(days=30)
 """How far back trades may be that are not settled."""
-_STATES = """
-SELECT h.customer_id, h.version, h.entry_no, h.chain, held.assets, held.amounts
-  FROM ledger_head h JOIN customer c USING (customer_id)
-  LEFT JOIN (SELECT customer_id, array_agg(asset) AS assets, array_agg(amount) AS amounts
-               FROM (SELECT customer_id, asset, sum(credits - debits)::bigint AS amount FROM account
-                      WHERE kind IN ('lot', 'cash') AND credits <> debits GROUP BY customer_id, asset) each
-              GROUP BY customer_id) held USING (customer_id)
- WHERE c.role <> 'house' ORDER BY h.customer_id
+_LATE = """
+SELECT h.customer_id, coalesce(e.entry_no, 0) AS entry_no
+  FROM ledger_head h
+  LEFT JOIN LATERAL (SELECT entry_no FROM journal_entry j WHERE j.customer_id = h.customer_id AND j.business_date <= $1
+                      ORDER BY entry_no DESC LIMIT 1) e ON true
+ WHERE h.booked_at >= $2 AND h.entry_no > coalesce(e.entry_no, 0)
 """
-_AT_CUSTODIAN = """
-SELECT asset, sum(debits - credits)::bigint AS units FROM account WHERE kind = 'custodian' GROUP BY asset
+_CUSTOMERS = "SELECT customer_id FROM customer WHERE role <> 'house' AND opened_at < $1 ORDER BY customer_id"
+_BALANCES = """
+SELECT customer_id, asset, sum(amount)::bigint AS amount FROM (
+  SELECT customer_id, asset, credits - debits AS amount FROM account
+   WHERE kind = ANY ($1) AND credits <> debits
+  UNION ALL
+  SELECT p.customer_id, p.asset, CASE p.debit WHEN a.account_no THEN p.amount ELSE -p.amount END
+    FROM unnest($2::uuid[], $3::bigint[]) AS late (customer_id, entry_no)
+    JOIN posting p ON p.customer_id = late.customer_id AND p.entry_no > late.entry_no AND p.phase = 0
+    JOIN account a ON a.customer_id = p.customer_id AND a.account_no IN (p.debit, p.credit)
+   WHERE a.kind = ANY ($1)) each
+ GROUP BY customer_id, asset HAVING sum(amount) <> 0
+"""
+_HEADS = """
+SELECT h.customer_id, CASE WHEN late.customer_id IS NULL THEN h.version ELSE last.version END,
+       CASE WHEN late.customer_id IS NULL THEN h.entry_no ELSE last.entry_no END,
+       CASE WHEN late.customer_id IS NULL THEN h.chain ELSE last.hash END
+  FROM ledger_head h JOIN customer c USING (customer_id)
+  LEFT JOIN unnest($2::uuid[], $3::bigint[]) AS late (customer_id, entry_no) USING (customer_id)
+  LEFT JOIN LATERAL (SELECT version, entry_no, hash FROM chain_entry e
+                      WHERE e.customer_id = late.customer_id AND e.entry_no <= late.entry_no
+                      ORDER BY version DESC LIMIT 1) last ON true
+ WHERE c.role <> 'house' AND c.opened_at < $1 ORDER BY h.customer_id
 """
 _TO_RECEIVE = """
 SELECT cusip, sum(units)::bigint AS units FROM (
   SELECT cusip, CASE activity WHEN 'BUY' THEN units ELSE -units END AS units FROM trade
-   WHERE settles_on >= $1 AND activity IN ('BUY', 'SELL', 'MATURITY')
+   WHERE settles_on >= $1 AND book_date <= $2 AND activity IN ('BUY', 'SELL', 'MATURITY')
   UNION ALL
-  SELECT cusip, CASE side WHEN 'BUY' THEN -units ELSE units END FROM settlement WHERE settles_on >= $1) each
+  SELECT cusip, CASE side WHEN 'BUY' THEN -units ELSE units END FROM settlement
+   WHERE settles_on >= $1 AND closed_on <= $2) each
  GROUP BY cusip
 """
+_BALANCES_IN_ORDER = f"{_BALANCES} ORDER BY customer_id, asset"
+_CUSTODIAN = f"SELECT asset, -sum(amount)::bigint AS units FROM ({_BALANCES}) each GROUP BY asset"
+_OWED, _AT_CUSTODIAN = ["lot", "cash"], ["custodian"]
+_ROWS: Final = 10_000
+_SECONDS_MAX: Final = 600
 _ROOT = "SELECT number, day, jws, secret FROM daily_root"
 _NEW_ROOT = "INSERT INTO daily_root (number, day, jws, secret, made_at) VALUES ($1, $2, $3, $4, $5)"
 _REFUSED = """
@@ -49,6 +75,16 @@ _LIST_REFUSED = """
 SELECT day, reason FROM daily_root_refusal r
  WHERE NOT EXISTS (SELECT 1 FROM daily_root d WHERE d.day >= r.day) ORDER BY day
 """
+_PURGE = """
+INSERT INTO daily_root_purge (number, purged_at)
+SELECT number, $2 FROM daily_root r
+ WHERE made_at < $1 AND NOT EXISTS (SELECT FROM daily_root_purge p WHERE p.number = r.number)
+"""
+_PURGE_PAGES = """
+DELETE FROM daily_root_page WHERE (number, tree, height, page_no) IN (
+  SELECT number, tree, height, page_no FROM daily_root_page JOIN daily_root_purge USING (number) LIMIT $1)
+"""
+_LIST_PURGED = "SELECT number, purged_at FROM daily_root_purge"
 _PAGE_OF = """
 SELECT page_no, leaves FROM daily_root_page
  WHERE number = $1 AND first_customer_id <= $2 ORDER BY first_customer_id DESC LIMIT 1
@@ -61,23 +97,62 @@ SELECT p.tree, p.height, p.page_no, p.tiles
 _PAGE_COLUMNS = ("number", "tree", "height", "page_no", "tiles", "leaves", "first_customer_id")
 
 
-async def read_states(conn: Connection) -> list[CustomerState]:
-    """Return every customer but the bank itself, in the order of their ids. Needs a transaction."""
-    found = []
-    async for row in conn.cursor(_STATES, prefetch=10_000):
-        held = dict(zip(row["assets"] or (), row["amounts"] or (), strict=True))
-        cash = held.pop(USD, 0)
-        bills = tuple(sorted(held.items()))
-        found.append(CustomerState(row["customer_id"], row["version"], row["entry_no"], row["chain"], cash, bills))
-    return found
+class Close(NamedTuple):
+    """The close of a business day, as it is read: customers with entries of later days, and their last one of it."""
+
+    day: date
+    at: datetime
+    late: tuple[list[UUID], list[int]]
 
 
-async def read_bills(conn: Connection, day: date) -> dict[str, tuple[int, int]]:
-    """Return by CUSIP the units that the custodian holds, and those that trades which are not settled will bring."""
-    held = {row["asset"]: row["units"] for row in await conn.fetch(_AT_CUSTODIAN)}
-    coming = {row["cusip"]: row["units"] for row in await conn.fetch(_TO_RECEIVE, day - _LOOKBACK)}
+async def read_close(conn: Connection, day: date, at: datetime) -> Close:
+    """Return the close of a day. What is read of it belongs in the same transaction, of one snapshot."""
+    rows = await conn.fetch(_LATE, day, at, timeout=_SECONDS_MAX)
+    return Close(day, at, ([row["customer_id"] for row in rows], [row["entry_no"] for row in rows]))
+
+
+async def read_balances(conn: Connection, close: Close) -> Balances:
+    """Return what the bank owed customers. Raises Unbalanced for less than nothing, and for one who is not there."""
+    customers = [row[0] for row in await conn.fetch(_CUSTOMERS, close.at, timeout=_SECONDS_MAX)]
+    cash, first_held, held = array("q", bytes(8 * len(customers))), array("q", [0]), array("H")
+    number_of: dict[str, int] = {}
+    owners: list[Owners] = []
+    index = 0
+    rows = conn.cursor(_BALANCES_IN_ORDER, _OWED, *close.late, prefetch=_ROWS, timeout=_SECONDS_MAX)
+    async for customer_id, asset, amount in rows:
+        while index < len(customers) and customers[index] < customer_id:
+            index += 1
+            first_held.append(len(held))
+        if amount < 0 or index == len(customers) or customers[index] != customer_id:
+            raise Unbalanced(f"The customer {customer_id} has {amount} of {asset}: below zero, or not there.")
+        if asset == USD:
+            cash[index] = amount
+            continue
+        number = number_of.setdefault(asset, len(owners))
+        if number == len(owners):
+            owners.append(Owners(array("i"), array("q")))
+        held.append(number)
+        owners[number].customers.append(index)
+        owners[number].units.append(amount)
+    first_held.extend([len(held)] * (len(customers) - index))
+    return Balances(customers, cash, first_held, held, [*number_of], owners)
+
+
+async def read_bills(conn: Connection, close: Close) -> dict[str, tuple[int, int]]:
+    """Return by CUSIP the units that the custodian held, and those that trades which were not settled will bring."""
+    rows = await conn.fetch(_CUSTODIAN, _AT_CUSTODIAN, *close.late, timeout=_SECONDS_MAX)
+    held = {row["asset"]: row["units"] for row in rows}
+    rows = await conn.fetch(_TO_RECEIVE, close.day - _LOOKBACK, close.day, timeout=_SECONDS_MAX)
+    coming = {row["cusip"]: row["units"] for row in rows}
     both = {cusip: (held.get(cusip, 0), coming.get(cusip, 0)) for cusip in sorted(held.keys() | coming.keys())}
     return {cusip: units for cusip, units in both.items() if any(units) and cusip != USD}
+
+
+async def read_heads(conn: Connection, close: Close, count: int) -> AsyncIterator[list[Head]]:
+    """Give how far the ledgers had come, of so many customers at a time, in the order of their ids."""
+    cursor = await conn.cursor(_HEADS, close.at, *close.late, timeout=_SECONDS_MAX)
+    while rows := await cursor.fetch(count, timeout=_SECONDS_MAX):
+        yield [Head(*row) for row in rows]
 
 
 async def find_root(conn: Connection | Pool, day: date | None = None) -> StoredRoot | None:
@@ -92,6 +167,11 @@ async def list_roots(conn: Connection | Pool, after: int = 0, *, limit: int = 10
     return [StoredRoot(*row) for row in rows]
 
 
+async def list_roots_since(conn: Connection | Pool, made_at: datetime) -> list[StoredRoot]:
+    """Return the roots that were made from an instant on, oldest first."""
+    return [StoredRoot(*row) for row in await conn.fetch(f"{_ROOT} WHERE made_at >= $1 ORDER BY number", made_at)]
+
+
 async def get_root(conn: Connection | Pool, day: date | None = None) -> StoredRoot:
     """Return the root of a day, or the last one. Raises NotFound."""
     found = await find_root(conn, day)
@@ -101,29 +181,26 @@ async def get_root(conn: Connection | Pool, day: date | None = None) -> StoredRo
 
 
 async def insert_root(conn: Connection, root: StoredRoot, made_at: datetime) -> None:
-    """Keep a root; its pages come in the same transaction. Raises UniqueViolationError if the day has one."""
+    """Keep a root, after its pages in the same transaction. Raises UniqueViolationError if the day has one."""
     await conn.execute(_NEW_ROOT, *root, made_at)
 
 
-async def insert_pages(
-    conn: Connection,
-    number: int,
-    tree: str,
-    *,
-    pages: Iterable[Page],
-    leaves: Sequence[tuple[UUID, bytes]] = (),
+async def insert_pages(conn: Connection, number: int, tree: str, pages: Iterable[Page]) -> None:
+    """Keep pages of a tree of bills, or those above the lowest of the tree of customers."""
+    rows = [(number, tree, *page, None, None) for page in pages]
+    await conn.copy_records_to_table("daily_root_page", records=rows, columns=_PAGE_COLUMNS, timeout=_SECONDS_MAX)
+
+
+async def insert_lowest_pages(
+    conn: Connection, number: int, pages: Iterable[Page], leaves: Sequence[tuple[UUID, bytes]]
 ) -> None:
-    """Keep the pages of a tree; of that of customers also their leaves, each page a line for each of its customers."""
-
-    def row(page: Page) -> tuple[object, ...]:
-        first = page.page_no << page.height
-        mine = leaves[first : first + (1 << page.height)] if page.height == min_height else ()
-        text = b"\n".join(leaf for _, leaf in mine) if mine else None
-        return number, tree, page.height, page.page_no, page.tiles, text, mine[0][0] if mine else None
-
-    kept = list(pages)
-    min_height = min(each.height for each in kept)
-    await conn.copy_records_to_table("daily_root_page", records=map(row, kept), columns=_PAGE_COLUMNS)
+    """Keep pages of the tree of customers with their leaves, each page a line for each of its customers."""
+    rows, first = [], 0
+    for page in pages:
+        mine = leaves[first : first + (1 << page.height)]
+        rows.append((number, CUSTOMERS, *page, b"\n".join(leaf for _, leaf in mine), mine[0][0]))
+        first += len(mine)
+    await conn.copy_records_to_table("daily_root_page", records=rows, columns=_PAGE_COLUMNS, timeout=_SECONDS_MAX)
 
 
 async def record_refusal(conn: Connection | Pool, day: date, reason: str, at: datetime) -> None:
@@ -134,6 +211,20 @@ async def record_refusal(conn: Connection | Pool, day: date, reason: str, at: da
 async def list_refusals(conn: Connection | Pool) -> list[tuple[date, str]]:
     """Return the days of which nothing was published, and of none after them, with the reason."""
     return [(row["day"], row["reason"]) for row in await conn.fetch(_LIST_REFUSED)]
+
+
+async def purge_pages(pool: Pool, now: datetime, retention: timedelta, *, limit: int) -> int:
+    """Remove the pages of roots that are old, so many at a time; return how many. The signed roots stay."""
+    await pool.execute(_PURGE, now - retention, now)
+    removed = 0
+    while last := int((await pool.execute(_PURGE_PAGES, limit)).split()[-1]):
+        removed += last
+    return removed
+
+
+async def list_purged(conn: Connection | Pool) -> dict[int, datetime]:
+    """Return the numbers of roots whose pages were removed, and when."""
+    return {row["number"]: row["purged_at"] for row in await conn.fetch(_LIST_PURGED)}
 
 
 async def find_leaf(conn: Connection | Pool, number: int, customer_id: UUID) -> tuple[int, bytes] | None:

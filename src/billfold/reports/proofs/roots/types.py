@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
-from typing import Literal, NamedTuple
+from collections.abc import MutableSequence, Sequence
+from datetime import date, datetime, timedelta
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
+
+from billfold.data_keys.types import DataKey
+from billfold.reports.proofs.types import DocumentKey
+
+RETENTION_MIN: Final = timedelta(days=30)
+"""How long at least proofs can be made of a root."""
 
 
 class CustomersLine(msgspec.Struct, frozen=True):
@@ -89,15 +96,34 @@ class CustomerProof(msgspec.Struct, frozen=True, kw_only=True):
     object_type: Literal["DailyProof"] = "DailyProof"
 
 
-class CustomerState(NamedTuple):
-    """A customer as it is when a root is made."""
+class Head(NamedTuple):
+    """How far the ledger of a customer had come."""
 
     customer_id: UUID
     version: int
     entry_no: int
     chain: bytes
-    cash: int
-    bills: tuple[tuple[str, int], ...]
+
+
+class Owners(NamedTuple):
+    """Who owns a bill, by their index among all customers, and how many units."""
+
+    customers: MutableSequence[int]
+    units: MutableSequence[int]
+
+
+class Balances(NamedTuple):
+    """What the bank owed each customer at the close of a day, in the order of their ids, in arrays: of millions.
+
+    `held` are the bills of customers, as indexes of `cusips`; a customer's begin at its index in `first_held`.
+    """
+
+    customers: Sequence[UUID]
+    cash: Sequence[int]
+    first_held: Sequence[int]
+    held: Sequence[int]
+    cusips: Sequence[str]
+    owners: Sequence[Owners]
 
 
 class Page(NamedTuple):
@@ -114,6 +140,14 @@ class StoredRoot(NamedTuple):
     number: int
     day: date
     jws: str
+    secret: bytes
+
+
+class MakingKeys(NamedTuple):
+    """What a root is made with: the key that signs it, that of the bank which seals its secret, and the secret."""
+
+    document: DocumentKey
+    bank: DataKey
     secret: bytes
 
 
