@@ -24,6 +24,7 @@ from benchmarks.dataset import (
     vacuum_and_checkpoint,
 )
 from benchmarks.measurements import Log, Result, Timing, figure, peak_memory_of_server
+from benchmarks.roots import bench_roots
 from benchmarks.sizes import Sizes
 from benchmarks.statements import bench_statements
 from benchmarks.throwaway_server import Database
@@ -114,14 +115,20 @@ def bench_documents(database: Database, sizes: Sizes, log: Log) -> Result:
         memory = writer.peak_memory_mib()
         peaks = {"writer": memory, **peak_memory_of_server(database.pid)}
     statements, statements_peak = bench_statements(database, sizes, log)
+    roots, roots_peak = bench_roots(database, sizes, log)
     seconds = [(each.ended - each.started) * _ENTRIES / each.done for each in timings]
     return Result(
         name="documents",
-        setting={"entries of the statement": timings[0].done, "statements": sizes.statements},
+        setting={
+            "entries of the statement": timings[0].done,
+            "statements": sizes.statements,
+            "customers of the daily root": sizes.root_customers,
+        },
         figures=[
             figure("camt.053 of 100,000 entries", "seconds", seconds, at_most=CAMT053_SECONDS_MAX),
             figure("camt.053, peak memory", "MiB", [memory], at_most=CAMT053_MIB_MAX),
             *statements,
+            *roots,
         ],
-        peak_memory_mib=peaks | statements_peak,
+        peak_memory_mib=peaks | statements_peak | roots_peak,
     )

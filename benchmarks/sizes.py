@@ -28,7 +28,6 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     entries: int
     statements: int
     root_customers: int
-    trades: int
     seconds: float
 
 
@@ -54,6 +53,5 @@ def sizes_at(scale: float, *, runs: int = RUNS) -> Sizes:
         entries=scaled(100_000),
         statements=max(4, round(10_000 * scale) // 2 * 2),
         root_customers=scaled(1_000_000),
-        trades=scaled(1_000_000),
         seconds=max(0.5, 5.0 * scale),
     )

@@ -114,6 +114,10 @@ def signed_root(jws: str, keys: dict[str, Key]) -> dict[str, Any]:
     revoked = keys[header["kid"]].revoked_at
     taken = datetime.fromisoformat(root["taken_at"]).timestamp()
     require(revoked is None or taken < revoked, "The root is signed with a key that the bank had revoked before.")
+    if revoked is not None:
+        print(
+            "Caution: the bank has revoked the key of this root since. Compare the root with one kept before (--root)."
+        )
     return root
 
 

@@ -13,6 +13,7 @@ from billfold.bills.market_refresh import MarketRefresher
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK
 from billfold.ledger.jobs.types import ScheduledJob
+from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now, write_clock
 from billfold.platform.database.failed_work import list_failed
@@ -69,6 +70,26 @@ async def test_a_worker_stands_back_while_the_clock_is_walked(bank, new_holder):
         assert await Worker(bank).work_once() == 0
         await walker.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
     assert await Worker(bank).work_once() == 2
+
+
+async def test_due_work_goes_on_while_a_root_is_made(bank):
+    begun, stop, due = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def run_long(*_):
+        begun.set()
+        await due.wait()
+
+    async def run(*_):
+        due.set()
+        stop.set()
+
+    bank.job_runners, now = {BANK_DAY_CLOSED_JOB: run_long, "a job": run}, await bank.now()
+    await jobs_store.schedule(bank.pool, [ScheduledJob(BANK_DAY_CLOSED_JOB, ids.new(), None, at=now)])
+    workers = [asyncio.create_task(Worker(bank, pause_seconds=0.01).run(stop)) for _ in range(2)]
+    await asyncio.wait_for(begun.wait(), 10)
+    await jobs_store.schedule(bank.pool, [ScheduledJob("a job", ids.new(), None, at=now)])
+    await asyncio.wait_for(asyncio.gather(*workers), 10)
+    assert await count(bank, "scheduled_job") == 0
 
 
 async def test_errands_are_run_in_every_round(bank):

@@ -50,7 +50,7 @@ from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.inbound.suspense import queue_held_return
 from billfold.payments.wires.outbound import FedwireSender
 from billfold.payments.wires.rules.recording import WIRE_SEND
-from billfold.reports.proofs.roots.worker import make_daily_root
+from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.requests.worker import run_finished_job
 from billfold.wiring.worker import PeriodicTask
@@ -86,7 +86,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXPIRE_JOB: applications.run_expire_job,
             TEAM_JOB: run_team_job,
             APPLICATION_DOCUMENT_JOB: applications.run_document_job,
-            BANK_DAY_CLOSED_JOB: make_daily_root,
+            BANK_DAY_CLOSED_JOB: DailyRootMaker().run,
             CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,
             SCREENING_DUE: run_screening_job,

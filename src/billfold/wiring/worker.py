@@ -1,15 +1,16 @@
 """The worker: does due work, closes the bank's day, runs scheduled jobs, purges old rows.
 
 It owns nothing: every round asks the database what there is to do, so it may be killed at any
-moment and any number may run. One of them at a time does due work; the others take over when
-it is gone. Nothing waits for a worker to be right: customers are brought up to date before
+moment and any number may run. One of them at a time does due work, and one runs long jobs beside it;
+the others take over when it is gone. Nothing waits for a worker to be right: customers are brought up to date before
 each of their commands anyway.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ import structlog
 from billfold.data_keys.worker import shred_after_retention
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.failed_work import read_put_aside
@@ -27,6 +29,8 @@ from billfold.reports.requests.worker import purge_reports
 from billfold.wiring.purge import delete_orphan_files, purge, purge_daily_proofs
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from billfold.ledger.bank import Bank
 
 log = structlog.get_logger(__name__)
@@ -38,6 +42,9 @@ _DOUBLINGS_MAX = 10
 PURGE_SECONDS = 60.0
 ORPHAN_FILES_SECONDS = 6 * 3600.0
 SHRED_SECONDS = 600.0
+LONG_JOBS = frozenset({BANK_DAY_CLOSED_JOB})
+"""Kinds of jobs that due work does not wait for."""
+_LONG_JOBS_LOCK = 0x6C6F6E67  # "long"
 
 PeriodicTask = Callable[["Bank"], Awaitable[int]]
 """Something that may be waiting: does a few and returns how many."""
@@ -49,6 +56,7 @@ class Worker:
     def __init__(self, bank: Bank, *periodic_tasks: PeriodicTask, pause_seconds: float = IDLE_SECONDS) -> None:
         self._bank = bank
         tasks = (
+            do_long_jobs,
             do_due_work,
             _Every(PURGE_SECONDS, purge_expired),
             _Every(PURGE_SECONDS, purge_reports),
@@ -125,13 +133,22 @@ async def purge_files(bank: Bank) -> int:
 
 async def do_due_work(bank: Bank) -> int:
     """Bring the bank up to now, unless another worker or a walk of the clock is doing it."""
+    return await _do_alone(bank, DUE_WORK_LOCK, _catch_up_all)
+
+
+async def do_long_jobs(bank: Bank) -> int:
+    """Run what may take minutes, unless another worker is doing it. Due work goes on meanwhile."""
+    return await _do_alone(bank, _LONG_JOBS_LOCK, _run_long_jobs)
+
+
+async def _do_alone(bank: Bank, lock: int, work: PeriodicTask) -> int:
     async with bank.pool.acquire() as conn:
-        if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", DUE_WORK_LOCK):
+        if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", lock):
             return 0
         try:
-            return await _catch_up_all(bank)
+            return await work(bank)
         finally:
-            await conn.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
+            await conn.execute("SELECT pg_advisory_unlock($1)", lock)
 
 
 async def _catch_up_all(bank: Bank) -> int:
@@ -142,17 +159,30 @@ async def _catch_up_all(bank: Bank) -> int:
     await customers_aside.record(bank.pool, failed, wall)
     for customer_id, error in failed.items():
         _log_failure("due_work_failed", error, customer_id=customer_id)
-    jobs_aside = await read_put_aside(bank.pool, "scheduled job", wall)
-    jobs = await run_scheduled_jobs(bank, now, put_aside=jobs_aside.waiting)
+    jobs = await _run_jobs(bank, "scheduled job", bank.job_runners.keys() - LONG_JOBS)
+    closed = await close_bank_days(bank, now)
+    return _count(now, due_customers.happened + jobs, bank_days=closed)
+
+
+async def _run_long_jobs(bank: Bank) -> int:
+    return _count(await bank.now(), await _run_jobs(bank, "long job", bank.job_runners.keys() & LONG_JOBS))
+
+
+async def _run_jobs(bank: Bank, aside_as: str, kinds: Collection[str]) -> Counter[str]:
+    """Run the jobs of some kinds that are due; those that fail are put aside."""
+    now, wall = await bank.now(), wall_now()
+    aside = await read_put_aside(bank.pool, aside_as, wall)
+    jobs = await run_scheduled_jobs(bank, now, kinds=kinds, put_aside=aside.waiting)
     failed = {job.name: error for job, error in jobs.failed.items()}
-    await jobs_aside.record(bank.pool, failed, wall)
+    await aside.record(bank.pool, failed, wall)
     for name, error in failed.items():
         _log_failure("scheduled_job_failed", error, job=name)
-    closed = await close_bank_days(bank, now)
-    happened = due_customers.happened + jobs.happened
-    work_done = happened.total() + closed
-    if work_done:
-        log.info("due_work_completed", now=now, bank_days=closed, **happened)
+    return jobs.happened
+
+
+def _count(now: datetime, happened: Counter[str], *, bank_days: int = 0) -> int:
+    if work_done := happened.total() + bank_days:
+        log.info("due_work_completed", now=now, bank_days=bank_days, **happened)
     return work_done
 
 

@@ -20,12 +20,13 @@ from billfold.payments.settlement.worker import close_bank_days
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.roots import store, worker
 from billfold.reports.proofs.roots.proofs import prove_customer
-from billfold.reports.proofs.roots.types import Unbalanced
+from billfold.reports.proofs.roots.types import CustomerLeaf, DailyRoot, Unbalanced
 from billfold.reports.proofs.routes import KEYS_PATH
-from billfold.reports.proofs.signatures import jwks_document, to_jwk
+from billfold.reports.proofs.signatures import jwks_document, parse_keys, payload_of, to_jwk
 from billfold.reports.proofs.types import PublicKey
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.verify.runner import verify_bank
+from billfold.wiring.purge import purge_daily_proofs
 
 CHECKER = Path(__file__).parents[3] / "tools" / "check_proof.py"
 _BILLS = """
@@ -171,13 +172,70 @@ async def test_what_is_forged_does_not_hold(bank, holders, customer_world, check
         assert check(mine, keys, **options)[0] == 1
     stranger = Ed25519PrivateKey.from_private_bytes(b"s" * 32).public_key()
     assert check(mine, jwks_document([PublicKey("", stranger)]))[0] == 1
-    assert (
-        "forged"
-        in check(
-            mine,
-            keys.replace(to_jwk(stranger)["x"], "x").replace(json.loads(keys)["keys"][0]["x"], to_jwk(stranger)["x"]),
-        )[1]
-    )
+    x = str(to_jwk(stranger)["x"])
+    assert "forged" in check(mine, keys.replace(x, "x").replace(json.loads(keys)["keys"][0]["x"], x))[1]
+    (key,), taken_at = parse_keys(keys.encode()), payload_of(root.jws, DailyRoot).taken_at
+    for after, expected, said in ((0, 1, "had revoked before"), (1, 0, "Caution")):
+        revoked = jwks_document([key._replace(revoked_at=taken_at + timedelta(seconds=after))])
+        status, found = check(mine, revoked)
+        assert (status, said in found) == (expected, True), found
+
+
+async def _stated(bank):
+    """What each root states of every customer and every bill, without what is drawn for it."""
+    stated = {}
+    for root in await store.list_roots(bank.pool):
+        payload = payload_of(root.jws, DailyRoot)
+        pages = await bank.pool.fetch(
+            "SELECT leaves FROM daily_root_page WHERE number = $1 AND leaves IS NOT NULL", root.number
+        )
+        leaves = [msgspec.json.decode(each, type=CustomerLeaf) for page in pages for each in page[0].split(b"\n")]
+        stated[payload.day] = (
+            payload.number,
+            {each.customer: (each.entry_no, each.cash, {c: h.units for c, h in each.bills.items()}) for each in leaves},
+            {cusip: (line.at_custodian, line.to_receive, line.lots) for cusip, line in payload.bills.items()},
+        )
+    return stated
+
+
+async def test_a_day_that_was_missed_gets_the_root_that_it_would_have_had(bank, holders, new_holder, owner):
+    clock, (first, second, third) = ClockStepper(bank), holders
+    await clock.advance_business_days(1)
+    await second.deposit(11_111_11)
+    await clock.advance(timedelta(hours=8))  # after the close: of the next day
+    await first.deposit(22_222_22)
+    late = await new_holder()
+    await late.deposit(33_333_33)
+    await clock.advance(timedelta(hours=16))
+    await third.deposit(44_444_44)
+    await clock.advance_business_days(4)  # over a weekend and the maturity of bills
+    in_time = await _stated(bank)
+    days = sorted(in_time)
+    assert [late.customer_id in in_time[day][1] for day in days] == [False, False, *[True] * (len(days) - 2)]
+
+    await owner.execute("SET session_replication_role = replica")
+    for table in ("daily_root_page", "daily_root"):
+        await owner.execute(f"DELETE FROM {table} WHERE number > 1")
+    await worker.publish_root(bank)
+    assert await _stated(bank) == in_time
+    await expect_clean(bank)
+
+
+async def test_proofs_are_kept_for_the_set_days_and_signed_roots_for_good(bank, customer_world):
+    world = customer_world
+    pocket = await world.funded(250_000_00)
+    await world.days(1)
+    root, path = await store.get_root(bank.pool), f"/api/v1/customers/{pocket.customer}/proofs/2025-06-02/"
+    with pytest.raises(asyncpg.InsufficientPrivilegeError):
+        await bank.pool.execute("DELETE FROM daily_root_page")
+    made = await bank.pool.fetchval("SELECT made_at FROM daily_root")
+    assert await purge_daily_proofs(bank.pool, made + timedelta(days=30), days=30) == 0
+    assert (await world.get(path))["root"] == root.jws
+    assert await purge_daily_proofs(bank.pool, made + timedelta(days=31), days=30) > 0
+    answer = await world.refused("GET", path, status=404, code="not-found")
+    assert "no longer kept" in str(answer)
+    assert (await world.client.http.get("/.well-known/daily-roots/2025-06-02")).text == root.jws
+    await expect_clean(bank)
 
 
 async def test_workers_that_make_the_same_root_make_one(bank, holders, customer_world):
@@ -212,6 +270,7 @@ async def test_nothing_is_published_while_more_is_owed_than_there_is(bank, holde
         "UPDATE daily_root_page SET tiles = set_byte(tiles, 20, get_byte(tiles, 20) # 1) WHERE tree = 'customers'",
         "UPDATE daily_root_page SET tiles = set_byte(tiles, 20, get_byte(tiles, 20) # 1) WHERE tree <> 'customers'",
         "DELETE FROM daily_root_page WHERE tree <> 'customers'",
+        "INSERT INTO daily_root_purge SELECT number, made_at FROM daily_root",
         """UPDATE daily_root_page SET leaves = replace(encode(leaves, 'escape'), '"version":', '"version":9')::bytea
             WHERE leaves IS NOT NULL""",
     ],

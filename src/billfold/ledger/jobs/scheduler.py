@@ -61,18 +61,20 @@ async def next_scheduled_at(bank: Bank) -> datetime | None:
     return at
 
 
-async def run_scheduled_jobs(bank: Bank, by: datetime, *, put_aside: Collection[str] = ()) -> WorkResults[ScheduledJob]:
-    """Run every job due by `by`, in order; one that fails stays and blocks no other.
+async def run_scheduled_jobs(
+    bank: Bank, by: datetime, *, kinds: Collection[str] | None = None, put_aside: Collection[str] = ()
+) -> WorkResults[ScheduledJob]:
+    """Run every job due by `by`, or those of some kinds, in order; one that fails stays and blocks no other.
 
     Jobs of one instant and kind run concurrently. Those `put_aside`, by their names, are left out.
     When what a kind of job needs does not answer, the rest of that kind waits for the next run: each would
     wait for it anew, and all other jobs with them.
     """
     results = WorkResults[ScheduledJob](Counter(), {})
-    kinds = set(bank.job_runners)
-    while kinds:
+    left = set(bank.job_runners if kinds is None else kinds)
+    while left:
         excluded = [*put_aside, *(each.name for each in results.failed)]
-        rows = await bank.pool.fetch(_DUE, by, list(kinds), excluded, BATCH_SIZE)
+        rows = await bank.pool.fetch(_DUE, by, list(left), excluded, BATCH_SIZE)
         due = [ScheduledJob(*row) for row in rows]
         if not due:
             break
@@ -80,7 +82,7 @@ async def run_scheduled_jobs(bank: Bank, by: datetime, *, put_aside: Collection[
         done = await results.gather({each: run_job(bank, each) for each in batch})
         await complete(bank.pool, list(done))
         results.happened[batch[0].kind] += len(done)
-        kinds -= {each.kind for each, error in results.failed.items() if isinstance(error, Unavailable)}
+        left -= {each.kind for each, error in results.failed.items() if isinstance(error, Unavailable)}
     return results
 
 

@@ -25,21 +25,29 @@ Place = tuple[str, int, int, int, str]
 async def prove_customer(conn: Connection | Pool, bank: Bank, root: StoredRoot, customer_id: UUID) -> CustomerProof:
     """Return the proof of a customer's balance. Raises NotFound for one who was not there, or of a day long ago."""
     found = await store.find_leaf(conn, root.number, customer_id)
-    if root.number in await store.list_purged(conn):
-        raise NotFound(f"Proofs of {root.day} are no longer kept; its signed root is.")
     if found is None:
-        raise NotFound("The customer was not there on that day.")
+        raise await _gone(conn, root) or NotFound("The customer was not there on that day.")
     index, text = found
     signed = payload_of(root.jws, DailyRoot)
     leaf = msgspec.json.decode(text, type=CustomerLeaf)
     places = [(store.CUSTOMERS, height_of(signed.customers.count), index, 0, text.decode()), *_places(leaf, signed)]
     wanted = {(tree, *each) for tree, height, at, power, _ in places for each in pages_above(at, power, height)}
     pages = await store.read_pages(conn, root.number, wanted)
-    proven = [_prove(place, pages) for place in places]
+    try:
+        proven = [_prove(place, pages) for place in places]
+    except KeyError as missing:
+        gone = await _gone(conn, root)
+        raise gone or InvariantError("A page of a daily root is missing.", page=missing.args[0]) from None
     bank_id, place = bank_customer_id(bank.seed), store.secret_place(root.day)
     secret = await bank.data_keys.open(conn, bank_id, root.secret, place)
     salt = salt_of(secret, customer_id).hex()
     return CustomerProof(root=root.jws, salt=salt, customer=proven[0], bills=tuple(proven[1:]))
+
+
+async def _gone(conn: Connection | Pool, root: StoredRoot) -> NotFound | None:
+    if root.number in await store.list_purged(conn):
+        return NotFound(f"Proofs of {root.day} are no longer kept; its signed root is.")
+    return None
 
 
 def _places(leaf: CustomerLeaf, signed: DailyRoot) -> list[Place]:
@@ -55,9 +63,6 @@ def _places(leaf: CustomerLeaf, signed: DailyRoot) -> list[Place]:
 
 def _prove(place: Place, pages: dict[tuple[str, int, int], bytes]) -> ProvenLeaf:
     tree, height, at, power, text = place
-    try:
-        crossed = [pages[tree, *each] for each in pages_above(at, power, height)]
-        path = way_up(at, power, height, pages=crossed)
-    except KeyError:
-        raise InvariantError("A page of a daily root is missing or damaged.", tree=tree) from None
+    crossed = [pages[tree, *each] for each in pages_above(at, power, height)]
+    path = way_up(at, power, height, pages=crossed)
     return ProvenLeaf(text, at, tuple(each.hex() for each in path))

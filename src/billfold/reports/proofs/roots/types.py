@@ -60,7 +60,10 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 class CustomerLeaf(msgspec.Struct, frozen=True, kw_only=True):
-    """What the bank owes a customer: cents of cash, units of bills; and how far its ledger had come."""
+    """What the bank owes a customer: cents of cash, units of bills; and how far its ledger had come.
+
+    `entry_no` is the last journal entry that counts; `version` and `chain` are of the last commit without a later one.
+    """
 
     customer: UUID
     version: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from typing import TYPE_CHECKING
 
@@ -33,15 +34,25 @@ _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 _PARTNERS = "SELECT partner_id, own_customer_id FROM partner"
 
 
-async def make_daily_root(bank: Bank, job: ScheduledJob) -> None:
-    """Publish the roots of the days that the bank has closed, unless they are. What does not balance is refused."""
-    try:
-        await publish_root(bank)
-    except Unbalanced as unbalanced:
-        log.error("daily_root_refused", reason=str(unbalanced))  # noqa: TRY400 - the sentence says it
-    # One that another worker made, and did not live to announce, is announced too.
-    for root in await store.list_roots_since(bank.pool, job.at):
-        await _announce(bank, root)
+class DailyRootMaker:
+    """Publishes roots in one process: one at a time, so that days closed together do not each hold a connection."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._announced = 0
+
+    async def run(self, bank: Bank, job: ScheduledJob) -> None:
+        """Publish the roots of the days that the bank has closed, unless they are. What does not balance is refused."""
+        async with self._lock:
+            try:
+                await publish_root(bank)
+            except Unbalanced as unbalanced:
+                log.error("daily_root_refused", reason=str(unbalanced))  # noqa: TRY400 - the sentence says it
+            # One that another worker made, and did not live to announce, is announced too.
+            for root in await store.list_roots_since(bank.pool, job.at):
+                if root.number > self._announced:
+                    await _announce(bank, root)
+                    self._announced = root.number
 
 
 async def publish_root(bank: Bank) -> StoredRoot:
