@@ -68,8 +68,10 @@ async def _play_invites(r, base):
 
 async def _play_statements(r, pocket):
     bought = (await r.get("-", f"{V2}/trades/"))["items"][-1]["id"]
+    await r.get("get_trade", f"{V2}/pockets/{pocket}/trades/{bought}/")
     await r.get("redirect_to_confirmation", f"{V1}/accounts/{pocket}/trades/{bought}/confirmation/")
     await make_june(r.desk, r.desk.team.customer)
+    await r.get("list_pocket_values", f"{V2}/pockets/{pocket}/values/", date_from="2025-06-26", date_to="2025-06-30")
     await r.get("list_statements", f"{V1}/statements/")
 
 

@@ -355,9 +355,12 @@ async def _end_task(r, task):
 
 async def _play_statements(r, customer, pocket):
     account = f"{V1}/service-accounts/{pocket}"
-    bought = (await r.get("-", f"{V2}/pockets/{pocket}/trades/"))["items"][-1]["id"]
+    of_pocket = f"{V2}/pockets/{pocket}"
+    bought = (await r.get("-", f"{of_pocket}/trades/"))["items"][-1]["id"]
+    await r.get("get_trade", f"{of_pocket}/trades/{bought}/")
     await r.get("get_trade_confirmation", f"{account}/trades/{bought}/confirmation/")
     await make_june(r.desk, customer)
+    await r.get("list_pocket_values", f"{of_pocket}/values/", date_from="2025-06-26", date_to="2025-06-30")
     await r.get("list_customer_statements", f"{V1}/customers/{customer}/statements/")
     await r.get("list_account_statements", f"{account}/statements/")
     await r.post("-", f"{BOX}/clock/freeze/")  # Explanations say when they were made.

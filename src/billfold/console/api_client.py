@@ -70,7 +70,7 @@ class ApiClient:
         in_query = [
             (name, str(each))
             for name, value in names.items()
-            if name not in in_path and value not in {None, ""}
+            if name not in in_path and value is not None and value != ""
             for each in (value if isinstance(value, list | tuple) else [value])
         ]
         sent = self._page.request

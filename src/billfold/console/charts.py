@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date
+from itertools import count
 from typing import NamedTuple
 
 from billfold.platform.money import format_usd
+
+_WIDTH, _HEIGHT = 1000, 300
+_POINTS_MIN = 2
 
 
 class Rung(NamedTuple):
@@ -29,3 +33,35 @@ def maturity_ladder(face: Sequence[tuple[date, int]]) -> list[Rung]:
         totals[when] = totals.get(when, 0) + cents
     longest = max(totals.values(), default=1)
     return [Rung(when, totals[when], round(100 * totals[when] / longest, 1)) for when in sorted(totals)]
+
+
+class LineChart(NamedTuple):
+    """Amounts over time as one line: the points of an SVG of 1000 by 300, and what its axes say."""
+
+    points: str
+    area: str
+    marks: list[str]
+    """The amounts at the three lines of the grid, from the top."""
+
+
+def line_chart(values: Sequence[int]) -> LineChart | None:
+    """Return the chart of amounts in cents at even distances; None for fewer than two."""
+    if len(values) < _POINTS_MIN:
+        return None
+    low, high = _bounds(min(values), max(values))
+    across = _WIDTH / (len(values) - 1)
+    points = [
+        f"{round(n * across, 1):g},{round(_HEIGHT * (high - cents) / (high - low), 1):g}"
+        for n, cents in enumerate(values)
+    ]
+    line = " ".join(points)
+    marks = [format_usd(cents).removesuffix(".00") for cents in (high, (high + low) // 2, low)]
+    return LineChart(line, f"0,{_HEIGHT} {line} {_WIDTH},{_HEIGHT}", marks)
+
+
+def _bounds(least: int, most: int) -> tuple[int, int]:
+    """Return round amounts below and above, whose middle is round as well."""
+    step = next(n * 10**k for k in count(2) for n in (1, 2, 5) if 4 * n * 10**k >= most - least)
+    low, high = least // step, -(-most // step)
+    high += (high - low) % 2 or 2 * (high == low)
+    return low * step, high * step

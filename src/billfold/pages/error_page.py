@@ -12,6 +12,7 @@ _HEADINGS = {
     400: "The request cannot be read",
     403: "This is not allowed",
     404: "Not found",
+    422: "The request cannot be read",
     429: "Too many attempts",
     503: "Temporarily unavailable",
 }
@@ -29,9 +30,16 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, OAuthError):
         return f"{error.description} ({error.error}) Go back to the application that sent you here and begin again."
     if isinstance(error, InvalidInput):
-        return "The form is incomplete. Go back and try again."
+        return _of_fields(error)
     if isinstance(error, BillfoldError) and error.code in PROBLEMS:
         return error.detail
     if isinstance(error, HTTPException):
         return "The address is wrong, or the page no longer exists."
     return "This is our fault, and it was logged. Try again in a moment."
+
+
+def _of_fields(error: InvalidInput) -> str:
+    first = error.errors[0]
+    if first.loc[0] == "query":
+        return f"The address is wrong: {first.loc[-1]} {first.msg}."
+    return "The form is incomplete. Go back and try again."

@@ -64,10 +64,16 @@ _OS_TOKENS = ("iPhone", "iPad", "Android", "Windows", "Mac OS X", "Linux")
 _SYSTEM_NAMES = {"Mac OS X": "macOS"}
 _LABELS = {
     "again": "password",
+    "amount_from": "smallest amount",
+    "amount_to": "largest amount",
     "current": "current password",
     "email": "email address",
+    "from": "first day",
     "post_logout_redirect_uris": "redirect addresses after signing out",
     "redirect_uris": "redirect addresses",
+    "settled_from": "first day",
+    "settled_to": "last day",
+    "to": "last day",
 }
 """What a form calls a field whose name does not say it."""
 DONE = {

@@ -1,6 +1,7 @@
 """Earnings over HTTP: additive figures that agree with the portfolio, whatever the period."""
 
 from datetime import date, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from tests.support.partner_desk import UNKNOWN
@@ -45,6 +46,12 @@ def proven(entry):
     grown = found["end_value"] - found["start_value"]
     assert grown == found["earnings_net"] + found["contributions"] - found["withdrawals"]
     return found
+
+
+async def values(desk, pocket, **days):
+    """Return what a Pocket was worth at the ends of days, in cents."""
+    listed = await desk.get(f"{pocket.path}values/", days)
+    return {each["date"]: each["total_value"]["value"] for each in listed["items"]}
 
 
 @pytest.fixture
@@ -97,7 +104,7 @@ async def test_what_one_pocket_gives_the_other_takes(partner_desk, lived):
 async def test_adjoining_periods_add_up_to_the_whole(partner_desk, lived, days):
     pocket, _ = lived
     whole = proven(await partner_desk.get(one(pocket), between("2025-06-02", "2025-08-21")))
-    total = dict.fromkeys(FLOWS, 0)
+    total, ends = dict.fromkeys(FLOWS, 0), {}
     begin, before, end = date(2025, 6, 2), None, date(2025, 8, 21)
     while begin <= end:
         until = min(begin + timedelta(days=days - 1), end)
@@ -106,10 +113,23 @@ async def test_adjoining_periods_add_up_to_the_whole(partner_desk, lived, days):
         for name in FLOWS:
             total[name] += part[name]
         begin, before = until + timedelta(days=1), part["end_value"]
+        ends[str(until)] = before
+    assert ends.items() <= (await values(partner_desk, pocket)).items()
     assert total == {name: whole[name] for name in FLOWS}
     assert whole["end_value"] == before == await partner_desk.value(pocket)
     everything = proven(await partner_desk.get(one(pocket)))
     assert {name: everything[name] for name in FLOWS} == total
+
+
+async def test_values_of_a_long_time_are_at_even_distances(partner_desk):
+    pocket = await partner_desk.pocket()
+    await partner_desk.until("2025-09-15T12:00:00-04:00")
+    days = [date.fromisoformat(each) for each in await values(partner_desk, pocket)]
+    assert {after - before for before, after in pairwise(days)} == {timedelta(days=2)}
+    assert days[-1] == date(2025, 9, 15)
+    assert await values(partner_desk, pocket, date_from="2026-01-01") == {}
+    wrong = await partner_desk.get(f"{pocket.path}values/", {"date_from": "0001-01-01"}, status=422)
+    assert wrong["detail"][0]["loc"] == ["query", "date_from"]
 
 
 async def test_instants_cut_a_day_where_they_say(partner_desk, lived):

@@ -34,6 +34,9 @@ async def test_a_purchase_is_booked_at_once_and_settles_on_the_next_day(partner_
     await partner_desk.until("2025-06-03T00:00:00-04:00")
     (shown,) = (await partner_desk.get(paths[-1]))["items"]
     assert (shown["status"], shown["settled_date"]) == ("SETTLED", "2025-06-03")
+    assert await partner_desk.get(f"{paths[-1]}{shown['id']}/") == shown
+    other = await partner_desk.pocket(pocket.customer)
+    await partner_desk.get(f"{other.path}trades/{shown['id']}/", status=404)
 
 
 async def test_a_sale_on_friday_evening_shows_the_yield_its_price_was_struck_at(partner_desk):

@@ -12,11 +12,11 @@ import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
-from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow
+from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow, get_trade_row
 from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
 from billfold.http.list_params import DayQuery, OrderedQuery, Since, Until, page_of
-from billfold.http.operations import MaybeInPath, get, with_scope
+from billfold.http.operations import SIGNED, MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas import CursorList
@@ -152,6 +152,13 @@ async def list_pocket_trades(
     """
     owner, own_id = await caller.pocket(bank, pocket_id)
     return await _page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
+
+
+@get("/api/v2/pockets/{pocket_id}/trades/{trade_id}/", SIGNED, READS)
+async def get_trade(caller: Call, bank: Bank, pocket_id: UUID, trade_id: UUID) -> Trade:
+    """Get trade."""
+    key = await caller.pocket(bank, pocket_id)
+    return render_trade(await get_trade_row(bank.pool, *key, trade_id), bank, caller.now)
 
 
 async def _resolve(

@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.platform.database.keyset import KeysetList
+from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -82,6 +83,16 @@ SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
     trade_no="smallint",
 )
 """Trades of pockets of a customer, each named once, by the values of TradeFilters; the newest booking first."""
+
+_ONE = f"SELECT {_COLUMNS} FROM trade t WHERE t.customer_id = $1 AND t.pocket_id = $2 AND t.trade_id = $3"
+
+
+async def get_trade_row(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, trade_id: UUID) -> TradeRow:
+    """Return a trade of a Pocket. Raises NotFound."""
+    row = await conn.fetchrow(_ONE, customer_id, pocket_id, trade_id)
+    if row is None:
+        raise NotFound("There is no such trade.")
+    return TradeRow(*row)
 
 
 async def count_trades(conn: Connection | Pool, *values: object) -> int:

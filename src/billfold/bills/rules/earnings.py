@@ -91,6 +91,11 @@ def compute_earnings(
     return result
 
 
+def value_at(state: PocketState, at: datetime, market: Market) -> int:
+    """Return what a state is worth at an instant of the past, in cents: bills on the straight line to par, and cash."""
+    return _market_value(state, market, at, valued_at=at) + state.cash
+
+
 def sum_earnings(entries: Iterable[EarningsEntry]) -> EarningsEntry:
     """Return the sum of entries, field by field; all zero without any."""
     nothing = (0,) * len(EarningsEntry._fields)

@@ -1,0 +1,1 @@
+"""How amounts came about, down to their rows."""

@@ -1,0 +1,86 @@
+"""A list whose filters stand in the address, as a page: what the visitor asked for in the words of an operation.
+
+A filter that the operation refuses is shown again beside its mistake, as a form is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any, NamedTuple
+
+from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
+from billfold.console.company import Company
+from billfold.http.operations import Operation
+from billfold.http.raw_request import is_uuid
+from billfold.http.schemas import CursorList
+from billfold.platform.errors import FieldError, InvalidInput
+
+_CHOICES_MAX = 50
+_NOTHING: CursorList[Any] = CursorList(prev_page=None, next_page=None, items=[])
+
+
+class Listing(NamedTuple):
+    """A page of a list, the filters as they were sent, and what was wrong with them."""
+
+    rows: CursorList[Any]
+    filters: dict[str, str]
+    wrong: InvalidInput | str
+
+
+async def read_listing(company: Company, operation: Operation, names: Mapping[str, str], limit: int) -> Listing:
+    """Return what an operation lists by the filters of the address.
+
+    `names` are those of its query by the names in the address. Amounts are dollars there, cents in the operation.
+    """
+    sent = company.page.query
+    filters = {name: sent[name].strip() for name in names if sent.get(name, "").strip()}
+    try:
+        values = operation_filters(filters, names)
+        rows = await company.api.get(operation, **values, limit=limit, cursor=sent.get("cursor"))
+    except InvalidInput as wrong:
+        return Listing(_NOTHING, filters, _in_address(wrong, names))
+    return Listing(rows, filters, "")
+
+
+def operation_filters(filters: Mapping[str, str], names: Mapping[str, str]) -> dict[str, object]:
+    """Return filters of the address as an operation takes them. Raises InvalidInput."""
+    return {
+        names[name]: cents_of(name, text) if name.startswith("amount") else text
+        for name, text in filters.items()
+        if name in names
+    }
+
+
+def cents_of(name: str, text: str) -> int:
+    """Return dollars like "1,250.50" as cents. Raises InvalidInput at `name`."""
+    try:
+        cents = Decimal(text.replace(",", "").removeprefix("$")) * 100
+        if cents.is_finite() and 0 <= cents < 10**18 and cents == cents.to_integral_value():
+            return int(cents)
+    except InvalidOperation:
+        pass
+    raise InvalidInput.at("query", name, msg="must be dollars like 1,250.50")
+
+
+async def list_choices(company: Company, chosen: str = "") -> dict[str, str]:
+    """Return the names of the newest Pockets by their ids, to be chosen from, and of the one that is chosen."""
+    listed = await company.api.get(list_own_pockets, limit=_CHOICES_MAX, omit="PORTFOLIO")
+    names = {str(each.id): each.pocket_name for each in listed.items}
+    if is_uuid(chosen) and chosen.lower() not in names:
+        found = await company.api.get(get_pocket, pocket_id=chosen, omit="PORTFOLIO")
+        names[str(found.id)] = found.pocket_name
+    return names
+
+
+def _in_address(wrong: InvalidInput, names: Mapping[str, str]) -> InvalidInput | str:
+    """Return the mistakes under the names of the address; those of no filter as a sentence."""
+    own = {operation_name: name for name, operation_name in names.items()}
+    found = [
+        FieldError((own.get(str(each.loc[1]), each.loc[1]),), each.msg, each.type)
+        for each in wrong.errors
+        if each.loc[1:]
+    ]
+    if all(each.loc[0] in names for each in found):
+        return InvalidInput(found)
+    return "The list has changed since. Begin with its first page."

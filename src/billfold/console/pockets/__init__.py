@@ -1,0 +1,1 @@
+"""Pockets, what they hold, and how to pay into them."""

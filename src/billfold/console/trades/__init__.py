@@ -1,0 +1,1 @@
+"""Trades: the list, its file, one of them with its confirmation."""

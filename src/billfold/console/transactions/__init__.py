@@ -1,0 +1,1 @@
+"""Transactions: the list with its filters, its file, one of them."""
