@@ -22,7 +22,6 @@ async def test_a_broken_rule_is_a_problem_document_with_its_facts(sample_client)
     assert body["trace_id"] == answer.headers["x-service-trace-id"]
     assert body["retryable"] is False
     assert body["cash"] == 1
-    assert (await sample_client.http.get("/docs/errors/pocket-not-empty")).status_code == 200
 
 
 @pytest.mark.parametrize("kind", ["bug", "broken"])
@@ -198,14 +197,8 @@ async def test_production_tells_no_time_of_its_own(bank_dsn):
 async def test_the_pages_of_the_product_need_no_token(sample_client):
     for path, kind in (
         ("/health", "text/plain"),
-        ("/docs/", "text/html"),
-        ("/docs", "text/html"),
-        ("/docs/errors/", "text/html"),
-        ("/docs/errors/not-found.md", "text/markdown"),
-        ("/docs/errors.md", "text/markdown"),
         ("/openapi.json", "application/json"),
     ):
         answer = await sample_client.http.get(path)
         assert answer.status_code == 200, path
         assert answer.headers["content-type"].startswith(kind)
-    assert (await sample_client.http.get("/docs/errors/no-such-code")).status_code == 404

@@ -14,6 +14,12 @@ ANSWERS = {
     "https://acme.localhost:8443/.well-known/openid-configuration": 404,
     "https://localhost:8443/api/oauth2/authorize": 404,
     "https://acme.localhost:8443/health": 200,
+    "https://acme.localhost:8443/docs/errors/not-found": 200,
+    "https://api.localhost:8443/docs": 200,
+    "https://auth.localhost:8443/docs/tutorial.md": 200,
+    "https://cards.localhost:8443/docs/": 404,
+    "https://acme.localhost:8443/docs2/": 404,
+    "http://acme.localhost:8443/docs/": 403,
     "https://auth.localhost:8443/api/v1/login/": 404,
     "http://auth.localhost:8443/.well-known/openid-configuration": 403,
 }

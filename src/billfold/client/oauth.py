@@ -19,7 +19,7 @@ from billfold.client.keys import ProofKey, base64url, client_assertion
 from billfold.client.responses import ApiError
 from billfold.platform.clock import wall_now
 
-_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 _ASSERTION_SECONDS = 60
 Result = TypeVar("Result")
 RequestFlow = Generator[httpx.Request, httpx.Response, Result]
@@ -146,7 +146,7 @@ class Authorization:
         form_fields = {
             **form,
             "client_id": self._registration.client_id,
-            "client_assertion_type": _ASSERTION,
+            "client_assertion_type": ASSERTION_TYPE,
             "client_assertion": client_assertion(
                 self._registration.client_id,
                 self._registration.issuer,

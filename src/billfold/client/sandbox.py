@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import ssl
+import sys
 from pathlib import Path
+from typing import Any
 
 import httpx
 from typing_extensions import override
 
+from billfold.client.dpop import DpopAuth
+from billfold.client.keys import client_assertion
+from billfold.client.oauth import ASSERTION_TYPE, Authorization, ClientRegistration
+from billfold.client.request_signature import PartnerAuth
+
 TIMEOUT_SECONDS = 120
 """The clock of a sandbox takes its time over many days."""
+SANDBOX_FILE = ".billfold/sandbox.json"
+"""Where a sandbox leaves its addresses and credentials, below the folder it was started in."""
+
+
+def sandbox_partner(file: Path | str = SANDBOX_FILE) -> httpx.Client:
+    """Return a client of a sandbox's Partner API that signs each request as the sandbox's partner."""
+    saved = _read(file)
+    auth = PartnerAuth(
+        url=saved["partner_url"],
+        username=saved["username"],
+        shared_secret=saved["shared_secret"],
+        private_key=saved["private_key"],
+        kid=saved["kid"],
+    )
+    return local_client(saved["partner_url"], saved["ca_file"], auth)
+
+
+def sandbox_customer(file: Path | str = SANDBOX_FILE) -> httpx.Client:
+    """Return a client of a sandbox's Customer API that acts as the service user of the sandbox's customer."""
+    saved = _read(file)
+    service = next(each for each in saved["clients"] if each["client_id"] == "sandbox-service")
+    registration = ClientRegistration(
+        issuer=saved["auth_url"],
+        client_id=service["client_id"],
+        private_key=service["private_key"],
+        kid=service["kid"],
+    )
+    authorization = Authorization(registration)
+    with local_client(saved["auth_url"], saved["ca_file"]) as http:
+        tokens = authorization.client_credentials(http)
+    return local_client(saved["customer_url"], saved["ca_file"], DpopAuth(authorization, tokens))
 
 
 def local_client(
@@ -41,3 +81,55 @@ class _AtAddress(httpx.HTTPTransport):
             extensions={**request.extensions, "sni_hostname": request.url.host},
         )
         return super().handle_request(local_request)
+
+
+def sandbox_auth_server(file: Path | str = SANDBOX_FILE) -> httpx.Client:
+    """Return a client of a sandbox's authorization server; each request proves its sender itself."""
+    saved = _read(file)
+    return local_client(saved["auth_url"], saved["ca_file"])
+
+
+def environment(file: Path | str = SANDBOX_FILE) -> dict[str, str]:
+    """Return the variables that samples of the documentation read: addresses, a secret, and new tokens."""
+    saved = _read(file)
+    login = {name: saved[name] for name in ("username", "password")}
+    with local_client(saved["partner_url"], saved["ca_file"]) as http:
+        partner_token = http.post("/api/v1/login/", json=login).raise_for_status().json()["token"]
+    form = {"grant_type": "client_credentials", **_client_proof(saved)}
+    with local_client(saved["auth_url"], saved["ca_file"]) as http:
+        customer_token = http.post("/api/oauth2/token", data=form).raise_for_status().json()["access_token"]
+    proof = {name.upper(): value for name, value in _client_proof(saved).items()}
+    return {
+        "PARTNER_URL": saved["partner_url"],
+        "PARTNER_TOKEN": partner_token,
+        "PARTNER_SECRET": saved["shared_secret"],
+        "CUSTOMER_URL": saved["customer_url"],
+        "CUSTOMER_TOKEN": customer_token,
+        "AUTH_URL": saved["auth_url"],
+        **proof,
+        "CURL_CA_BUNDLE": saved["ca_file"],
+        "NODE_EXTRA_CA_CERTS": saved["ca_file"],
+    }
+
+
+def _client_proof(saved: dict[str, Any]) -> dict[str, str]:
+    """Return what proves the client that may use bearer tokens: once, within five minutes."""
+    client = next(each for each in saved["clients"] if each["client_id"] == "sandbox-bearer")
+    assertion = client_assertion(
+        client["client_id"],
+        saved["auth_url"],
+        private_key=client["private_key"],
+        kid=client["kid"],
+        lifetime_seconds=300,
+    )
+    return {"client_assertion_type": ASSERTION_TYPE, "client_assertion": assertion}
+
+
+def _read(file: Path | str) -> dict[str, Any]:
+    saved: dict[str, Any] = json.loads(Path(file).read_text(encoding="utf-8"))
+    return saved
+
+
+if __name__ == "__main__":
+    for variable, value in environment().items():
+        sys.stdout.write(f"export {variable}={shlex.quote(value)}\n")

@@ -50,7 +50,7 @@ def _call(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
             "content": {
                 "application/json": {
                     "schema": envelope_schema(kind, customer=customer),
-                    "example": _example(kind, customer=customer),
+                    "example": example_delivery(kind, customer=customer),
                 }
             },
         },
@@ -74,7 +74,8 @@ def envelope_schema(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
     return {**whole, "title": kind.name, "properties": properties, "required": required}
 
 
-def _example(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
+def example_delivery(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
+    """Return an event of a kind as it is delivered to a partner, or to a customer."""
     envelope = Envelope(
         event_id=_EVENT,
         event_type=kind.name,

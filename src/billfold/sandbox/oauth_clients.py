@@ -71,6 +71,13 @@ def _clients_to_register(customer_id: UUID) -> dict[str, NewClient]:
             scopes=tuple(each for each in scopes if each not in PERSONAL_SCOPES),
             requires_nonce=False,
         ),
+        "sandbox-bearer": NewClient(
+            name="Sandbox service user with bearer tokens",
+            grant_types=(CLIENT_CREDENTIALS,),
+            customer_id=customer_id,
+            scopes=tuple(each for each in scopes if each not in PERSONAL_SCOPES),
+            profile="documented",
+        ),
     }
 
 

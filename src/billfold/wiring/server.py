@@ -10,13 +10,15 @@ from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
 
-from billfold.access.auth_server.app import create_auth_app
+from billfold.access.auth_server.app import auth_document, create_auth_app
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.console.app import create_pages_app
+from billfold.documentation.app import DocumentationApp
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
-from billfold.http.customer_api.app import CustomerApi, create_customer_app
+from billfold.http.customer_api.app import CustomerApi, create_customer_app, customer_document
 from billfold.http.edge.connections import ConnectionLimits
 from billfold.http.edge.serve import AppWithLifespan, LazyApp
+from billfold.http.openapi.document import Document
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
 from billfold.pages.app import PagesApp
@@ -90,8 +92,8 @@ def _stop_and_chain(
 def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) -> HostRouter:
     """Return everything the server of a bank answers; both APIs stream events from one broadcaster."""
     broadcaster = broadcaster or create_event_broadcaster(bank)
-    customer = create_customer_app(bank, broadcaster=broadcaster)
     partner = make_partner_app(bank, broadcaster)
+    customer = create_customer_app(bank, broadcaster=broadcaster)
     return HostRouter(
         bank.settings,
         partner=partner,
@@ -99,6 +101,7 @@ def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
         customer=customer,
         pages=_make_pages_app(bank, partner, customer),
         cards=create_card_processor_app(bank),
+        documentation=make_documentation_app(bank.settings, partner.document),
     )
 
 
@@ -109,6 +112,16 @@ def _make_pages_app(bank: Bank, partner: PartnerApi, customer: CustomerApi) -> P
     from billfold.sandbox.control_room import room  # noqa: PLC0415 - production does not import the sandbox
 
     return create_pages_app(bank, customer, packages=room.PACKAGES, given=room.given_by(partner))
+
+
+def make_documentation_app(settings: Settings, partner_document: Callable[[], Document]) -> DocumentationApp:
+    """Return the documentation; it needs no bank."""
+    documents: dict[str, Callable[[], Document]] = {
+        "partner": partner_document,
+        "customer": partial(customer_document, settings),
+        "auth": partial(auth_document, settings),
+    }
+    return DocumentationApp(settings, documents)
 
 
 def make_partner_app(bank: Bank, broadcaster: EventBroadcaster | None = None) -> PartnerApi:

@@ -1,0 +1,150 @@
+"""The documentation site as an ASGI application.
+
+What it answers depends on the address alone: pages are kept once they are rendered, and a browser asks by ETag whether
+the one it has still stands. Rendering runs in a thread: payments of the same process do not wait for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from functools import cached_property, lru_cache, partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from billfold.pages.theme import page_headers
+from billfold.documentation.books import Documents, make_books
+from billfold.documentation.generated import yield_page
+from billfold.documentation.rendering import MEDIA_TYPES, Renderer
+from billfold.documentation.site import Site
+from billfold.http.edge.middleware import EdgeMiddleware
+from billfold.http.raw_request import RawRequest, raw_request_of
+from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
+
+if TYPE_CHECKING:
+    from litestar.types import Receive, Scope, Send
+
+    from billfold.platform.settings.settings import Settings
+
+ROOT = "/docs"
+HTML = "text/html; charset=utf-8"
+MARKDOWN = "text/markdown; charset=utf-8"
+_ALLOWED = (b"allow", b"GET, HEAD, OPTIONS")
+_KEPT_PAGES = 256
+_QUERY_CHARS_MAX = 200
+_REVALIDATED = (b"cache-control", b"no-cache")
+_PAGE_HEADERS = [(name.encode(), value.encode()) for name, value in page_headers().items()]
+
+
+class DocumentationApp:
+    """The site of one process. The OpenAPI documents are made when the first page is read."""
+
+    def __init__(self, settings: Settings, documents: Documents) -> None:
+        self._settings, self._documents = settings, documents
+        self._edge = EdgeMiddleware(self._serve, settings)
+        self._rendered = lru_cache(_KEPT_PAGES)(self._render)
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+        """Serve one request."""
+        await self._edge(scope, receive, send)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Nothing is open that would have to be closed."""
+        yield
+
+    @cached_property
+    def site(self) -> Site:
+        """The pages."""
+        return Site(make_books(self._documents))
+
+    @cached_property
+    def _renderer(self) -> Renderer:
+        return Renderer(self.site, self._settings.bank_name)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - a body is not read
+        request = raw_request_of(scope)
+        response = await asyncio.to_thread(self._respond, request)
+        await response.send(send)
+
+    def _respond(self, request: RawRequest) -> HttpResponse:
+        if request.method == "OPTIONS":
+            return HttpResponse(204, TEXT, headers=[_ALLOWED])
+        if request.method not in {"GET", "HEAD"}:
+            detail = f"{request.method} is not allowed here; use GET."
+            raise ProblemWithHeaders("method-not-allowed", detail, _ALLOWED)
+        path = request.path.rstrip("/")
+        query = request.query_values
+        if path == f"{ROOT}/search":
+            return _html(200, self._renderer.search(query.get("q", [""])[-1][:_QUERY_CHARS_MAX]))
+        if path == yield_page.PATH and query:
+            return self._computed(query)
+        return _revalidated(request, self._rendered(path))
+
+    def _computed(self, query: Mapping[str, Sequence[str]]) -> HttpResponse:
+        """Return the page of yield for the deposit that a reader chose."""
+        found = self.site.find(yield_page.PATH)
+        assert found is not None
+        page = yield_page.yield_page(yield_page.parse_deposit(query))
+        return _html(200, self._renderer.page(page, found[1]))
+
+    def _render(self, path: str) -> HttpResponse:
+        """Return the response at a path without a slash at its end, the same for everybody."""
+        name = path.removeprefix(f"{ROOT}/")
+        if name.startswith("files/"):
+            content = self._renderer.files.get(name.removeprefix("files/"))
+            return self._not_found(path) if content is None else HttpResponse(200, _media_type(name), content)
+        texts: dict[str, tuple[str, Callable[[], str]]] = {
+            "search.json": (JSON, lambda: self._renderer.search_titles),
+            "llms.txt": (TEXT, lambda: self.site.llms_index),
+            "llms-full.txt": (MARKDOWN, lambda: self.site.llms_full),
+            **{f"api/{api}/openapi.json": (JSON, partial(_as_json, make)) for api, make in self._documents.items()},
+        }
+        if name in texts:
+            media_type, text = texts[name]
+            return HttpResponse(200, media_type, text().encode())
+        return self._page(path)
+
+    def _page(self, path: str) -> HttpResponse:
+        is_markdown = path.endswith(".md")
+        path = path.removesuffix(".md").removesuffix("/index")
+        moved = self.site.find_redirect(path)
+        if moved is not None:
+            return HttpResponse(308, TEXT, headers=[(b"location", (moved + ".md" * is_markdown).encode())])
+        found = self.site.find(path)
+        if found is None:
+            return self._not_found(path)
+        if is_markdown:
+            return HttpResponse(200, MARKDOWN, found[0].markdown().encode())
+        return _html(200, self._renderer.page(*found))
+
+    def _not_found(self, path: str) -> HttpResponse:
+        return _html(404, self._renderer.not_found(path))
+
+
+def _as_json(make_document: Callable[[], Mapping[str, Any]]) -> str:
+    return msgspec.json.format(msgspec.json.encode(make_document()), indent=2).decode()
+
+
+def _html(status: int, text: str) -> HttpResponse:
+    return HttpResponse(status, HTML, text.encode(), headers=[*_PAGE_HEADERS, _REVALIDATED])
+
+
+def _media_type(name: str) -> str:
+    return MEDIA_TYPES[name.rpartition(".")[2]]
+
+
+def _revalidated(request: RawRequest, response: HttpResponse) -> HttpResponse:
+    """Return a response with its ETag, without its body where the reader has it."""
+    if response.status != 200:  # noqa: PLR2004 - OK
+        return response
+    tag = f'"{hashlib.blake2b(response.body, digest_size=16).hexdigest()}"'.encode()
+    kept = [each for each in response.headers if each != _REVALIDATED]
+    headers = [*kept, _REVALIDATED, (b"etag", tag)]
+    sent = (request.header(b"if-none-match") or "").encode()
+    if tag in {each.strip().removeprefix(b"W/") for each in sent.split(b",")}:
+        return HttpResponse(304, response.content_type, headers=headers)
+    return HttpResponse(200, response.content_type, response.body, headers=headers)

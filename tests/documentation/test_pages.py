@@ -1,0 +1,122 @@
+"""Every kind of page: what it weighs, what it loads, where its links lead, and its Markdown."""
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import pytest
+from tests.architecture.pages import ROOT
+from tests.architecture.worked import worked
+from typing_extensions import override
+
+from billfold.events.kinds import KINDS
+from billfold.platform.problems import PROBLEMS
+
+BYTES_MAX = 100_000
+FIGURES = (
+    "cusip",
+    "ask",
+    "bid today",
+    "bid tomorrow",
+    "units",
+    "cost",
+    "residue",
+    "mark",
+    "total value",
+    "slope",
+    "gain",
+)
+
+
+class Tags(HTMLParser):
+    """What a browser makes of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found = []
+        self.feed(text)
+
+    @override
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def values(self, name):
+        return [attrs[name] for _, attrs in self.found if name in attrs]
+
+
+@pytest.fixture(scope="module")
+def looked_at(documentation):
+    """All that is written, and one in twelve of what is made."""
+    pages = documentation.site.pages
+    made = [each for each in pages if each.path.startswith(("/docs/api/", "/docs/errors/", "/docs/events/"))]
+    heavy = [each for each in made if each.path.endswith(("/list_event_types", "/update_business_application"))]
+    return [*(each for each in pages if each not in made), *made[::12], *heavy]
+
+
+async def test_a_page_is_light_whole_and_loads_nothing_from_elsewhere(documentation, browser, looked_at):
+    known = {each.path for each in documentation.site.pages} | {"/docs", "/docs/llms.txt", "/docs/llms-full.txt"}
+    for page in looked_at:
+        answer = await browser.get(page.path)
+        tags = Tags(answer.text)
+        assert (answer.status_code, len(answer.content) < BYTES_MAX) == (200, True), page.path
+        assert not [name for tag, attrs in tags.found for name in attrs if name == "style" or name.startswith("on")]
+        assert "<style" not in answer.text
+        assert all("src" in attrs for tag, attrs in tags.found if tag == "script"), page.path
+        assert Counter(tags.values("id")).most_common(1)[0][1] == 1, page.path
+        assert len([tag for tag, _ in tags.found if tag == "h1"]) == 1, page.path
+        for to in {*tags.values("href"), *tags.values("src")}:
+            path, _, fragment = to.partition("#")
+            if not path:
+                assert fragment in {*tags.values("id")}, (page.path, to)
+            elif not path.startswith(("/docs/files/", "/docs/search")) and not path.endswith("/openapi.json"):
+                assert path.removesuffix(".md").rstrip("/") in known | {"/docs"}, (page.path, to)
+    style = "default-src 'none'; script-src 'self'; style-src 'self'"
+    assert answer.headers["content-security-policy"].startswith(style)
+
+
+async def test_links_between_pages_lead_to_headings_that_are_there(documentation, browser, looked_at):
+    anchors = {}
+    for page in looked_at:
+        for to in Tags((await browser.get(page.path)).text).values("href"):
+            path, _, fragment = to.partition("#")
+            if path.startswith("/docs/") and fragment:
+                if path not in anchors:
+                    anchors[path] = {*Tags((await browser.get(path)).text).values("id")}
+                assert fragment in anchors[path], (page.path, to)
+
+
+async def test_every_error_and_every_event_has_a_page(documentation, browser):
+    paths = {each.path for each in documentation.site.pages}
+    assert {f"/docs/errors/{code}" for code in PROBLEMS} | {f"/docs/events/{name}" for name in KINDS} <= paths
+    page = await browser.get("/docs/errors/pocket-not-empty/")
+    assert (PROBLEMS["pocket-not-empty"].title in page.text, "What to do" in page.text) == (True, True)
+    event = (await browser.get("/docs/events/transfers.wire.in.success.md")).text
+    assert '"event_type": "transfers.wire.in.success"' in event
+
+
+async def test_yield_is_computed_for_the_deposit_of_the_reader(browser):
+    page, numbers = (await browser.get("/docs/domain/yield.md")).text, worked()
+    assert [name for name in FIGURES if numbers[name] not in page] == []
+    other = (
+        await browser.get("/docs/domain/yield", params={"amount": "1,000.50", "on": "2024-02-29", "weeks": 26})
+    ).text
+    assert ("$1,000.50" in other, "UST-26W" in other, "blockquote" in other) == (True, True, False)
+    for wrong in (
+        {"amount": "nan"},
+        {"amount": "1e99"},
+        {"on": "2999-01-01"},
+        {"weeks": "<b>"},
+        {"amount": "1" * 5000},
+    ):
+        answer = await browser.get("/docs/domain/yield", params=wrong)
+        assert (answer.status_code, answer.text.count("<blockquote>")) == (200, 1), wrong
+
+
+async def test_every_page_is_markdown_too(documentation, browser):
+    for path, source in (("/docs/guides/webhooks", "docs/guides/webhooks.md"), ("/docs/changelog", "CHANGELOG.md")):
+        answer = await browser.get(f"{path}.md")
+        assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
+        assert answer.text == (ROOT / source).read_text().rstrip() + "\n"
+    index, whole = (await browser.get("/docs/llms.txt")).text, (await browser.get("/docs/llms-full.txt")).text
+    assert re.findall(r"\((\S+)\.md\)", index) == [each.path for each in documentation.site.pages]
+    assert all(each.text().strip() in whole for each in documentation.site.pages[::40])
