@@ -3,16 +3,22 @@
 import re
 from collections import Counter
 from html.parser import HTMLParser
+from zipfile import Path as ZipPath
 
 import pytest
+from hatchling.builders.wheel import WheelBuilder
 from tests.architecture.pages import ROOT
 from tests.architecture.worked import worked
+from tests.support.axe import chromium, violations
 from typing_extensions import override
 
+from billfold.documentation import navigation, sources
+from billfold.documentation.navigation import written_groups
 from billfold.events.kinds import KINDS
 from billfold.platform.problems import PROBLEMS
 
 BYTES_MAX = 100_000
+STYLE = "default-src 'none'; script-src 'self'; style-src 'self'"
 FIGURES = (
     "cusip",
     "ask",
@@ -46,11 +52,11 @@ class Tags(HTMLParser):
 
 @pytest.fixture(scope="module")
 def looked_at(documentation):
-    """All that is written, and one in twelve of what is made."""
+    """All that is written, and one in thirty of what is made."""
     pages = documentation.site.pages
     made = [each for each in pages if each.path.startswith(("/docs/api/", "/docs/errors/", "/docs/events/"))]
     heavy = [each for each in made if each.path.endswith(("/list_event_types", "/update_business_application"))]
-    return [*(each for each in pages if each not in made), *made[::12], *heavy]
+    return [*(each for each in pages if each not in made), *made[::30], *heavy]
 
 
 async def test_a_page_is_light_whole_and_loads_nothing_from_elsewhere(documentation, browser, looked_at):
@@ -70,13 +76,14 @@ async def test_a_page_is_light_whole_and_loads_nothing_from_elsewhere(documentat
                 assert fragment in {*tags.values("id")}, (page.path, to)
             elif not path.startswith(("/docs/files/", "/docs/search")) and not path.endswith("/openapi.json"):
                 assert path.removesuffix(".md").rstrip("/") in known | {"/docs"}, (page.path, to)
-    style = "default-src 'none'; script-src 'self'; style-src 'self'"
-    assert answer.headers["content-security-policy"].startswith(style)
+        assert answer.headers["content-security-policy"].startswith(STYLE), page.path
 
 
 async def test_links_between_pages_lead_to_headings_that_are_there(documentation, browser, looked_at):
     anchors = {}
     for page in looked_at:
+        made = re.findall(r"\]\((/docs/[^)]*)", page.text())
+        assert [to for to in made if documentation.site.find_link(page, to) is None] == [], page.path
         for to in Tags((await browser.get(page.path)).text).values("href"):
             path, _, fragment = to.partition("#")
             if path.startswith("/docs/") and fragment:
@@ -118,5 +125,36 @@ async def test_every_page_is_markdown_too(documentation, browser):
         assert answer.headers["content-type"] == "text/markdown; charset=utf-8"
         assert answer.text == (ROOT / source).read_text().rstrip() + "\n"
     index, whole = (await browser.get("/docs/llms.txt")).text, (await browser.get("/docs/llms-full.txt")).text
-    assert re.findall(r"\((\S+)\.md\)", index) == [each.path for each in documentation.site.pages]
+    assert re.findall(r"\]\((\S+)\.md\)", index) == [each.path for each in documentation.site.pages]
     assert all(each.text().strip() in whole for each in documentation.site.pages[::40])
+
+
+async def test_every_kind_of_page_is_accessible_and_fits_a_phone(browser):
+    async with chromium() as program:
+        page = await program.new_page()
+
+        async def serve(route):
+            answer = await browser.get(route.request.url)
+            await route.fulfill(status=answer.status_code, headers=dict(answer.headers), body=answer.content)
+
+        await page.route("**/*", serve)
+        for path in (
+            "",
+            "tutorial",
+            "domain/yield",
+            "api/partner",
+            "api/customer/create_pocket",
+            "search?q=wire",
+            "none",
+        ):
+            await page.goto(f"https://acme.localhost/docs/{path}")
+            assert await violations(page) == set(), path
+
+
+def test_an_installed_bank_has_the_same_pages_as_a_checkout(tmp_path, monkeypatch):
+    written = {page.path: page.text() for group in written_groups() for page in group.pages}
+    [wheel] = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
+    content = ZipPath(wheel, "billfold/documentation/content/")
+    monkeypatch.setattr(sources, "_installed", lambda: content)
+    monkeypatch.setattr(navigation, "list_sources", sources.list_sources.__wrapped__)
+    assert {page.path: page.text() for group in written_groups() for page in group.pages} == written

@@ -6,7 +6,9 @@ import os
 import re
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -19,7 +21,10 @@ import psutil
 import pyotp
 import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
+from pikepdf import Pdf
 from tests.journeys.test_nothing_personal_in_a_dump import dumped
+from tests.node.samples import run_typescript
+from tests.reference.documents import DOCUMENTS
 from tests.support.browser import forms_of
 from tests.support.card_host import clear_block, enciphered
 from tests.support.card_network import connected
@@ -27,13 +32,28 @@ from tests.support.cards import PIN, SHIPPING, client_key, decrypted, encrypted_
 from tests.support.process_memory import memory_of, traces, written
 from tests.support.sandbox_process import SOURCE, Sandbox
 
+from billfold.access.auth_server.app import auth_document
 from billfold.client.oauth import Authorization, ClientRegistration
-from billfold.client.sandbox import local_client
+from billfold.client.partner_api import PartnerApi
+from billfold.client.sandbox import environment, local_client, sandbox_partner
+from billfold.documentation.reference.call import call_of
+from billfold.documentation.reference.curl_sample import curl_sample
+from billfold.documentation.reference.operations import operations_of
+from billfold.documentation.reference.python_sample import python_sample
+from billfold.documentation.reference.typescript_sample import typescript_sample
 from billfold.platform.postgres.embedded import find_running
+from billfold.platform.settings.settings import Settings
 from billfold.sandbox.sandbox_client import partner_http
 from billfold.wiring.cli_context import DATABASE
 
 EXAMPLES = SOURCE.parent / "examples"
+SAMPLES = {
+    "partner": "list_pockets get_customer get_public_keys sandbox_clock sandbox_wire log_in create_pocket "
+    "update_pocket delete_subscription upload_document",
+    "customer": "get_customer get_trades_csv create_pocket update_pocket upload_document",
+    "auth": "show_keys issue_token",
+}
+"""Operations of every kind: how their sender is proved, what they send, what they answer."""
 PATIENCE_SECONDS = 60
 
 
@@ -251,6 +271,65 @@ def test_the_address_of_an_api_leads_a_browser_to_the_documentation(sandbox):
             assert (page.status_code, page.url.path) == (200, "/docs/")
             assert "Customer API</a>" in page.text
     assert f"oathtool --totp -b {box['person']['totp_secret']}" in panel
+
+
+def test_samples_of_the_reference_run_as_they_are_shown(sandbox, monkeypatch):
+    monkeypatch.chdir(sandbox.state.parent)
+    with Pdf.new() as document:
+        document.add_blank_page()
+        document.save("document.pdf")
+    Path(".curlrc").write_text("fail-with-body\n")
+    monkeypatch.setenv("CURL_HOME", ".")
+    for language, write in (("curl", curl_sample), ("Python", python_sample), ("TypeScript", typescript_sample)):
+        for name, value in environment().items():
+            monkeypatch.setenv(name, value)
+        samples = {name: write(call) for name, call in sample_calls(sandbox.home())}
+        if language == "TypeScript":
+            printed = run_typescript(samples)
+        else:
+            run = run_python if language == "Python" else run_shell
+            printed = {name: run(code) for name, code in samples.items()}
+        assert printed.keys() == samples.keys()
+        for name, text in printed.items():
+            assert ("UST-13W" in str(text)) == ("pocket" in name), (language, name, text)
+
+
+def sample_calls(home):
+    """Yield the calls of samples by name, with what this bank knows in the place of what examples name."""
+    documents = {**DOCUMENTS, "auth": auth_document(Settings())}
+    operations = {
+        f"{name} {each.id}": each
+        for name in SAMPLES
+        for each in operations_of(name, msgspec.to_builtins(documents[name]))
+    }
+    with sandbox_partner() as http:
+        api = PartnerApi(http)
+        pocket = api.open_pocket(home.customer_id, "Samples", "UST-13W")
+        example = operations["partner create_subscription"].request_example
+        subscription = http.post("/api/v1/subscriptions/", json=example).raise_for_status().json()
+        portal = next(api.portals(pocket.id))
+    known = {"customer_id": home.customer_id, "pocket_id": pocket.id, "subscription_id": subscription["id"]}
+    bodies = {
+        "log_in": {"username": home.username, "password": home.password},
+        "sandbox_wire": {"portal_id": str(portal.id), "amount_usdc": 100_00, "sender_name": "Contoso"},
+        "create_pocket": {"pocket_name": "Sample", "deposit_strategy_id": "UST-13W"},
+    }
+    for api_name, names in SAMPLES.items():
+        for each in names.split():
+            name = f"{api_name} {each}"
+            yield name, call_of(operations[name], {key: str(value) for key, value in known.items()}, bodies.get(each))
+
+
+def run_shell(code):
+    """Return what a sample in a shell prints."""
+    return subprocess.check_output(["bash", "-euc", code], stderr=subprocess.PIPE, text=True)
+
+
+def run_python(code):
+    """Return what a sample in Python prints."""
+    with redirect_stdout(StringIO()) as out:
+        exec(code, {})
+    return out.getvalue()
 
 
 def test_what_the_readme_lets_its_readers_save_is_no_part_of_the_project():

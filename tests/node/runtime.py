@@ -16,6 +16,12 @@ def node_command(script: str) -> tuple[str, str]:
     return str(NODE), str(FOLDER / script)
 
 
+def package_file(name: str) -> Path:
+    """A file of a package; the packages are installed if need be."""
+    _install_packages()
+    return FOLDER / "node_modules" / name
+
+
 def _install_packages() -> None:
     """Run `npm ci` unless it ran since the lock file changed; test processes take turns."""
     locked = FOLDER / "package-lock.json"

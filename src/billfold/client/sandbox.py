@@ -8,6 +8,7 @@ import ssl
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 from typing_extensions import override
@@ -21,6 +22,10 @@ TIMEOUT_SECONDS = 120
 """The clock of a sandbox takes its time over many days."""
 SANDBOX_FILE = ".billfold/sandbox.json"
 """Where a sandbox leaves its addresses and credentials, below the folder it was started in."""
+_NODE_LOOKUP = """\
+import dns from "node:dns";const lookup=dns.lookup;\
+dns.lookup=(name,...rest)=>lookup(name.endsWith(".localhost")?"127.0.0.1":name,...rest)"""
+"""Node.js leaves names below `localhost` to the system, which knows them on few machines; curl knows them itself."""
 
 
 def sandbox_partner(file: Path | str = SANDBOX_FILE) -> httpx.Client:
@@ -109,6 +114,7 @@ def environment(file: Path | str = SANDBOX_FILE) -> dict[str, str]:
         **proof,
         "CURL_CA_BUNDLE": saved["ca_file"],
         "NODE_EXTRA_CA_CERTS": saved["ca_file"],
+        "NODE_OPTIONS": f"--import=data:text/javascript,{quote(_NODE_LOOKUP)}",
     }
 
 

@@ -1,7 +1,8 @@
 """The documentation site as an ASGI application.
 
 What it answers depends on the address alone: pages are kept once they are rendered, and a browser asks by ETag whether
-the one it has still stands. Rendering runs in a thread: payments of the same process do not wait for it.
+the one it has still stands. Rendering runs in one thread: payments of the same process do not wait for it, however
+many pages are read at once.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from billfold.pages.theme import page_headers
 from billfold.documentation.books import Documents, make_books
 from billfold.documentation.generated import yield_page
 from billfold.documentation.rendering import MEDIA_TYPES, Renderer
@@ -23,6 +24,7 @@ from billfold.documentation.site import Site
 from billfold.http.edge.middleware import EdgeMiddleware
 from billfold.http.raw_request import RawRequest, raw_request_of
 from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
+from billfold.pages.theme import page_headers
 
 if TYPE_CHECKING:
     from litestar.types import Receive, Scope, Send
@@ -46,6 +48,7 @@ class DocumentationApp:
         self._settings, self._documents = settings, documents
         self._edge = EdgeMiddleware(self._serve, settings)
         self._rendered = lru_cache(_KEPT_PAGES)(self._render)
+        self._thread = ThreadPoolExecutor(1, "documentation")
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
         """Serve one request."""
@@ -53,8 +56,9 @@ class DocumentationApp:
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
-        """Nothing is open that would have to be closed."""
+        """End the thread at the end."""
         yield
+        self._thread.shutdown()
 
     @cached_property
     def site(self) -> Site:
@@ -67,7 +71,7 @@ class DocumentationApp:
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - a body is not read
         request = raw_request_of(scope)
-        response = await asyncio.to_thread(self._respond, request)
+        response = await asyncio.get_running_loop().run_in_executor(self._thread, self._respond, request)
         await response.send(send)
 
     def _respond(self, request: RawRequest) -> HttpResponse:
