@@ -47,7 +47,7 @@ class Worker:
     def __init__(self, opener: Callable[..., Awaitable[Workload]], *, fast: bool = False, **arguments: Any) -> None:
         ours, theirs = multiprocessing.Pipe()
         self._pipe = ours
-        self._process = _CONTEXT.Process(target=_run_process, args=(theirs, opener, arguments, fast), daemon=True)
+        self._process = _CONTEXT.Process(target=_run_process, args=(theirs, opener, arguments, fast))
         self._process.start()
         theirs.close()
         self._receive(_OPEN_SECONDS)

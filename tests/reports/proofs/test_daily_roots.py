@@ -18,7 +18,7 @@ from tests.support.whole_bank import expect_clean
 
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.reports.proofs import document_keys
-from billfold.reports.proofs.roots import store, worker
+from billfold.reports.proofs.roots import making, store, worker
 from billfold.reports.proofs.roots.proofs import prove_customer
 from billfold.reports.proofs.roots.types import CustomerLeaf, DailyRoot, Unbalanced
 from billfold.reports.proofs.routes import KEYS_PATH
@@ -238,7 +238,8 @@ async def test_proofs_are_kept_for_the_set_days_and_signed_roots_for_good(bank, 
     await expect_clean(bank)
 
 
-async def test_workers_that_make_the_same_root_make_one(bank, holders, customer_world):
+async def test_workers_that_make_the_same_root_in_processes_beside_them_make_one(bank, holders, monkeypatch):
+    monkeypatch.setattr(making, "IN_THREAD_MAX", 0)
     await close_bank_days(bank, await bank.now() + timedelta(days=1))
     made = await asyncio.gather(*(worker.publish_root(bank) for _ in range(4)))
     assert len({each.jws for each in made}) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -18,7 +18,6 @@ from billfold.reports.proofs.roots.types import (
     CustomerLeaf,
     Head,
     Holding,
-    Owners,
     Page,
     Unbalanced,
 )
@@ -31,18 +30,11 @@ _BILL_NODES = 64
 """How many pages are above those of bills that are made at a time."""
 
 
-NO_OWNERS = Owners([], [])
-
-
-class BillTree(NamedTuple):
-    """The tree of a bill: where its units are, and the hashes of its leaves by their numbers."""
+class GrownBill(NamedTuple):
+    """The tree of a bill: where its units are, and its pages, of which the top is the last."""
 
     layout: Layout
-    hashes: Sequence[bytes]
-
-    def pages(self) -> Iterator[list[Page]]:
-        """Return its pages, some at a time; the top is the last."""
-        return pages_of(self.layout, self.hashes.__getitem__, level=_BILL_PAGE, count=_BILL_NODES)
+    pages: Sequence[Page]
 
 
 def check_covered(balances: Balances, available: Mapping[str, tuple[int, int]]) -> None:
@@ -55,12 +47,12 @@ def check_covered(balances: Balances, available: Mapping[str, tuple[int, int]]) 
             )
 
 
-def grow_bill(cusip: str, owners: Owners, length: int, *, customers: Sequence[UUID], secret: bytes) -> BillTree:
-    """Return the tree over so many units of a bill."""
-    layout = lay_out(owners.units, length, secret + cusip.encode())
+def grow_bill(cusip: str, customers: Sequence[bytes], units: Sequence[int], *, length: int, secret: bytes) -> GrownBill:
+    """Return the tree over so many units of a bill; those of customers by their ids."""
+    layout = lay_out(units, length, secret + cusip.encode())
     hashes: list[bytes] = []
-    for index, units in zip(*owners, strict=True):
-        customer_id, left = customers[index], units
+    for id_bytes, owned in zip(customers, units, strict=True):
+        customer_id, left = UUID(bytes=id_bytes), owned
         prefix = b"\x00" + salt_of(secret, customer_id) + _bill_prefix(cusip, customer_id)
         while left:
             size = 1 << left.bit_length() - 1
@@ -69,7 +61,8 @@ def grow_bill(cusip: str, owners: Owners, length: int, *, customers: Sequence[UU
     free_salt = hashlib.sha256(secret + cusip.encode()).digest()
     for begins, power in layout.free:
         hashes.append(leaf_hash(free_salt, b"%d %d" % (begins, power)))
-    return BillTree(layout, hashes)
+    pages = pages_of(layout, hashes.__getitem__, level=_BILL_PAGE, count=_BILL_NODES)
+    return GrownBill(layout._replace(levels=(), split_at={}, free=()), [page for each in pages for page in each])
 
 
 class CustomersTree:

@@ -4,33 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from typing import TYPE_CHECKING
+import os
+import threading
+from collections import deque
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from itertools import zip_longest
+from multiprocessing import get_context, parent_process
+from typing import TYPE_CHECKING, Final
 
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.build import (
     CUSTOMERS_PER_BLOCK,
-    NO_OWNERS,
     CustomersTree,
     check_covered,
     grow_bill,
 )
 from billfold.reports.proofs.roots.trees import root_of_page
-from billfold.reports.proofs.roots.types import BillLine, CustomersLine, DailyRoot, StoredRoot
+from billfold.reports.proofs.roots.types import BillLine, CustomersLine, DailyRoot, Owners, StoredRoot
 from billfold.reports.proofs.signatures import ROOT, sign
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from asyncio import Future
+    from collections.abc import Iterator, Mapping, Sequence
+    from concurrent.futures import Executor
     from datetime import date, datetime
     from uuid import UUID
 
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
+    from billfold.reports.proofs.roots.build import GrownBill
     from billfold.reports.proofs.roots.places import Layout
     from billfold.reports.proofs.roots.store import Close
     from billfold.reports.proofs.roots.types import Balances, MakingKeys, Page
 
 _WORK_MEMORY = "SET LOCAL work_mem = '128MB'"
 """What the database sorts balances in: those of a million customers."""
+IN_THREAD_MAX = 50_000
+"""How many holdings of bills are hashed in this process, which does other work too."""
+_PROCESSES: Final = 2
+_AHEAD: Final = _PROCESSES + 1
+_NO_OWNERS: Final = Owners([], [])
 
 
 async def make_root(conn: Connection, bank: Bank, day: date, *, now: datetime, keys: MakingKeys) -> StoredRoot:
@@ -42,12 +57,7 @@ async def make_root(conn: Connection, bank: Bank, day: date, *, now: datetime, k
         close = await store.read_close(conn, day, bank.calendars.closes_at(day))
         balances, available = await store.read_balances(conn, close), await store.read_bills(conn, close)
         check_covered(balances, available)
-        bills, layouts = dict[str, BillLine](), {}
-        for cusip in sorted({*balances.cusips, *available}):
-            line, layouts[cusip] = await _keep_bill(
-                conn, cusip, balances, number=number, units=available.get(cusip, (0, 0)), secret=keys.secret
-            )
-            bills[cusip] = line
+        bills, layouts = await _keep_bills(conn, balances, available, number=number, secret=keys.secret)
         tree = CustomersTree(balances, [layouts[cusip] for cusip in balances.cusips], keys.secret)
         payload = DailyRoot(
             bank=bank.settings.bank_name,
@@ -64,23 +74,58 @@ async def make_root(conn: Connection, bank: Bank, day: date, *, now: datetime, k
     return root
 
 
-async def _keep_bill(
-    conn: Connection, cusip: str, balances: Balances, *, number: int, units: tuple[int, int], secret: bytes
-) -> tuple[BillLine, Layout]:
-    """Keep the pages of a bill; return what is signed of it, and where its units are."""
-    owners = balances.owners[balances.cusips.index(cusip)] if cusip in balances.cusips else NO_OWNERS
-    tree = await asyncio.to_thread(grow_bill, cusip, owners, sum(units), customers=balances.customers, secret=secret)
-    pages = tree.pages()
-    made: list[Page] = []
-    following = await asyncio.to_thread(next, pages, made)
-    while following:
-        made = following
-        # While the database keeps some, the next are hashed.
-        _, following = await asyncio.gather(
-            store.insert_pages(conn, number, cusip, made), asyncio.to_thread(next, pages, [])
-        )
-    root = root_of_page(made[-1].tiles).hex()
-    return BillLine(*units, sum(owners.units), root), tree.layout._replace(levels=(), split_at={})
+async def _keep_bills(
+    conn: Connection, balances: Balances, available: Mapping[str, tuple[int, int]], *, number: int, secret: bytes
+) -> tuple[dict[str, BillLine], dict[str, Layout]]:
+    """Keep the pages of bills; return what is signed of each, and where its units are."""
+    owners = dict(zip(balances.cusips, balances.owners, strict=True))
+    with _growers(len(balances.held)) as executor:
+
+        def begin(cusip: str) -> Future[GrownBill]:
+            mine = owners.get(cusip, _NO_OWNERS)
+            ids = [balances.customers[each].bytes for each in mine.customers]
+            length = sum(available.get(cusip, (0, 0)))
+            grow = partial(grow_bill, cusip, ids, mine.units, length=length, secret=secret)
+            return asyncio.get_running_loop().run_in_executor(executor, grow)
+
+        lines: dict[str, BillLine] = {}
+        layouts: dict[str, Layout] = {}
+        cusips = sorted({*balances.cusips, *available})
+        growing = deque(map(begin, cusips[:_AHEAD]))
+        # While the database keeps one, the next are hashed.
+        for cusip, after in zip_longest(cusips, cusips[_AHEAD:]):
+            grown = await growing.popleft()
+            if after is not None:
+                growing.append(begin(after))
+            await store.insert_pages(conn, number, cusip, grown.pages)
+            layouts[cusip], root = grown.layout, root_of_page(grown.pages[-1].tiles).hex()
+            held, coming = available.get(cusip, (0, 0))
+            lines[cusip] = BillLine(held, coming, sum(owners.get(cusip, _NO_OWNERS).units), root)
+    return lines, layouts
+
+
+@contextmanager
+def _growers(holdings: int) -> Iterator[Executor | None]:
+    """Yield what trees of bills grow in: processes beside this one, or a thread if there is little to do."""
+    if holdings <= IN_THREAD_MAX:
+        yield None
+        return
+    pool = ProcessPoolExecutor(_PROCESSES, get_context("spawn"), initializer=_end_with_parent)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _end_with_parent() -> None:
+    """Let this process end when the one that began it is killed."""
+
+    def end() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=end, daemon=True).start()
 
 
 async def _keep_customers(conn: Connection, tree: CustomersTree, close: Close, number: int) -> str:

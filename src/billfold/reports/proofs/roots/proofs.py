@@ -10,13 +10,14 @@ import msgspec
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.errors import InvariantError, NotFound
 from billfold.reports.proofs.roots import store
-from billfold.reports.proofs.roots.trees import height_of, pages_above, salt_of, way_up
+from billfold.reports.proofs.roots.trees import height_of, nodes_of, pages_above, salt_of, way_up
 from billfold.reports.proofs.roots.types import BillLeaf, CustomerLeaf, CustomerProof, DailyRoot, ProvenLeaf, StoredRoot
 from billfold.reports.proofs.signatures import payload_of
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection, Pool
+    from billfold.reports.proofs.roots.trees import Nodes
 
 Place = tuple[str, int, int, int, str]
 """A tree, its height, where a leaf begins, the power of two of its units, and its text."""
@@ -32,7 +33,8 @@ async def prove_customer(conn: Connection | Pool, bank: Bank, root: StoredRoot, 
     leaf = msgspec.json.decode(text, type=CustomerLeaf)
     places = [(store.CUSTOMERS, height_of(signed.customers.count), index, 0, text.decode()), *_places(leaf, signed)]
     wanted = {(tree, *each) for tree, height, at, power, _ in places for each in pages_above(at, power, height)}
-    pages = await store.read_pages(conn, root.number, wanted)
+    kept = await store.read_pages(conn, root.number, wanted)
+    pages = {key: nodes_of(tiles, key[2] << key[1]) for key, tiles in kept.items()}
     try:
         proven = [_prove(place, pages) for place in places]
     except KeyError as missing:
@@ -61,7 +63,7 @@ def _places(leaf: CustomerLeaf, signed: DailyRoot) -> list[Place]:
     return found
 
 
-def _prove(place: Place, pages: dict[tuple[str, int, int], bytes]) -> ProvenLeaf:
+def _prove(place: Place, pages: dict[tuple[str, int, int], Nodes]) -> ProvenLeaf:
     tree, height, at, power, text = place
     crossed = [pages[tree, *each] for each in pages_above(at, power, height)]
     path = way_up(at, power, height, pages=crossed)

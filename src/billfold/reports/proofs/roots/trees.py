@@ -17,6 +17,8 @@ _TILE: Final = 1 + 32
 BEYOND: Final = hashlib.sha256(b"\x02").digest()
 """Stands for places behind the last unit."""
 _sha256 = hashlib.sha256
+Nodes = dict[tuple[int, int], bytes]
+"""Hashes by where they begin, and the power of two of their units."""
 
 
 def leaf_hash(salt: bytes, leaf: bytes) -> bytes:
@@ -46,11 +48,10 @@ def pages_above(begins: int, power: int, height: int) -> list[tuple[int, int]]:
     return [(each, begins >> each) for each in range(lowest, top + 1, PAGE_LEVELS)]
 
 
-def way_up(begins: int, power: int, height: int, *, pages: Sequence[bytes]) -> list[bytes]:
+def way_up(begins: int, power: int, height: int, *, pages: Sequence[Nodes]) -> list[bytes]:
     """Return the hashes beside the way from a tile to the root; `pages` are those of `pages_above`."""
     path: list[bytes] = []
-    for tiles, (top, number) in zip(pages, pages_above(begins, power, height), strict=True):
-        nodes = _nodes(tiles, number << top)
+    for nodes, (top, _) in zip(pages, pages_above(begins, power, height), strict=True):
         while power < min(top, height):
             path.append(nodes[(begins >> power ^ 1) << power, power])
             power += 1
@@ -69,17 +70,17 @@ def root_of_page(tiles: bytes) -> bytes:
     return stack[0][1] if len(stack) == 1 else b""
 
 
-def _nodes(tiles: bytes, begins: int) -> dict[tuple[int, int], bytes]:
-    """Return every node of a page by where it begins and its power."""
-    nodes: dict[tuple[int, int], bytes] = {}
+def nodes_of(tiles: bytes, begins: int) -> Nodes:
+    """Return every node of a page, which begins there."""
+    nodes: Nodes = {}
     stack: list[tuple[int, int, bytes]] = []
-    for at in range(0, len(tiles), _TILE):
-        power, node, start = tiles[at], tiles[at + 1 : at + _TILE], begins
+    for at, tile in zip(range(1, len(tiles), _TILE), tiles[::_TILE], strict=True):
+        power, node, start = tile, tiles[at : at + 32], begins
         begins += 1 << power
         nodes[start, power] = node
         while stack and stack[-1][1] == power:
             start, _, left = stack.pop()
-            node, power = node_hash(left, node), power + 1
+            node, power = _sha256(b"\x01" + left + node).digest(), power + 1
             nodes[start, power] = node
         stack.append((start, power, node))
     return nodes
