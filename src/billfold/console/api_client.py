@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 import msgspec
 
 from billfold.http.api import Api, Identity
-from billfold.http.operations import Operation, Proof
+from billfold.http.operations import MAY_NEED_APPROVAL, Operation, Proof
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, StreamedResponse
 from billfold.pages.page_context import PageContext
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 Identify = Callable[[Operation, RawRequest], Awaitable[Identity]]
 """Says who sends a request."""
+_ACCEPTED = 202
 _FIRST_ERROR = 400
 _INVALID = 422
 _OF_EVERY_PROBLEM = frozenset({"type", "title", "status", "detail", "instance", "code", "trace_id", "retryable"})
@@ -44,8 +45,13 @@ class ApiClient:
         return _decoded(operation, _whole(await self.answer(operation, names)))
 
     async def send(self, operation: Operation, body: object = None, /, *, key: str = "", **names: object) -> Any:  # noqa: ANN401 - as above
-        """Send a change under the key of its form, so that a form that is sent twice counts once."""
-        return _decoded(operation, _whole(await self.answer(operation, names, body=body, key=key)))
+        """Send a change under the key of its form, so that a form that is sent twice counts once.
+
+        Returns None when another member has to approve the change first.
+        """
+        response = _whole(await self.answer(operation, names, body=body, key=key))
+        waits = response.status == _ACCEPTED and self._offered(operation).documented is MAY_NEED_APPROVAL
+        return None if waits else _decoded(operation, response)
 
     async def answer(
         self, operation: Operation, names: Mapping[str, object], *, body: object = None, key: str = ""

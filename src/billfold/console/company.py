@@ -6,6 +6,7 @@ A page function takes it as `company`; its path begins with `/companies/{custome
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -24,7 +25,7 @@ from billfold.http.customer_api.app import CustomerApi
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
 from billfold.pages.page_context import PageContext, PageResponse
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import NotFound, Refused
 
 CLIENT_ID = "console"
 """What the audit log names the console among the clients of a company."""
@@ -52,6 +53,15 @@ class Company:
     def may(self, scope: str) -> bool:
         """Tell whether the member's role includes what a scope stands for."""
         return scope in self.token.scopes
+
+    def require(self, scope: str) -> None:
+        """Refuse a page whose form the member could not send. Raises `forbidden`."""
+        if not self.may(scope):
+            raise Refused("forbidden", f"The role {self.own.role} does not include {scope}.")
+
+    def authenticated_now(self) -> None:
+        """Let the rest of this request count as sent by a member who has authenticated now."""
+        self.token = replace(self.token, auth_time=self.page.now)
 
     def render(self, name: str, **facts: Any) -> PageResponse:
         """Return a page with what all pages of a company show."""

@@ -19,6 +19,7 @@ from billfold.platform.money import format_usd
 
 COOKIE = "__Host-session"
 DEVICE_COOKIE = "__Host-device"
+_KNOWN_CHARS = 4
 _DEVICE_SECONDS = 180 * 24 * 3600
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -47,6 +48,7 @@ class Theme:
         self._templates.globals["bank_name"] = bank_name
         self._templates.filters["day"] = format_day
         self._templates.filters["dollars"] = format_dollars
+        self._templates.filters["ending"] = format_ending
         self._templates.filters["moment"] = local_time
         self._templates.filters["with_query"] = with_query
         self._templates.filters["grouped"] = group_scopes
@@ -97,3 +99,8 @@ def with_query(query: Mapping[str, str], **changes: str) -> str:
 def format_dollars(amount: Decimal) -> str:
     """Format an estimate in dollars, rounded to cents: "$1,204.33"."""
     return format_usd(int((amount * 100).to_integral_value()))
+
+
+def format_ending(number: str) -> str:
+    """Format the number of an account so that it is known again: "ending in 6789"."""
+    return f"ending in {number[-_KNOWN_CHARS:]}"

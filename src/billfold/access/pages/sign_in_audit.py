@@ -37,7 +37,7 @@ def record_failed_login(answer: PageResponse, page: PageContext, user: User | No
     After it, so that response time does not reveal whether the address is known.
     """
     if user is not None:
-        answer.background = BackgroundTask(_record_failure, page, user, factor)
+        answer.background = BackgroundTask(record_wrong_factor, page, user, factor)
     return answer
 
 
@@ -124,6 +124,7 @@ async def _alert_teams(conn: Connection, page: PageContext, user: User, *, sente
         )
 
 
-async def _record_failure(page: PageContext, user: User, factor: str) -> None:
+async def record_wrong_factor(page: PageContext, user: User, factor: str) -> None:
+    """Record that a factor of a user was wrong."""
     async with page.pool.acquire() as conn, conn.transaction():
         await record_for_teams(conn, page, user, action=LOGIN, wrong=factor, failed=True)

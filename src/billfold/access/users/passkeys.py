@@ -137,13 +137,18 @@ def parse_credential_id(answer: str) -> bytes | None:
 async def new_challenge(conn: Connection | Pool, cookie_hash: bytes, now: datetime) -> bytes:
     """Return a challenge for the browser of that cookie, good once and for five minutes."""
     challenge = secrets.token_bytes(_CHALLENGE_BYTES)
+    await keep_challenge(conn, challenge, cookie_hash, now=now)
+    return challenge
+
+
+async def keep_challenge(conn: Connection | Pool, challenge: bytes, cookie_hash: bytes, *, now: datetime) -> None:
+    """Let the browser of that cookie answer a challenge once, within five minutes."""
     await conn.execute(
         "INSERT INTO passkey_challenge (challenge, cookie_hash, expires_at) VALUES ($1, $2, $3)",
         challenge,
         cookie_hash,
         now + CHALLENGE_LIFETIME,
     )
-    return challenge
 
 
 async def consume_challenge(conn: Connection | Pool, challenge: bytes, cookie_hash: bytes, now: datetime) -> bool:

@@ -46,7 +46,7 @@ async def ask_for_passkey(page: PageContext) -> PageResponse:
 async def sign_in_with_passkey(page: PageContext) -> PageResponse:
     """Sign in with a passkey, which counts as both factors."""
     credential, next_path = _read(page)
-    passkey = await _verify_passkey(page, credential)
+    passkey = await verify_passkey(page, credential)
     user = None if passkey is None else await user_store.find_user(page.pool, page.vault, passkey.user_id)
     if user is None or (page.session is not None and page.user.user_id != user.user_id):
         return _not_accepted()
@@ -90,11 +90,11 @@ async def _add_passkey(page: PageContext, made: passkeys.NewPasskey) -> bool:
     return added
 
 
-async def _verify_passkey(page: PageContext, credential: str) -> Passkey | None:
-    """Return the passkey an answer comes from when it holds."""
+async def verify_passkey(page: PageContext, credential: str, *, over: bytes | None = None) -> Passkey | None:
+    """Return the passkey an answer comes from when it holds, and answers the challenge `over` if there is one."""
     challenge = await _consume_challenge(page, credential)
     credential_id = passkeys.parse_credential_id(credential)
-    if challenge is None or credential_id is None:
+    if challenge is None or credential_id is None or over not in {None, challenge}:
         return None
     passkey = await user_store.find_passkey(page.pool, credential_id)
     if passkey is None:

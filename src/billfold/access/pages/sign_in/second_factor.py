@@ -7,7 +7,7 @@ from urllib.parse import quote
 from litestar import get, post
 
 from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout, complete_sign_in, reauthenticate
-from billfold.access.pages.sign_in_audit import record_failed_login
+from billfold.access.pages.sign_in_audit import record_wrong_factor
 from billfold.access.users import lockout, totp
 from billfold.access.users import store as user_store
 from billfold.pages.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
@@ -54,13 +54,20 @@ async def _ask(page: PageContext, wrong: Mistake = "") -> PageResponse:
 
 async def _refuse_code(page: PageContext) -> PageResponse | None:
     """Return the page that says what is wrong with a code, or None when it is right."""
+    mistake = await find_code_mistake(page)
+    return None if mistake is None else await _ask(page, mistake)
+
+
+async def find_code_mistake(page: PageContext) -> Mistake | None:
+    """Use up the code of a form; return what is wrong with it, or None. Wrong ones count, and are recorded."""
     user = page.user
     subject = lockout.totp_subject(user.user_id)
     locked = await check_lockout(page, subject, user)
     if locked is not None:
-        return await _ask(page, locked)
+        return locked
     code = page.form.get("code", "")
     if not await totp.consume_code(page.pool, page.vault, user.user_id, code=code, now=page.now):
-        return record_failed_login(await _ask(page, _WRONG), page, user, factor="code")
+        await record_wrong_factor(page, user, factor="code")
+        return _WRONG
     await clear_lockout(page, subject)
     return None

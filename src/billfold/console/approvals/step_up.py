@@ -1,0 +1,63 @@
+"""A decision is confirmed with a factor, for exactly what is shown: a code, or a passkey that signs its hash.
+
+A passkey answers a challenge that is the SHA-256 of a nonce and the decision with the hash of the content: its answer
+is good for nothing else. Either counts for this one request only; the session is as fresh as it was before.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+from billfold.access.pages.account.passkeys import verify_passkey
+from billfold.access.pages.sign_in.second_factor import find_code_mistake
+from billfold.access.users import passkeys
+from billfold.access.users import store as user_store
+from billfold.platform.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from billfold.console.company import Company
+    from billfold.pages.page_context import Mistake, PageContext
+
+_NONCE_BYTES = 32
+_NOT_ACCEPTED = "The passkey was not accepted for this decision. Read the request again, and try again."
+
+
+class SignedDecision(NamedTuple):
+    """What is decided, about which request, with which content: its SHA-256 in hexadecimal."""
+
+    request_id: UUID
+    decision: str
+    content_hash: str
+
+    def challenge(self, nonce: str) -> bytes:
+        """Return what a passkey signs."""
+        text = "\n".join(("billfold.decision", nonce, str(self.request_id), self.decision, self.content_hash))
+        return hashlib.sha256(text.encode()).digest()
+
+
+async def request_options(page: PageContext, decision: SignedDecision) -> tuple[str, str]:
+    """Return a nonce, and the JSON options by which a browser lets a passkey of the visitor sign a decision."""
+    nonce = secrets.token_urlsafe(_NONCE_BYTES)
+    known = await user_store.list_passkeys(page.pool, page.user.user_id)
+    challenge = decision.challenge(nonce)
+    await passkeys.keep_challenge(page.pool, challenge, page.cookie_hash, now=page.now)
+    return nonce, passkeys.sign_in_options(page.server.site, challenge, known)
+
+
+async def confirm(company: Company, decision: SignedDecision) -> Mistake | None:
+    """Check the factor that came with a decision; None when it holds, and counts as authenticated now."""
+    page = company.page
+    if credential := page.form.get("credential"):
+        challenge = decision.challenge(page.form.get("nonce", ""))
+        found = await verify_passkey(page, credential, over=challenge)
+        if found is None or found.user_id != page.user.user_id:
+            return _NOT_ACCEPTED
+    elif not page.form.get("code"):
+        return InvalidInput.at("code", msg="is needed to decide")
+    elif (mistake := await find_code_mistake(page)) is not None:
+        return mistake
+    company.authenticated_now()
+    return None
