@@ -100,6 +100,7 @@ DONE = {
     "reactivated": "The member is active again.",
     "request-approved": "You have approved the request.",
     "request-denied": "You have denied the request.",
+    "report-requested": "The report is requested.",
     "role-changed": "The role is changed.",
     "saved": "Saved.",
     "service-user-created": "The service user is created.",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _BODY: Final = ("body", "parameters")
 _RANGE: Final = frozenset({"date_from", "date_to"})
-_REQUIRED: Final[Mapping[ReportType, frozenset[str]]] = MappingProxyType(
+REQUIRED: Final[Mapping[ReportType, frozenset[str]]] = MappingProxyType(
     {
         ReportType.BANK_STATEMENT_REPORT: frozenset({"pocket_ids", "date"}),
         ReportType.BROKERAGE_STATEMENT_REPORT: frozenset({"pocket_ids", "date"}),
@@ -23,7 +23,7 @@ _REQUIRED: Final[Mapping[ReportType, frozenset[str]]] = MappingProxyType(
         ReportType.POSITION_SUMMARY_REPORT: frozenset({"date"}),
     }
 )
-_OPTIONAL: Final[Mapping[ReportType, frozenset[str]]] = MappingProxyType(
+OPTIONAL: Final[Mapping[ReportType, frozenset[str]]] = MappingProxyType(
     {
         ReportType.BANK_STATEMENT_REPORT: frozenset({"after_report_id"}),
         ReportType.BROKERAGE_STATEMENT_REPORT: frozenset(),
@@ -72,8 +72,8 @@ def continuation_errors(parameters: ReportParameters, earlier: ReportRequest) ->
 
 
 def _misplaced(type_: ReportType, given: set[str]) -> Iterator[FieldError]:
-    required = _REQUIRED[type_]
-    for name in sorted(given - required - _OPTIONAL[type_]):
+    required = REQUIRED[type_]
+    for name in sorted(given - required - OPTIONAL[type_]):
         yield FieldError((*_BODY, name), f"is not a parameter of a {type_}", "extra_forbidden")
     for name in sorted(required - given):
         yield FieldError((*_BODY, name), f"is needed for a {type_}", "missing")

@@ -1,0 +1,1 @@
+"""Reports that are requested, and statements and tax forms that are there."""
