@@ -33,7 +33,7 @@ ACCOUNTS = [
     (LOT, "lot", POCKET, CUSIP, DAY),
     (OWED, "owed", POCKET, "USD", None),
 ]
-APPLY = "SELECT ledger_apply($1, $2, $3, $4, '{}')"
+APPLY = "SELECT ledger_apply($1, $2, $3, $4, '{}', '{}')"
 
 
 class Batch:

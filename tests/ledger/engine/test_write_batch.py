@@ -22,8 +22,8 @@ from billfold.platform.database.rows import Row
 from billfold.platform.errors import BillfoldError
 from billfold.verify.runner import verify_bank
 
-_NOT_ROWS = 3
-"""The heads, bases and counters that `ledger_book` takes before the rows."""
+_NOT_ROWS = 4
+"""The heads, bases, counters and scheduled jobs that `ledger_book` takes before the rows."""
 _TAKEN = """
 SELECT string_agg(a.attname, ',' ORDER BY a.attnum)
   FROM pg_proc p CROSS JOIN unnest(p.proargtypes) WITH ORDINALITY AS taken(type, nth)

@@ -11,7 +11,6 @@ import hashlib
 import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -34,7 +33,6 @@ from billfold.ledger.book.rows import (
     Update,
 )
 from billfold.ledger.engine.serialized_book import serialize_book
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.clock import wall_now
 from billfold.platform.database.rows import Row
@@ -59,11 +57,12 @@ LEDGER_BOOK_TABLES = (
     "command",
     "directory",
     "transfer",
+    "card_authorization",
 )
 """Tables of which nearly every batch has rows, in the order in which `ledger_book` takes them."""
 
-_APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5)"
-_BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
+_APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5, $6)"
+_BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
 
 _POCKET = PocketColumns.__struct_fields__
 _UPSERT_POCKET = (
@@ -76,7 +75,6 @@ _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*PocketCounters.
 
 _Tuples = dict[type[Row], list[tuple[Any, ...]]]
 
-_ROW_AND_CHANGE = itemgetter(0, 2)
 _pack = msgspec.msgpack.Encoder().encode
 
 
@@ -101,11 +99,12 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
         for kind, tuples in rows.items():
             rows_by_class.setdefault(kind, []).extend(tuples)
     pocket_rows, counter_rows = _pocket_rows(books)
-    ledger = (heads, _bases(books), counter_rows)
+    jobs = [each for book in books for each in book.draft.rows_of(ScheduledJob)]
+    ledger = (heads, _bases(books), counter_rows, jobs)
     if len(books) <= SINGLE_CALL_MAX_BOOKS:
         tables = {kind.table: rows_by_class.pop(kind) for kind in [*rows_by_class] if kind.table in LEDGER_BOOK_TABLES}
-        await conn.execute(_BOOK, *ledger, *(tables.get(table, ()) for table in LEDGER_BOOK_TABLES))
         await _copy(conn, rows_by_class)
+        await conn.execute(_BOOK, *ledger, *(tables.get(table, ()) for table in LEDGER_BOOK_TABLES))
     else:
         await _copy(conn, rows_by_class)
         counts = (len(rows_by_class.get(kind, ())) for kind in (JournalEntry, Posting))
@@ -116,15 +115,36 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
 
 
 async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:
-    """Write what is not a new row: lots that rest, appointments, changes of rows that wait."""
+    """Write what is not a new row: lots that rest, changes of rows that wait."""
     retired = [lot for book in books for lot in book.draft.rows_of(RetiredLot)]
     if retired:
         customers, numbers = zip(*retired, strict=True)
         await conn.execute("SELECT ledger_retire($1, $2)", customers, numbers)
-    await jobs_store.schedule(conn, [each for book in books for each in book.draft.rows_of(ScheduledJob)])
+    for (row, names), changes in _updates(books).items():
+        await conn.executemany(_update_statement(row, names), changes)
+
+
+def _updates(books: Sequence[Book]) -> dict[tuple[type[Row], tuple[str, ...]], list[tuple[Any, ...]]]:
+    """Customer, key and new values of each row that changes, by its class and the columns that change.
+
+    A row that changes more than once is written once, as it is at the end.
+    """
+    changed: dict[tuple[type[Row], UUID, UUID], dict[str, Any]] = {}
     for book in books:
-        for (row, changed), equal in groupby(book.draft.rows_of(Update), _ROW_AND_CHANGE):
-            await _update(conn, row, book.customer_id, keys=[each.key for each in equal], changed=changed)
+        for row, key, columns in book.draft.rows_of(Update):
+            of_row = (row, book.customer_id, key if row.key_column else book.customer_id)
+            changed[of_row] = changed.get(of_row, {}) | columns
+    updates: dict[tuple[type[Row], tuple[str, ...]], list[tuple[Any, ...]]] = {}
+    for (row, customer_id, key), columns in changed.items():
+        names = tuple(sorted(columns))
+        updates.setdefault((row, names), []).append((customer_id, key, *(columns[name] for name in names)))
+    return updates
+
+
+def _update_statement(row: type[Row], names: Sequence[str]) -> str:
+    """Return the statement that changes these columns of a row. A row without a key is its customer's only one."""
+    sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(names, start=3))
+    return f"UPDATE {row.table} SET {sets} WHERE customer_id = $1 AND {row.key_column or 'customer_id'} = $2"
 
 
 async def _copy(conn: Connection, rows_by_class: _Tuples) -> None:
@@ -198,17 +218,6 @@ def _pocket_rows(books: Sequence[Book]) -> tuple[list[tuple[Any, ...]], list[tup
 
 def _touched(book: Book) -> list[PocketBook]:
     return [book.pockets[key] for key in book.draft.touched_pockets if key in book.pockets]
-
-
-async def _update(
-    conn: Connection, row: type[Row], customer_id: UUID, keys: list[UUID], changed: dict[str, Any]
-) -> None:
-    """Make one change of one or more rows of a customer."""
-    sets = ", ".join(f"{name} = ${n}" for n, name in enumerate(changed, start=3))
-    which = f"{row.key_column} = ANY($2::uuid[])" if row.key_column else "$2::uuid[] IS NOT NULL"
-    await conn.execute(
-        f"UPDATE {row.table} SET {sets} WHERE customer_id = $1 AND {which}", customer_id, keys, *changed.values()
-    )
 
 
 def reset_drafts(books: Iterable[Book]) -> None:

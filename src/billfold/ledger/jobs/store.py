@@ -13,13 +13,7 @@ if TYPE_CHECKING:
     from billfold.ledger.jobs.types import ScheduledJob
     from billfold.platform.database.pool import Connection, Pool
 
-_SCHEDULE = """
-INSERT INTO scheduled_job (kind, object_id, customer_id, due_at)
-SELECT DISTINCT ON (kind, object_id) *
-  FROM unnest($1::scheduled_job[])
- ORDER BY kind, object_id, due_at
-ON CONFLICT (kind, object_id) DO UPDATE SET due_at = excluded.due_at
-"""
+_SCHEDULE = "SELECT scheduled_job_set($1)"
 _COMPLETE = "SELECT scheduled_job_complete($1, $2::text::uuid[], $3)"
 
 

@@ -25,7 +25,7 @@ from billfold.payments.cards.authorizations.types import (
     spending_id_of,
 )
 
-_SEEN = (Reference.CARD, Reference.CARD_AUTHORIZATION)
+_SEEN = (Reference.CARD_AUTHORIZATION,)
 
 
 def references_of(card_id: UUID, network_reference: str | None = None, *others: UUID) -> tuple[UUID, ...]:

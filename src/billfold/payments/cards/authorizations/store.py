@@ -17,21 +17,31 @@ from billfold.payments.cards.authorizations.types import (
     authorization_id_of,
     spending_id_of,
 )
+from billfold.payments.cards.types import CardRow
 from billfold.platform.database.keyset import reads
+from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
-_authorization, _payment, _limits = reads(AuthorizationRow), reads(CardPaymentRow), reads(CardLimitsRow)
+_card, _authorization = reads(CardRow), reads(AuthorizationRow)
+_payment, _limits = reads(CardPaymentRow), reads(CardLimitsRow)
 _GET = "SELECT * FROM card_authorization WHERE customer_id = $1 AND authorization_id = $2"
 _GET_PAYMENT = "SELECT * FROM card_payment WHERE customer_id = $1 AND record_id = $2"
-_AUTHORIZATIONS = """
-SELECT * FROM card_authorization WHERE customer_id = ANY($1::uuid[]) AND authorization_id = ANY($2::uuid[])
-"""
-_PAYMENTS = "SELECT * FROM card_payment WHERE customer_id = ANY($1::uuid[]) AND record_id = ANY($2::uuid[])"
-_SPENDING = """
-SELECT l.*, a.authorized_on, a.spent
+# One query, as a card waits for it: cards, authorizations, payments, limits with what was spent on the last day.
+_REFERENCED = """
+WITH k AS MATERIALIZED (SELECT $1::text::uuid[] AS customers, $2::text::uuid[] AS ids)
+SELECT ARRAY(SELECT c FROM card c
+              WHERE customer_id = ANY((SELECT customers FROM k)::uuid[])
+                AND card_id = ANY((SELECT ids FROM k)::uuid[])),
+       ARRAY(SELECT a FROM card_authorization a
+              WHERE customer_id = ANY((SELECT customers FROM k)::uuid[])
+                AND authorization_id = ANY((SELECT ids FROM k)::uuid[])),
+       ARRAY(SELECT p FROM card_payment p
+              WHERE customer_id = ANY((SELECT customers FROM k)::uuid[])
+                AND record_id = ANY((SELECT ids FROM k)::uuid[])),
+       array_agg(l), array_agg(a.authorized_on), array_agg(a.spent)
   FROM card_limits l
   LEFT JOIN LATERAL (
     SELECT authorized_on, json_object_agg(category_code, cents) AS spent
@@ -43,7 +53,7 @@ SELECT l.*, a.authorized_on, a.spent
                                      WHERE m.customer_id = l.customer_id AND m.card_id = l.card_id)
              GROUP BY authorized_on, category_code) day
      GROUP BY authorized_on) a ON true
- WHERE l.customer_id = ANY($1::uuid[]) AND l.card_id = ANY($2::uuid[])
+ WHERE l.customer_id = ANY((SELECT customers FROM k)::uuid[]) AND l.card_id = ANY((SELECT ids FROM k)::uuid[])
 """
 _KEEP_LATE = """
 INSERT INTO card_late_message (message_id, customer_id, message) VALUES ($1, $2, $3) ON CONFLICT (message_id) DO NOTHING
@@ -103,19 +113,20 @@ async def find_limits(conn: Connection | Pool, customer_id: UUID, card_id: UUID)
 async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
-    """Return the authorizations and payments of these customers among the ids, and the spending of the cards."""
-    authorizations = [_authorization(row) for row in await conn.fetch(_AUTHORIZATIONS, customer_ids, ids)]
-    payments = [_payment(row) for row in await conn.fetch(_PAYMENTS, customer_ids, ids)]
-    spending = [(_limits(row), row) for row in await conn.fetch(_SPENDING, customer_ids, ids)]
+    """Return the cards of these customers among the ids with their spending, and the authorizations and payments."""
+    found = await conn.fetchrow(_REFERENCED, uuid_array(customer_ids), uuid_array(ids))
+    assert found is not None
+    cards, authorizations, payments, limits, days, spent = (each or () for each in found)
     return [
-        *((each.customer_id, each.authorization_id, each) for each in authorizations),
-        *((each.customer_id, each.record_id, each) for each in payments),
+        *((row["customer_id"], row["card_id"], _card(row)) for row in cards),
+        *((row["customer_id"], row["authorization_id"], _authorization(row)) for row in authorizations),
+        *((row["customer_id"], row["record_id"], _payment(row)) for row in payments),
         *(
             (
-                each.customer_id,
-                spending_id_of(each.card_id),
-                CardSpending(each, row["authorized_on"], msgspec.json.decode(row["spent"] or "{}")),
+                row["customer_id"],
+                spending_id_of(row["card_id"]),
+                CardSpending(_limits(row), day, msgspec.json.decode(cents or "{}")),
             )
-            for each, row in spending
+            for row, day, cents in zip(limits, days, spent, strict=True)
         ),
     ]
