@@ -28,6 +28,10 @@ _AMOUNTS = {
     "BROKERAGE": "SELECT notional FROM trade WHERE pocket_id = $1",
 }
 _IN_MONTH = "to_char({} AT TIME ZONE 'America/New_York', 'YYYY-MM') = $2"
+_CLOSE_SOME = """
+UPDATE pocket SET status = 'CLOSED', closed_at = '2025-06-20T12:00Z'
+ WHERE pocket_id IN (SELECT pocket_id FROM pocket WHERE opened_at < '2025-06-20T12:00Z' ORDER BY pocket_id LIMIT 3)
+"""
 _PLACES = {"BANK": "booked_at", "BROKERAGE": "traded_at"}
 
 
@@ -67,12 +71,20 @@ async def moved(bank, row):
 
 
 async def test_statements_are_made_once_begin_where_the_last_ended_and_show_what_the_ledger_moved(bank):
+    await bank.pool.execute(_CLOSE_SOME)
     makers = StatementMaker(), StatementMaker()
     assert max(await asyncio.gather(*(maker(bank) for maker in makers))) > 0
     rows = await rows_of(bank)
     assert await StatementMaker()(bank) == 0
     assert {row.key for row in rows} == set(MONTHS)
     assert await store.list_unfinished(bank.pool, await bank.now()) == []
+    status = {row["pocket_id"]: row["status"] for row in await bank.pool.fetch("SELECT pocket_id, status FROM pocket")}
+    late = {row.pocket_id for row in rows if row.key == MONTHS[1] and row.type == "BANK" and await moved(bank, row)}
+    closed = {pocket_id for pocket_id, each in status.items() if each == "CLOSED"}
+    assert late & closed, "one of the closed Pockets moves"
+    assert closed - late, "and one does not"
+    for key, expected in ((MONTHS[0], status.keys()), (MONTHS[1], status.keys() - closed | late)):
+        assert {row.pocket_id for row in rows if row.key == key} == expected
     closing = {(row.pocket_id, row.type): row.closing for row in rows if row.key == MONTHS[0]}
     for row in rows:
         pdf = await bytes_of(bank, row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from billfold.platform.checks import Certainty, declared
+from billfold.reports.statements.store import is_of_month
 
 _SAME = "(n.customer_id, n.pocket_id, n.type, n.key) = (t.customer_id, t.pocket_id, t.type, t.key)"
 _IS_LATEST = f"NOT EXISTS (SELECT 1 FROM statement n WHERE {_SAME} AND n.version > t.version)"
@@ -45,12 +46,12 @@ _QUERIES = {
         "an earlier version is missing": f"""
             SELECT t.customer_id, t.pocket_id, t.type, t.key FROM statement t WHERE t.version > 1 AND NOT EXISTS (
               SELECT 1 FROM statement n WHERE {_SAME} AND n.version = t.version - 1)""",
-        "its month is finished, and the row is missing": """
+        "its month is finished, and the row is missing": f"""
             SELECT p.customer_id, p.pocket_id, t.type, r.key FROM statement_run r
-              CROSS JOIN LATERAL (SELECT (r.key || '-01')::timestamp AS first) m
-              JOIN pocket p
-                ON p.opened_at < (m.first + interval '1 month') AT TIME ZONE 'America/New_York'
-               AND (p.closed_at IS NULL OR p.closed_at >= m.first AT TIME ZONE 'America/New_York')
+              CROSS JOIN LATERAL (
+                SELECT (r.key || '-01')::timestamp AT TIME ZONE 'America/New_York' AS starts_at,
+                       ((r.key || '-01')::timestamp + interval '1 month') AT TIME ZONE 'America/New_York' AS ends_at) m
+              JOIN pocket p ON {is_of_month("m.starts_at", "m.ends_at", "r.key")}
               CROSS JOIN unnest(ARRAY['BANK', 'BROKERAGE']) AS t(type)
              WHERE NOT EXISTS (SELECT 1 FROM statement s WHERE (s.customer_id, s.pocket_id, s.type, s.key, s.version)
                                                              = (p.customer_id, p.pocket_id, t.type, r.key, 1))""",

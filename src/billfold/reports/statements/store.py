@@ -42,25 +42,44 @@ SELECT {_PREFIXED}, s.written_no FROM statement s
     **BY_CREATION,
 )
 """Current versions of the statements of a customer, of some Pockets, types and of a month or a year; newest first."""
+
+
+def is_of_month(starts_at: str, ends_at: str, key: str) -> str:
+    """Return the condition that a Pocket `p` gets statements of a month: it was open, or moved since its last one.
+
+    The arguments are SQL. What came after the last statement of a closed Pocket is little, and found by its index.
+    """
+    return f"""
+  p.opened_at < {ends_at} AND (p.closed_at IS NULL OR p.closed_at >= {starts_at} OR EXISTS (
+    SELECT FROM transaction late
+     WHERE (late.customer_id, late.pocket_id) = (p.customer_id, p.pocket_id)
+       AND late.booked_at >= {starts_at} AND late.booked_at < {ends_at}
+       AND late.entry_no > coalesce((
+         SELECT made.entry_no FROM statement made
+          WHERE (made.customer_id, made.pocket_id, made.type) = (p.customer_id, p.pocket_id, 'BANK')
+            AND made.key < {key}
+          ORDER BY made.key DESC, made.version DESC LIMIT 1), 0)))"""
+
+
 # Who had a Pocket in the month, and lacks a statement of it.
-_DUE_CUSTOMERS = """
+_DUE_CUSTOMERS = f"""
 SELECT c.customer_id FROM customer c
  WHERE c.customer_id > $1 AND EXISTS (
    SELECT 1 FROM pocket p CROSS JOIN unnest($5::text[]) AS t(type)
-    WHERE p.customer_id = c.customer_id AND p.opened_at < $3 AND (p.closed_at IS NULL OR p.closed_at >= $2)
+    WHERE p.customer_id = c.customer_id AND {is_of_month("$2", "$3", "$4")}
       AND NOT EXISTS (SELECT 1 FROM statement s WHERE (s.customer_id, s.pocket_id, s.type, s.key, s.version)
                                                     = (p.customer_id, p.pocket_id, t.type, $4, 1)))
  ORDER BY c.customer_id LIMIT $6
 """
-_COUNT_DUE = """
+_COUNT_DUE = f"""
 SELECT count(*) FROM pocket p CROSS JOIN unnest($4::text[]) AS t(type)
- WHERE p.opened_at < $2 AND (p.closed_at IS NULL OR p.closed_at >= $1)
+ WHERE {is_of_month("$1", "$2", "$3")}
    AND NOT EXISTS (SELECT 1 FROM statement s WHERE (s.customer_id, s.pocket_id, s.type, s.key, s.version)
                                                  = (p.customer_id, p.pocket_id, t.type, $3, 1))
 """
-_DUE_OF_CUSTOMER = """
+_DUE_OF_CUSTOMER = f"""
 SELECT p.pocket_id, t.type FROM pocket p CROSS JOIN unnest($5::text[]) AS t(type)
- WHERE p.customer_id = $1 AND p.opened_at < $3 AND (p.closed_at IS NULL OR p.closed_at >= $2)
+ WHERE p.customer_id = $1 AND {is_of_month("$2", "$3", "$4")}
    AND NOT EXISTS (SELECT 1 FROM statement s WHERE (s.customer_id, s.pocket_id, s.type, s.key, s.version)
                                                  = (p.customer_id, p.pocket_id, t.type, $4, 1))
  ORDER BY p.opened_at, p.pocket_id, t.type
