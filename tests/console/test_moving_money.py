@@ -9,6 +9,9 @@ from tests.support.approvals import REQUESTS, hold_roles, on_us, path_of, status
 from tests.support.browser import forms_of, found
 from tests.support.passkey_device import Device
 
+from billfold.approvals.checks import check_rows
+from billfold.platform.checks import Findings
+
 
 async def with_passkey(browser):
     """Let the visitor of a browser make a passkey; return its device."""
@@ -19,10 +22,10 @@ async def with_passkey(browser):
     return device
 
 
-async def signed(browser, device, path, decision="APPROVED", content_hash=None):
+async def signed(browser, device, path, decision="APPROVED"):
     """Return the fields by which a passkey signs a decision about what the page shows."""
     form = forms_of(browser.page.text)[path]
-    sent = {"decision": decision, "content_hash": content_hash or form["content_hash"]}
+    sent = {"decision": decision, "content_hash": form["content_hash"]}
     answer = (await browser.ask(found(r'data-signs="([^"]+)"', browser.page.text), sent)).json()
     return {**sent, "nonce": answer["nonce"], "credential": json.dumps(device.sign(answer["options"]))}
 
@@ -95,6 +98,40 @@ async def test_what_is_approved_is_what_was_shown_and_by_whom_it_may_be(
     assert (now["status"], now["reviews"]) == ("PENDING", [])
     assert (await decide(approver, devices[approver], path, "DENIED")).status_code == 303
     assert await status_of(customer_desk, made) == ("DENIED", "NOT_STARTED")
+    await expect_damage_named(customer_desk.bank.pool)
+
+
+FORGED = """
+INSERT INTO audit_entry
+SELECT (jsonb_populate_record(a, jsonb_build_object('entry_no', a.entry_no + 1000, 'entry_id', gen_random_uuid(),
+          'details', jsonb_set(a.details::jsonb, '{confirmation,nonce}', to_jsonb('x'::text))))).*
+  FROM audit_entry a WHERE a.details::text LIKE '%nonce%'
+"""
+DAMAGES = {
+    "its confirmation is of no review": "UPDATE review SET content_hash = sha256('x')",
+    "its signature is not of this decision": FORGED,
+}
+
+
+async def expect_damage_named(pool):
+    """The one signed decision is verified again, and what does not fit to it is named."""
+    async with pool.acquire() as conn:
+        assert await wrong_decisions(conn) == []
+        for message, damage in DAMAGES.items():
+            transaction = conn.transaction()
+            await transaction.start()
+            await conn.execute(damage)
+            assert await wrong_decisions(conn) == [message]
+            await transaction.rollback()
+
+
+async def wrong_decisions(conn):
+    """Return what is wrong with signed decisions, of which there is one at least."""
+    findings = Findings()
+    async with conn.transaction():
+        await check_rows(conn, findings)
+    assert findings.checked["signed decisions"]
+    return [each.message for each in findings.report().findings]
 
 
 async def signed_as(browser, device, path, request):

@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from billfold.platform.checks import Check
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+
+from billfold.access.users.passkeys import is_signed
+from billfold.access.users.types import Confirmation
+from billfold.approvals.rules import challenge_of
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Connection
 
 _CONTENT_HASH = """
 SELECT customer_id, request_id FROM {table}
@@ -71,3 +84,35 @@ CHECKS = (
     Check("review", "the audit log has no entry of this review", _NOT_AUDITED),
     Check("command", "its transfer request is not approved", _NOT_APPROVED),
 )
+_CONFIRMATIONS = """
+SELECT a.customer_id, a.entry_no, a.resource_id, a.details::json -> 'confirmation' AS confirmation,
+       EXISTS (SELECT 1 FROM review v
+                WHERE v.customer_id = a.customer_id AND v.request_id::text = a.resource_id AND v.member_id = a.member_id
+                  AND v.decision = a.details::json #>> '{confirmation,decision}'
+                  AND encode(v.content_hash, 'hex') = a.details::json #>> '{confirmation,content_hash}') AS is_reviewed
+  FROM audit_entry a
+ WHERE a.outcome = 'SUCCESS' AND a.resource_type IN ('transfer_request', 'authorization_request')
+   AND a.details::json -> 'confirmation' IS NOT NULL
+ ORDER BY a.customer_id, a.entry_no
+"""
+
+
+async def check_rows(conn: Connection, findings: Findings) -> None:
+    """Verify again what members signed when they decided, and that it is what their reviews are about."""
+    async for row in conn.cursor(_CONFIRMATIONS, timeout=STATEMENT_TIMEOUT_SECONDS):
+        findings.checked["signed decisions"] += 1
+        key = {"customer_id": row["customer_id"], "entry_no": row["entry_no"]}
+        if not row["is_reviewed"]:
+            findings.add("audit_entry", key, "its confirmation is of no review", certainty=Certainty.DERIVED)
+        elif not _holds(row):
+            findings.add("audit_entry", key, "its signature is not of this decision", certainty=Certainty.CHANGED)
+
+
+def _holds(row: Record) -> bool:
+    """Tell whether a passkey has signed this decision. A code is checked once, when it is given."""
+    stored = msgspec.json.decode(row["confirmation"])
+    kept = msgspec.convert(stored, Confirmation)
+    if kept.method != "hwk":
+        return True
+    request_id = UUID(row["resource_id"])
+    return is_signed(kept, challenge_of(kept.nonce, request_id, stored["decision"], stored["content_hash"]))

@@ -39,6 +39,12 @@ def hash_of(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
+def challenge_of(nonce: str, request_id: UUID, decision: str, content_hash: str) -> bytes:
+    """Return what a passkey signs to confirm a decision about a request with this content."""
+    text = "\n".join(("billfold.decision", nonce, str(request_id), decision, content_hash))
+    return hashlib.sha256(text.encode()).digest()
+
+
 # -- which rule ------------------------------------------------------------------------
 
 

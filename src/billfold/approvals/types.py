@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.access.users.types import Role
+from billfold.access.users.types import Confirmation, Role
 from billfold.audit.types import Origin
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Actor:
     now: datetime
     business_date: date
     wall: datetime
+    confirmation: Confirmation | None = None
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):

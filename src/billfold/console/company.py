@@ -16,7 +16,7 @@ from litestar.params import SkipValidation
 from billfold.access.oauth.types import AccessToken
 from billfold.access.pages.team.administrator import memberships
 from billfold.access.users.rules import PERMISSIONS
-from billfold.access.users.types import Membership
+from billfold.access.users.types import Confirmation, Membership
 from billfold.console.api_client import ApiClient
 from billfold.console.page_clock import PageClock, read_page_clock
 from billfold.http.api import Identity
@@ -59,9 +59,9 @@ class Company:
         if not self.may(scope):
             raise Refused("forbidden", f"The role {self.own.role} does not include {scope}.")
 
-    def authenticated_now(self) -> None:
-        """Let the rest of this request count as sent by a member who has authenticated now."""
-        self.token = replace(self.token, auth_time=self.page.now)
+    def confirmed(self, confirmation: Confirmation) -> None:
+        """Let the rest of this request count as sent by a member who has just authenticated for it."""
+        self.token = replace(self.token, auth_time=self.page.now, confirmation=confirmation)
 
     def render(self, name: str, **facts: Any) -> PageResponse:
         """Return a page with what all pages of a company show."""

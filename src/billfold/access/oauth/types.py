@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from billfold.access.users.types import Role
+from billfold.access.users.types import Confirmation, Role
 from billfold.platform import ids
 
 AUTHORIZATION_CODE = "authorization_code"
@@ -96,6 +96,8 @@ class AccessToken:
     requires_signature: bool
     grant_id: UUID | None = None
     grant_used_at: datetime | None = None
+    confirmation: Confirmation | None = None
+    """Of a page: with which factor this request was confirmed by itself. No token that is sent has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ unlocking is always required. `now` is wall time.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import datetime
@@ -14,12 +15,13 @@ from uuid import UUID
 
 import asyncpg
 import webauthn
+from cryptography.exceptions import InvalidSignature
 from webauthn import helpers
 from webauthn.helpers import structs
 from webauthn.helpers.exceptions import WebAuthnException
 
 from billfold.access.users.rules import CHALLENGE_LIFETIME
-from billfold.access.users.types import Passkey, User
+from billfold.access.users.types import Confirmation, Passkey, User
 from billfold.platform import ids
 
 if TYPE_CHECKING:
@@ -114,6 +116,38 @@ def verify_authentication(site: RelyingParty, passkey: Passkey, answer: str, cha
     except _INVALID:
         return None
     return verification.new_sign_count
+
+
+def confirmation_of(answer: str, passkey: Passkey, nonce: str) -> Confirmation:
+    """Return what is kept of an answer that holds, so that anybody can verify it again. Pure."""
+    response = helpers.parse_authentication_credential_json(answer).response
+    text = helpers.bytes_to_base64url
+    return Confirmation(
+        method="hwk",
+        nonce=nonce,
+        credential_id=text(passkey.credential_id),
+        public_key=text(passkey.public_key),
+        authenticator_data=text(response.authenticator_data),
+        client_data=text(response.client_data_json),
+        signature=text(response.signature),
+    )
+
+
+def is_signed(kept: Confirmation, challenge: bytes) -> bool:
+    """Return whether a passkey's kept answer is one to this challenge, signed by its key. Pure."""
+    data = helpers.base64url_to_bytes
+    try:
+        client_data = data(kept.client_data)
+        key = helpers.decode_credential_public_key(data(kept.public_key))
+        helpers.verify_signature(
+            public_key=helpers.decoded_public_key_to_cryptography(key),
+            signature_alg=key.alg,
+            signature=data(kept.signature),
+            data=data(kept.authenticator_data) + hashlib.sha256(client_data).digest(),
+        )
+        return helpers.parse_client_data_json(client_data).challenge == challenge
+    except (*_INVALID, InvalidSignature):
+        return False
 
 
 def parse_challenge(answer: str) -> bytes | None:

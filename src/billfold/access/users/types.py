@@ -90,6 +90,21 @@ class Passkey(msgspec.Struct, frozen=True, kw_only=True):
     used_at: datetime | None
 
 
+class Confirmation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """With which factor a person confirmed one decision; of a passkey its answer to a challenge made with the `nonce`.
+
+    Bytes as base64url: the credential, its public key (COSE), and what WebAuthn says it signed.
+    """
+
+    method: AuthMethod
+    nonce: str = ""
+    credential_id: str = ""
+    public_key: str = ""
+    authenticator_data: str = ""
+    client_data: str = ""
+    signature: str = ""
+
+
 class ClientInfo(msgspec.Struct, frozen=True, kw_only=True):
     """The address of a client, and its browser in words."""
 

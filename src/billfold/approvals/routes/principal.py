@@ -51,6 +51,7 @@ async def actor_fields(member: CustomerCaller, bank: Bank) -> dict[str, Any]:
         "now": member.now,
         "business_date": bank.calendars.business_date(member.now),
         "wall": member.wall,
+        "confirmation": access.confirmation,
     }
 
 

@@ -131,6 +131,9 @@ async def record_review(
     if verdict.decision == "APPROVED":
         rules.check_turn(terms, by.member_id, member_state.role, approvals=approvals)
     rules.check_content(verdict, request)
+    if by.confirmation is not None:
+        kept = {"decision": verdict.decision, "content_hash": request.content_hash.hex()}
+        audited_action.details["confirmation"] = msgspec.to_builtins(by.confirmation) | kept
     review = (verdict.decision, verdict.comment, request.content_hash, by.now)
     await write(audited_action, "review", _RECORD, *key, by.member_id, *member_state, *review)
     return rules.status_after(terms, approvals, verdict.decision)

@@ -6,7 +6,6 @@ is good for nothing else. Either counts for this one request only; the session i
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
@@ -15,6 +14,8 @@ from billfold.access.pages.account.passkeys import verify_passkey
 from billfold.access.pages.sign_in.second_factor import find_code_mistake
 from billfold.access.users import passkeys
 from billfold.access.users import store as user_store
+from billfold.access.users.types import Confirmation
+from billfold.approvals.rules import challenge_of
 from billfold.platform.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -34,8 +35,7 @@ class SignedDecision(NamedTuple):
 
     def challenge(self, nonce: str) -> bytes:
         """Return what a passkey signs."""
-        text = "\n".join(("billfold.decision", nonce, str(self.request_id), self.decision, self.content_hash))
-        return hashlib.sha256(text.encode()).digest()
+        return challenge_of(nonce, self.request_id, self.decision, self.content_hash)
 
 
 async def request_options(page: PageContext, decision: SignedDecision) -> tuple[str, str]:
@@ -50,14 +50,16 @@ async def request_options(page: PageContext, decision: SignedDecision) -> tuple[
 async def confirm(company: Company, decision: SignedDecision) -> Mistake | None:
     """Check the factor that came with a decision; None when it holds, and counts as authenticated now."""
     page = company.page
+    confirmation = Confirmation(method="otp")
     if credential := page.form.get("credential"):
-        challenge = decision.challenge(page.form.get("nonce", ""))
-        found = await verify_passkey(page, credential, over=challenge)
+        nonce = page.form.get("nonce", "")
+        found = await verify_passkey(page, credential, over=decision.challenge(nonce))
         if found is None or found.user_id != page.user.user_id:
             return _NOT_ACCEPTED
+        confirmation = passkeys.confirmation_of(credential, found, nonce)
     elif not page.form.get("code"):
         return InvalidInput.at("code", msg="is needed to decide")
     elif (mistake := await find_code_mistake(page)) is not None:
         return mistake
-    company.authenticated_now()
+    company.confirmed(confirmation)
     return None
