@@ -87,6 +87,7 @@ DONE = {
     "counterparty-removed": "The counterparty is removed.",
     "deactivated": "The member is deactivated.",
     "deposits-confirmed": "The deposits are confirmed. The account can be paid.",
+    "delivery-queued": "It is queued for delivery. The attempts say what becomes of it.",
     "factor-removed": "The factor is removed.",
     "fork-dropped": "The copy is removed.",
     "invitation-resent": "The invitation is sent again. The link before no longer works.",
@@ -96,6 +97,7 @@ DONE = {
     "key-added": "The key is added.",
     "key-revoked": "The key is revoked.",
     "person-removed": "The person is removed.",
+    "nothing-to-deliver": "There is nothing to deliver since then.",
     "password-changed": "Your password is changed. You are signed out in all other browsers.",
     "reactivated": "The member is active again.",
     "request-approved": "You have approved the request.",
@@ -107,6 +109,8 @@ DONE = {
     "signed-out": "Signed out.",
     "transfer-cancelled": "The request is cancelled.",
     "transfer-requested": "The transfer is requested.",
+    "subscription-created": "The subscription is created.",
+    "subscription-deleted": "The subscription is removed.",
     "uploaded": "The file is uploaded.",
 }
 """What a page says was done before it was shown, by the word in its address."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
 from litestar import post
 
+from billfold.console.form_values import instant_in_zone
 from billfold.pages.page_context import PUBLIC, PageResponse, redirect
-from billfold.platform.dates import ET, iso_z
+from billfold.platform.dates import ET
 from billfold.platform.errors import InvalidInput, NotFound, Refused, Unavailable
 from billfold.sandbox.clock import routes
 from billfold.sandbox.clock.routes import Clock
@@ -41,7 +41,7 @@ async def _move(room: ControlRoom, move: str) -> Clock:
             wanted = {"business_days": int(days) if _WHOLE.fullmatch(days) else days}
             moved = await send(routes.advance, wanted, key=key)
         case "set":
-            moved = await send(routes.set_clock, {"now": _instant(form.get("now", ""))}, key=key)
+            moved = await send(routes.set_clock, {"now": instant_in_zone("now", form.get("now", ""), ET.key)}, key=key)
         case "freeze":
             moved = await send(routes.freeze, key=key)
         case "resume":
@@ -49,15 +49,3 @@ async def _move(room: ControlRoom, move: str) -> Clock:
         case _:
             raise NotFound("The clock has no such button.")
     return moved
-
-
-def _instant(text: str) -> str:
-    """Return the instant at which a clock in New York shows a date and time; other texts as they are."""
-    try:
-        local = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidInput.at("body", "now", msg="must be a date and a time") from None
-    try:
-        return iso_z((local if local.tzinfo else local.replace(tzinfo=ET)).astimezone(UTC))
-    except OverflowError:
-        raise InvalidInput.at("body", "now", msg="is too far away") from None

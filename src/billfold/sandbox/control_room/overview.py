@@ -16,7 +16,7 @@ from billfold.sandbox.control_room.room import ControlRoom, InRoom
 from billfold.sandbox.forks.types import NAME_PATTERN, OPENING
 
 PATH = "/sandbox"
-_HAPPENED = re.compile(r"([a-z_ -]{1,30})\.(\d{1,9})", re.ASCII)
+_HAPPENED = re.compile(r"([a-z._ -]{1,30})\.(\d{1,9})", re.ASCII)
 _TASKS_SHOWN = 5
 _NEXT = {
     "": "Whatever is due first",

@@ -1,0 +1,1 @@
+"""What members are notified of, and which of them."""

@@ -1,0 +1,25 @@
+"""The audit log is filtered by the address, and shows a company its own entries alone."""
+
+from tests.support.browser import found
+
+
+async def test_the_audit_log_is_filtered_and_downloaded(console, customer_desk, other_customer):
+    browser = await console(customer_desk)
+    await customer_desk.pocket(name="Reserve")
+    path, csv = f"{browser.home}/audit-log", f"{browser.home}/audit-log.csv"
+    await browser.go(path)
+    assert "Pocket created" in browser.text
+    own = found(r'<option value="([^"]{36})"', browser.page.text)
+    lines = (await browser.http.get(f"{csv}?member={own}")).text.splitlines()
+    await browser.go(f"{path}?member={own}&from=2020-01-01")
+    assert browser.page.text.count("<tr>") == len(lines)
+    await browser.go(f"{path}?to=2020-01-01")
+    assert "No entry matches." in browser.text
+    for query, field in (("from=soon", "from"), ("to=99999", "to")):
+        await browser.go(f"{path}?{query}")
+        assert (browser.page.status_code, list(browser.mistakes)) == (422, [field])
+    stranger = await console(other_customer)
+    for tried in (f"{stranger.home}/audit-log?member={own}", f"{stranger.home}/audit-log.csv?member={own}", path, csv):
+        assert (await stranger.http.get(tried)).status_code == 404, tried
+    assert (await browser.go(f"{path}?member=x")).status_code == 404
+    assert (await browser.go(f"{path}?cursor=x")).status_code == 422
