@@ -269,6 +269,18 @@ def test_the_same_seed_plays_the_same_story_byte_for_byte(told, sandbox, played)
     assert all(figure.shown in said for figure in story.figures)
 
 
+def test_a_story_that_begins_on_a_holiday_waits_for_the_bank_to_open(told, sandbox):
+    console = Console(record=True, width=200, file=io.StringIO(), highlight=False)
+    http = partner_http(sandbox.home())
+    with RecordingClient(http, seed=b"independence", transcript=sandbox.state / "holiday.jsonl") as client:
+        client.post(f"{BOX}/clock/advance/", {"until": "2025-07-04T16:00:00Z"})
+        Story(client, console).play()
+    printed = console.export_text()
+    assert printed.index("business date 2025-07-07") < printed.index("A wire from")
+    assert "MATURITY" in printed
+    assert printed.count("sweeps included, come to zero") == 2
+
+
 @pytest.fixture(scope="module")
 def second(played):
     """The same sandbox, started again."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -17,6 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from billfold.cli.context import CliError
+from billfold.platform.dates import et_date, et_instant, iso_z
 from billfold.sandbox.scenarios.recording_client import Answer, RecordingClient
 
 DEPOSIT_CENTS = 250_000_00
@@ -24,8 +26,8 @@ ACH_CENTS, ACH_TIMES = 15_000_00, 3
 MOVED_CENTS = 60_000_00
 SENDER = "Northwind Trading LLC"
 COMPANY = "Contoso Payroll"
-SETTLED_AT = "2025-06-03T17:30:00-04:00"
-MATURED_AT = "2025-06-24T09:00:00-04:00"
+_CLOCK = "/api/v1/sandbox/clock/"
+_OPENS, _SETTLED = time(9), time(17, 30)
 
 _HOLDINGS = ("CUSIP", "matures", "bills", "mark", "yield", "value")
 _HOLDING = ("cusip", "maturity_date", "quantity", "mark_price", "yield_to_maturity", "market_value.formatted")
@@ -78,6 +80,7 @@ class Story:
     def play(self) -> StoryResult:
         """Play it from the first line to the last. Raises CliError when the bank refuses a request."""
         customer = self._customer()
+        self._begin()
         first = self._open(customer, "Operating reserve", "UST-4W")
         self._wire(first)
         self._show_portfolio(first)
@@ -97,6 +100,14 @@ class Story:
         return StoryResult(customer, (UUID(first), UUID(second)))
 
     # -- what happens ------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Wait for the next business day where the clock shows a weekend or a holiday."""
+        clock = self.client.get(_CLOCK)
+        today = et_date(datetime.fromisoformat(clock.at("now")))
+        if clock.at("business_date") != today.isoformat():
+            self._heading("The bank is closed: the next business day")
+            self._next_business_day(today)
 
     def _customer(self) -> str:
         response = self.client.get("/api/v1/customers/")
@@ -161,13 +172,15 @@ class Story:
 
     def _settle(self, *pockets: str) -> None:
         self._heading("The next business day: trades settle")
-        self._clock(SETTLED_AT)
+        today = et_date(datetime.fromisoformat(self.client.get(_CLOCK).at("now")))
+        self._clock(self._next_business_day(today), _SETTLED)
         for pocket in pockets:
             self._trades(pocket)
 
     def _mature(self, pocket: str) -> None:
-        self._heading("Three weeks later: the bill matures and is bought again")
-        self._clock(MATURED_AT)
+        bought = self.client.get(f"/api/v2/pockets/{pocket}/trades/?limit=1")
+        self._heading("Weeks later: the bill matures and is bought again")
+        self._clock(date.fromisoformat(bought.at("items.0.maturity_date")), _OPENS)
         self._trades(pocket)
         self._show_portfolio(pocket)
 
@@ -175,14 +188,10 @@ class Story:
         response = self.client.get(f"/api/v2/pockets/{pocket}/transactions/?include_sweeps=true&limit=100")
         rows = response.body["items"]
         signs = {"CREDIT": 1, "DEBIT": -1}
-        # A fee is taken from the brokerage side and never passes the bank account.
-        bank_entries = [row for row in rows if row["type"] != "FEE"]
-        remaining = sum(signs[row["direction"]] * row["amount"]["value"] for row in bank_entries)
+        remaining = sum(signs[row["direction"]] * row["amount"]["value"] for row in rows)
         if remaining:
             raise CliError(f"The bank account of {pocket} holds {remaining} cents.", "Run verify.")
-        self._line(
-            f"Bank account of {self._names[pocket]}: {len(bank_entries)} movements, sweeps included, come to zero."
-        )
+        self._line(f"Bank account of {self._names[pocket]}: {len(rows)} movements, sweeps included, come to zero.")
 
     # -- what is seen --------------------------------------------------------------------
 
@@ -207,13 +216,21 @@ class Story:
         self._line(f"Earnings of {self._names[pocket]}")
         self._pairs(response, _EARNED)
 
-    def _clock(self, until: str) -> None:
-        response = self.client.post("/api/v1/sandbox/clock/advance/", {"until": until})
+    def _next_business_day(self, today: date) -> date:
+        """Go to the morning of the next day on which the bank is open."""
+        day = today + timedelta(days=1)
+        while self._clock(day, _OPENS).at("business_date") != day.isoformat():
+            day += timedelta(days=1)
+        return day
+
+    def _clock(self, day: date, at: time) -> Answer:
+        response = self.client.post(f"{_CLOCK}advance/", {"until": iso_z(et_instant(day, at))})
         done = ", ".join(f"{kind} {self._show(response, f'happened.{kind}')}" for kind in response.at("happened"))
         self._line(
             f"The clock shows {self._show(response, 'now')}, business date"
             f" {self._show(response, 'business_date')}. On the way: {done or 'nothing'}."
         )
+        return response
 
     # -- how it is printed -----------------------------------------------------------------
 
