@@ -43,6 +43,8 @@ async def test_a_transfer_is_previewed_requested_and_approved_by_another(custome
     sent = {"origin": funded.id, "to": f"pocket:{other.id}"}
     page = await maker.send(path, step="preview", **sent, amount="a lot")
     assert (page.status_code, maker.mistakes) == (422, {"amount": "The amount must be dollars like 1,250.50."})
+    await maker.send(path, step="preview", **sent, amount="0")
+    assert maker.mistakes == {"amount": "The amount must be from $0.01 to $9,999,999,999.99."}
     page = await maker.send(path, step="preview", **sent, amount="12,000")
     assert page.status_code == 409
     assert "cannot raise the amount" in maker.text

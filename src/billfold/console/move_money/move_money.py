@@ -33,6 +33,8 @@ _FIELD_OF = {
     "origin_pocket_id": "origin",
 }
 """Field of the request -> field of the form, where they differ."""
+_OUT_OF_RANGE = "must be from $0.01 to $9,999,999,999.99"
+"""What the request says in cents."""
 _KEPT_TEXTS = (
     ("description", "description"),
     ("wire_instructions", "wire_instructions"),
@@ -156,6 +158,6 @@ def _in_form(wrong: InvalidInput) -> InvalidInput:
     """Return the mistakes of the request at the fields of the form."""
     names = [str(each.loc[-1]) for each in wrong.errors]
     return InvalidInput(
-        FieldError((_FIELD_OF.get(name, name),), each.msg, each.type)
+        FieldError((_FIELD_OF.get(name, name),), _OUT_OF_RANGE if name == "amount_usdc" else each.msg, each.type)
         for name, each in zip(names, wrong.errors, strict=True)
     )

@@ -25,7 +25,7 @@ from billfold.platform.errors import NotFound, Refused
 
 _PAGE = 30
 _FILTERS = {
-    "status": "status",
+    "status": "status[]",
     "type": "type",
     "pocket": "pocket[]",
     "from": "time_created_from",
