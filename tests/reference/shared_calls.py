@@ -147,3 +147,4 @@ async def play_explanations(r, pocket, pockets):
         ("explain_security_price", f"/api/v2/securities/{held}"),
     ):
         await r.get(name, f"{path}/explain/")
+    await r.get("get_portfolio", f"{pockets}/portfolio/")

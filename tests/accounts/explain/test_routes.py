@@ -173,6 +173,15 @@ async def test_every_amount_of_a_lived_pocket_is_what_its_explanation_comes_to(p
     assert {each["rows"][0]["id"] for each in total["inputs"]} == {each.id for each in lived}
     shown = [each["portfolio"]["liquidation_value_t1"]["value"] for each in (await partner_desk.get(pockets))["items"]]
     assert total["amount"]["value"] == sum(shown)
+    portfolio = await partner_desk.get(f"/api/v2/customers/{lived[0].customer}/portfolio/")
+    for field in CENTS:
+        assert portfolio[field] == (await explain(partner_desk, pockets, field=field))["amount"], field
+    held = [security for each in lived for security in (await partner_desk.get(each.path))["portfolio"]["securities"]]
+    face = {
+        day: sum(100_00 * each["quantity"] for each in held if each["maturity_date"] == day)
+        for day in sorted({each["maturity_date"] for each in held})
+    }
+    assert {each["maturity_date"]: each["face_value"]["value"] for each in portfolio["maturities"]} == face
     for trade in (await partner_desk.get(f"{lived[0].path}trades/"))["items"]:
         if trade["activity"] in {"BUY", "SELL"}:
             field = "ask" if trade["activity"] == "BUY" else "bid_t1"
