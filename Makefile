@@ -1,7 +1,7 @@
 # Recipes of Billfold; `make` alone lists them. Needs Python 3.11 or newer with pip, and make.
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help setup tools sandbox test check fix bench clean
+.PHONY: help setup tools sandbox test check fix bench client clean
 
 # What was compiled once is not compiled again by each of the hundred processes that tests start.
 export PYTHONDONTWRITEBYTECODE :=
@@ -46,6 +46,12 @@ fix: tools ## mend what the linter can mend, and format
 bench: setup ## measure whole transfers per second; options in ARGS="..."
 	@$(BIN)/billfold bench $(ARGS)
 
+client: setup ## build the TypeScript client, a package in clients/typescript; needs Node.js 22.18 or newer
+	@mkdir -p clients/typescript/openapi
+	@for api in partner customer; do $(BIN)/billfold openapi $$api > clients/typescript/openapi/$$api.json; done
+	@cd clients/typescript && npm ci --ignore-scripts --no-audit --no-fund && npm pack
+
 clean: ## remove what setup and the tools made; the sandbox's .billfold stays
 	rm -rf .venv .uv .uv-cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist tests/node/node_modules
+	cd clients/typescript && rm -rf dist node_modules openapi src/generated *.tgz
 	find src benchmarks tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -23,6 +24,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_pem_private_key
 from pikepdf import Pdf
 from tests.journeys.test_nothing_personal_in_a_dump import dumped
+from tests.node.runtime import NODE, install_packages, run_npm
 from tests.node.samples import run_typescript
 from tests.reference.documents import DOCUMENTS
 from tests.support.browser import forms_of
@@ -41,6 +43,7 @@ from billfold.documentation.reference.curl_sample import curl_sample
 from billfold.documentation.reference.operations import operations_of
 from billfold.documentation.reference.python_sample import python_sample
 from billfold.documentation.reference.typescript_sample import typescript_sample
+from billfold.platform.crypto import sign_webhook
 from billfold.platform.postgres.embedded import find_running
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.sandbox_client import partner_http
@@ -292,6 +295,30 @@ def test_samples_of_the_reference_run_as_they_are_shown(sandbox, monkeypatch):
         assert printed.keys() == samples.keys()
         for name, text in printed.items():
             assert ("UST-13W" in str(text)) == ("pocket" in name), (language, name, text)
+
+
+def test_the_typescript_client_is_built_and_works_against_a_sandbox(sandbox):
+    folder = SOURCE.parent / "clients/typescript"
+    try:
+        install_packages(folder)
+    except subprocess.CalledProcessError:
+        pytest.skip("npm does not get what builds the TypeScript client")
+    (folder / "openapi").mkdir(exist_ok=True)
+    for api, document in DOCUMENTS.items():
+        (folder / f"openapi/{api}.json").write_bytes(msgspec.json.encode(document))
+    run_npm("run", "build", folder=folder)
+    secret, text, at = "a secret of at least 24 bytes", '{"event_type": "transfers.wire.in.success"}', int(time.time())
+    signature = sign_webhook(secret, "1", at, text.encode())
+    headers = {"webhook-id": "1", "webhook-timestamp": str(at), "webhook-signature": signature}
+    file = sandbox.state / "sandbox.json"
+    variables = {
+        **environment(file),
+        "SANDBOX": str(file),
+        "DELIVERY": msgspec.json.encode({"text": text, "headers": headers, "secret": secret}).decode(),
+    }
+    command = [str(NODE), "--test", str(folder / "dist/test/sandbox.test.js")]
+    played = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+    assert (played.returncode, "pass 6" in played.stdout) == (0, True), played.stdout
 
 
 def sample_calls(home):

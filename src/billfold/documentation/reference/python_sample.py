@@ -19,6 +19,7 @@ def python_sample(call: Call) -> str:
     operation = call.operation
     imported, client = _CLIENTS[operation.api]
     imports = ["import os\n"] if operation.proof is Proof.ASSERTION else []
+    imports += ["from pathlib import Path\n"] if operation.content is Content.FILE else []
     values = [f"{name} = {value!r}".replace("'", '"') for name, value in call.variables.items()]
     path = operation.path + (f"?{call.query}" if call.query else "")
     quoted = f'{"f" if call.variables else ""}"{path}"'
@@ -53,7 +54,7 @@ def _body(call: Call) -> list[str]:
     if content is Content.JSON:
         return [f"json={_literal(call.body, 1)}"]
     if content is Content.FILE:
-        return [f'content=open("{FILE}", "rb").read()', f'headers={{"content-type": "{FILE_TYPE}"}}']
+        return [f'content=Path("{FILE}").read_bytes()', f'headers={{"content-type": "{FILE_TYPE}"}}']
     if content is Content.FORM:
         proof = {"client_assertion_type": "CLIENT_ASSERTION_TYPE", "client_assertion": "CLIENT_ASSERTION"}
         fields = [f'"{name}": {_literal(value, 0)}' for name, value in call.body.items()]
