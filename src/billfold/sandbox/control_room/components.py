@@ -22,7 +22,7 @@ _STATES = (
     ("DRAFT", "CLOSED"),
 )
 _LADDER = ((date(2025, 7, 1), 50_000_00), (date(2025, 7, 8), 125_000_00), (date(2025, 7, 15), 20_000_00))
-_MISTAKES = {"wrong": "The amount must be at least 1.", "text": "The text is too long."}
+_MISTAKES = {"cents": "The amount must be at least 1.", "text": "The text is too long."}
 
 
 @get(f"{PATH}/components", opt=PUBLIC)
@@ -35,6 +35,7 @@ async def show_components(room: InRoom) -> PageResponse:
         per_second=Decimal("3.7"),
         ladder=maturity_ladder(_LADDER),
         marks=_MISTAKES,
+        pages=SimpleNamespace(prev_page="newer", next_page="older"),
         scopes=list(SCOPES)[:4],
         signed=[
             SimpleNamespace(direction=direction, amount=usd(amount))
