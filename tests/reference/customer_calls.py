@@ -39,8 +39,6 @@ async def play_customer_api(r, world, other):
     positions = {"type": "POSITION_SUMMARY_REPORT", "parameters": {"date": "2025-06-02"}, "output_formats": ["CSV"]}
     await play_reports(r, f"{V1}/report/", positions)
     await play_events(r)
-    await publish_root(r.desk.bank)
-    await r.get("get_daily_proof", f"{V1}/proofs/latest/")
     await _play_notifications(r)
     await _play_team(r)
     await _play_programs(r)
@@ -52,6 +50,8 @@ async def play_customer_api(r, world, other):
     r.name(*(each["member_id"] for group in team["groups"] for each in group["members"]))
     await _play_statements(r, pocket)
     await play_explanations(r, pocket, V2)
+    await publish_root(r.desk.bank)
+    await r.get("get_daily_proof", f"{V1}/proofs/latest/")
 
 
 async def _play_invites(r, base):

@@ -54,7 +54,7 @@ async def play_partner_api(r):
     await r.post("accept_agreements", f"{V1}/customers/{customer}/agreement-consent/", consent)
     await r.patch("update_pocket", f"{made}{other}/", {"pocket_name": "Longer"})
     await _play_applications(r)
-    await _play_clock(r)
+    await _play_clock(r, customer)
     await _play_events(r)
     await _play_statements(r, customer, pocket)
 
@@ -87,14 +87,12 @@ async def _let_arrive(r, portal, other, inbox):
 
 
 async def _play_reads(r, customer, pocket):
-    await publish_root(r.desk.bank)
     of_customer, of_pocket = f"{V2}/customers/{customer}", f"{V2}/pockets/{pocket}"
     account = f"{V1}/service-accounts/{pocket}"
     for name, path in (
         ("get_agreements", f"{V1}/agreements/"),
         ("list_customers", f"{V1}/customers/"),
         ("get_customer", f"{V1}/customers/{customer}/"),
-        ("get_daily_proof", f"{V1}/customers/{customer}/proofs/latest/"),
         ("list_accounts", f"{V1}/customers/{customer}/service-accounts/"),
         ("get_account", f"{account}/"),
         ("list_customer_pockets", f"{of_customer}/pockets/"),
@@ -313,10 +311,12 @@ async def _play_card_payments(r, path, card):
     await r.post("sandbox_card_hold_expiry", f"{BOX}/card-hold-expiry/", shoes)
 
 
-async def _play_clock(r):
+async def _play_clock(r, customer):
     clock = f"{BOX}/clock/"
     await r.get("sandbox_clock", clock)
     await r.post("sandbox_clock_advance", f"{clock}advance/", {"business_days": 1})
+    await publish_root(r.desk.bank)
+    await r.get("get_daily_proof", f"{V1}/customers/{customer}/proofs/latest/")
     await r.post("sandbox_clock_run_to_next_event", f"{clock}run-to-next-event/")
     await r.post("sandbox_clock_set", f"{clock}set/", {"now": "2025-06-05T09:00:00-04:00"})
     await r.post("sandbox_clock_freeze", f"{clock}freeze/")
