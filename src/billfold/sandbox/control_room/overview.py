@@ -12,6 +12,7 @@ from billfold.platform.errors import Unavailable
 from billfold.sandbox.clock import routes as clock
 from billfold.sandbox.clock.events import EventKind
 from billfold.sandbox.control import routes as control
+from billfold.sandbox.control_room.people import sign_ins
 from billfold.sandbox.control_room.room import ControlRoom, InRoom
 from billfold.sandbox.forks.types import NAME_PATTERN, OPENING
 
@@ -56,5 +57,6 @@ async def show_overview(room: ControlRoom, *, wrong: Mistake = "") -> PageRespon
         closed=closed,
         opening=OPENING,
         name_pattern=NAME_PATTERN.strip("^").removesuffix(r"\Z"),
+        people=sign_ins(room.state_dir),
         given=room.page.form,
     )

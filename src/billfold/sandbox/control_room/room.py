@@ -48,6 +48,7 @@ class ControlRoom:
         assert isinstance(authenticator, SignedRequestAuthenticator)
         self._authenticator, self._credential = authenticator, credential
         settings = api.bank.settings
+        self.state_dir = settings.state_dir
         self.host = f"{credential.partner.slug}.{settings.domain}:{settings.port}"
         self.api = ApiClient(api, page, proofs=PROOFS, host=self.host, identify=self._identify)
 
