@@ -128,12 +128,12 @@ async def test_what_a_customer_says_is_found_nowhere(partner_desk, capfd):
     assert document.file_sealed
 
 
-PAYEE_HOME = {"street_address": "9 Marrowgate Row", "city": "Pellworth", "postal_code": "60699", "country": "US"}
+PAYEE_HOME = {"street_address": "9 Marrowgate Row", "city": "Pellworth", "postal_code": "60699-4412", "country": "US"}
 WALLET, FURTHER = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "for further credit to 5550198812"
 SAID_OF_PAYEES = (
     b"marrowgate",
     b"pellworth",
-    b"60699",
+    b"60699-4412",
     b"77310004421987",
     b"8833012277",
     b"8833012279",

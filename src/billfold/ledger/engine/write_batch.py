@@ -103,8 +103,8 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
     ledger = (heads, _bases(books), counter_rows, jobs)
     if len(books) <= SINGLE_CALL_MAX_BOOKS:
         tables = {kind.table: rows_by_class.pop(kind) for kind in [*rows_by_class] if kind.table in LEDGER_BOOK_TABLES}
-        await _copy(conn, rows_by_class)
         await conn.execute(_BOOK, *ledger, *(tables.get(table, ()) for table in LEDGER_BOOK_TABLES))
+        await _copy(conn, rows_by_class)
     else:
         await _copy(conn, rows_by_class)
         counts = (len(rows_by_class.get(kind, ())) for kind in (JournalEntry, Posting))
