@@ -26,6 +26,5 @@ def sign_ins(state_dir: Path) -> list[SignIn]:
         return []
     people = {"Administrator": saved.person, "Manager, approves": saved.colleague}
     return [
-        SignIn(role, each.email, each.password, pyotp.TOTP(each.totp_secret).now())
-        for role, each in people.items()
+        SignIn(role, each.email, each.password, pyotp.TOTP(each.totp_secret).now()) for role, each in people.items()
     ]
