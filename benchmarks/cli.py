@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from benchmarks.cards import bench_cards
+from benchmarks.console import bench_console
 from benchmarks.day_end import bench_day_end
 from benchmarks.documents import bench_documents
 from benchmarks.dpop_reads import bench_bound_reads
@@ -41,6 +42,7 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "onboarding": bench_onboarding,
     "cards": bench_cards,
     "documents": bench_documents,
+    "console": bench_console,
 }
 ALL = "all"
 
@@ -60,7 +62,7 @@ def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="engine, transfers, reads, day_end, webhooks, payments, onboarding, cards, documents or all.",
+            help="engine, transfers, reads, day_end, webhooks, payments, onboarding, cards, documents, console or all.",
             show_default=ALL,
         ),
     ] = None,

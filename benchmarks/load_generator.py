@@ -7,6 +7,7 @@ run sends at given instants and counts waiting for a free connection as latency 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import ssl
 from collections import deque
 from pathlib import Path
@@ -39,6 +40,13 @@ class Credentials(msgspec.Struct, frozen=True):
     secret: str
 
 
+class Sessions(msgspec.Struct, frozen=True):
+    """What members authenticate with: a header line each, used in turn."""
+
+    host: str
+    lines: list[str]
+
+
 class Call(msgspec.Struct, frozen=True):
     """One request to be sent; without credentials it is sent bare."""
 
@@ -53,17 +61,18 @@ class LoadTask(msgspec.Struct, frozen=True, kw_only=True):
 
     calls: list[Call]
     port: int
-    credentials: Credentials | BoundTokens | None
+    credentials: Credentials | BoundTokens | Sessions | None
     connections: int = CONNECTIONS
     per_second: float | None = None
 
 
 class LoadResult(msgspec.Struct, frozen=True):
-    """The timing, and latencies in milliseconds."""
+    """The timing, latencies in milliseconds, and the bytes of the largest answer with its head."""
 
     timing: Timing
     p50_ms: float
     p99_ms: float
+    largest: int
 
 
 class _Connection(asyncio.Protocol):
@@ -121,6 +130,7 @@ class LoadRun:
         self._free: deque[_Connection] = deque()
         self._waiting: deque[tuple[bytes, float]] = deque()
         self._latencies: list[float] = []
+        self._largest = 0
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, connections: list[_Connection]) -> LoadResult:
@@ -137,6 +147,7 @@ class LoadRun:
             Timing(len(self._latencies), started, monotonic()),
             percentile(self._latencies, 50) * 1e3,
             percentile(self._latencies, 99) * 1e3,
+            self._largest,
         )
 
     def answered(self, connection: _Connection, answer: bytes, since: float) -> None:
@@ -145,6 +156,7 @@ class LoadRun:
             self.fail(f"refused: {answer[:1000]!r}")
             return
         self._latencies.append(monotonic() - since)
+        self._largest = max(self._largest, len(answer))
         if len(self._latencies) == len(self._requests) and not self._done.done():
             self._done.set_result(None)
         self._next(connection)
@@ -193,6 +205,11 @@ class LoadGenerator:
         if isinstance(who, BoundTokens):
             made = who.headers()
             self._requests = [proven_request(call, made) for call in task.calls]
+        elif isinstance(who, Sessions):
+            lines = itertools.cycle(who.lines)
+            self._requests = [
+                session_request(call, who.host, line) for call, line in zip(task.calls, lines, strict=False)
+            ]
         else:
             self._requests = [request_of(call, who) for call in task.calls]
 
@@ -245,6 +262,12 @@ def proven_request(call: Call, made: ProofHeaders) -> bytes:
     target = call.path + (f"?{call.query}" if call.query else "")
     lines = [f"{call.method} {target} HTTP/1.1", *made.of(call.method, call.path)]
     return "\r\n".join([*lines, "", ""]).encode()
+
+
+def session_request(call: Call, host: str, line: str) -> bytes:
+    """Return a request of a member, whom a header line proves."""
+    target = call.path + (f"?{call.query}" if call.query else "")
+    return "\r\n".join([f"{call.method} {target} HTTP/1.1", f"Host: {host}", line, "", ""]).encode()
 
 
 async def open_load_generator(trusted: Path) -> LoadGenerator:

@@ -21,6 +21,8 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     day_ends: tuple[int, ...]
     history: int
     requests: int
+    pockets: int
+    page_requests: int
     deliveries: int
     undelivered: int
     applications: int
@@ -46,6 +48,9 @@ def sizes_at(scale: float, *, runs: int = RUNS) -> Sizes:
         day_ends=(scaled(1_000), scaled(10_000), scaled(100_000)),
         history=scaled(1_000_000),
         requests=scaled(5_000),
+        pockets=scaled(1_000),
+        # The limits of the operations let ten members in so often.
+        page_requests=scaled(200),
         deliveries=scaled(10_000),
         undelivered=scaled(100_000),
         applications=scaled(500),

@@ -8,6 +8,8 @@ import pytest
 from tests.support.browser import found
 from tests.support.partner_desk import UNKNOWN
 
+from billfold.console.listing import list_choices
+
 BYTES_MAX = 100_000
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}")
 
@@ -61,8 +63,14 @@ async def test_every_page_that_a_company_is_led_to_is_there(console, customer_de
         assert any(each.endswith(kind) for each in seen), (kind, sorted(seen))
 
 
-async def test_filters_stand_in_the_address_and_the_file_has_the_same_rows(console, customer_desk, reserve):
+async def test_filters_stand_in_the_address_and_the_file_has_the_same_rows(
+    console, customer_desk, reserve, monkeypatch
+):
     browser = await console(customer_desk)
+    monkeypatch.setitem(list_choices.__kwdefaults__, "limit", 1)
+    for path in ("transactions", "trades"):
+        page = await browser.go(f"{browser.home}/{path}")
+        assert {">Reserve</a>", ">Payroll</a>"} <= {*re.findall(">[^<>]*</a>", page.text)}, "names of all rows"
     address = f"{browser.home}/transactions?type=FEE&from=2025-07-01&to=2025-07-31&pocket={reserve.id}"
     await browser.go(address)
     assert browser.text.count("AUM fee") == 1
@@ -112,6 +120,9 @@ async def test_a_wrong_address_says_what_is_wrong_with_it(console, customer_desk
 async def test_what_is_of_others_or_nobody_is_not_found(console, customer_desk, other_customer, customer_world):
     own = await customer_desk.pocket(name="Reserve")
     pocket = await other_customer.pocket(name="Theirs")
+    named = {"pocket_id[]": [own.id]}
+    assert [each["id"] for each in (await customer_desk.get("/api/v2/pockets/", named))["items"]] == [own.id]
+    await customer_desk.get("/api/v2/pockets/", {"pocket_id[]": [own.id, pocket.id]}, status=404)
     await customer_world.wire(pocket, 1_000_00)
     transaction = (await other_customer.get("/api/v2/transactions/"))["items"][0]["id"]
     trade = (await other_customer.get("/api/v2/trades/"))["items"][0]["id"]

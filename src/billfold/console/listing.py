@@ -5,16 +5,17 @@ A filter that the operation refuses is shown again beside its mistake, as a form
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, NamedTuple
 
-from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
+from billfold.accounts.pockets.routes import list_own_pockets
 from billfold.console.company import Company
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.http.schemas import CursorList
 from billfold.platform.errors import FieldError, InvalidInput
+from billfold.platform.paging import LIMIT_MAX
 
 _CHOICES_MAX = 50
 _NOTHING: CursorList[Any] = CursorList(prev_page=None, next_page=None, items=[])
@@ -63,14 +64,23 @@ def cents_of(name: str, text: str) -> int:
     raise InvalidInput.at("query", name, msg="must be dollars like 1,250.50")
 
 
-async def list_choices(company: Company, chosen: str = "") -> dict[str, str]:
-    """Return the names of the newest Pockets by their ids, to be chosen from, and of the one that is chosen."""
-    listed = await company.api.get(list_own_pockets, limit=_CHOICES_MAX, omit="PORTFOLIO")
+async def list_choices(
+    company: Company, shown: Iterable[object], chosen: str = "", *, limit: int = _CHOICES_MAX
+) -> dict[str, str]:
+    """Return the names of the newest Pockets by their ids, to be chosen from, and of those `shown` and `chosen`."""
+    listed = await company.api.get(list_own_pockets, limit=limit, omit="PORTFOLIO")
     names = {str(each.id): each.pocket_name for each in listed.items}
-    if is_uuid(chosen) and chosen.lower() not in names:
-        found = await company.api.get(get_pocket, pocket_id=chosen, omit="PORTFOLIO")
-        names[str(found.id)] = found.pocket_name
-    return names
+    wanted = {*map(str, shown), *([chosen.lower()] if is_uuid(chosen) else [])}
+    return names | await names_of_pockets(company, wanted - names.keys())
+
+
+async def names_of_pockets(company: Company, pocket_ids: Iterable[object]) -> dict[str, str]:
+    """Return the names of Pockets by their ids: of as many as a page of a list may be about. Raises NotFound."""
+    wanted = sorted({str(each) for each in pocket_ids})[:LIMIT_MAX]
+    if not wanted:
+        return {}
+    filters = {"pocket_id[]": wanted, "limit": LIMIT_MAX, "omit": "PORTFOLIO"}
+    return {str(each.id): each.pocket_name for each in (await company.api.get(list_own_pockets, **filters)).items}
 
 
 def _in_address(wrong: InvalidInput, names: Mapping[str, str]) -> InvalidInput | str:

@@ -53,6 +53,7 @@ HOME = "/"
 ACCOUNT = "/account"
 HTTP_OK = 200
 _FIELDS_MAX = 60
+_FORM_FIELDS_MAX = 150
 _COOKIE_BYTES = 32
 _FORM_KEY_BYTES = 18
 _LINK_CHARS_MAX = 100
@@ -344,7 +345,7 @@ def parse_form(request: RawRequest) -> dict[str, str]:
     """Return the fields of a form. Raises `bad-request`: unreadable, no text, or one twice."""
     try:
         pairs = parse_qsl(
-            request.body.decode("ascii"), keep_blank_values=True, max_num_fields=_FIELDS_MAX, errors="strict"
+            request.body.decode("ascii"), keep_blank_values=True, max_num_fields=_FORM_FIELDS_MAX, errors="strict"
         )
     except ValueError:
         raise BillfoldError("bad-request", "The form cannot be read.") from None

@@ -1,5 +1,6 @@
 """Reading activity: by either id, in booking order, at each level."""
 
+import itertools
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -16,6 +17,15 @@ HERE, THERE = ids.new(), ids.new()
 _INSERT = """
 INSERT INTO transaction VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 't', 'd', $12,
   '2025-06-02', $12, $13, NULL)
+"""
+_HEAD = """
+INSERT INTO ledger_head (customer_id, version, entry_no, event_no, account_no, booked_at, business_date)
+VALUES ($1, 1, 4, 0, 0, $2, '2025-06-02')
+"""
+_ENTRY = """
+INSERT INTO journal_entry
+  (customer_id, entry_no, kind, command_id, booked_at, business_date, effective_date, settles_on)
+VALUES ($1, $2, 'PAYMENT', gen_random_uuid(), $3, '2025-06-02', '2025-06-02', '2025-06-02')
 """
 
 
@@ -71,6 +81,22 @@ async def test_a_customers_list_merges_the_pockets_in_booking_order(conn, booked
     assert await numbered(conn, both, after=(2, 1), descending=True) == [booked[0]]
     assert await numbered(conn, of_customer()) == []
     assert await numbered(conn, of_customer(HERE), descending=True, limit=2) == [booked[3], booked[2]]
+
+
+async def test_a_time_is_found_among_the_entries_as_among_all_rows(conn, booked):
+    await conn.execute(_HEAD, CUSTOMER, AT + timedelta(minutes=4))
+    await conn.executemany(_ENTRY, [(CUSTOMER, n, AT + timedelta(minutes=n)) for n in range(1, 5)])
+    instants = [None, *(AT + timedelta(minutes=n / 2) for n in range(11))]
+    for since, until in itertools.product(instants, instants):
+        within = [
+            each
+            for n, each in enumerate(booked, 1)
+            if (since is None or AT + timedelta(minutes=n) >= since)
+            and (until is None or AT + timedelta(minutes=n) < until)
+        ]
+        filters = {"booked_from": since, "booked_to": until}
+        assert await numbered(conn, of_customer(HERE, THERE), **filters) == within
+        assert await numbered(conn, of_customer(HERE), **filters) == [each for each in within if each != booked[1]]
 
 
 async def test_a_partners_list_goes_by_time(conn, booked):

@@ -26,6 +26,7 @@ from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patc
 from billfold.http.parameters import Query
 from billfold.http.schemas import CursorList, OffsetList
 from billfold.ledger.bank import Bank
+from billfold.platform.errors import NotFound
 from billfold.platform.paging import LIMIT_DEFAULT
 
 READS, WRITES = with_scope("pockets.read", "pockets"), with_scope("pockets.write", "pockets")
@@ -117,7 +118,7 @@ async def list_pockets(
     return await _list(caller, bank, wanted, owners=owners, statuses=status, **shown)
 
 
-@get("/api/v2/pockets/", READS, name="list_pockets")
+@get("/api/v2/pockets/", READS, name="list_pockets", refuses=("not-found",))
 async def list_own_pockets(
     *,
     member: CustomerCaller,
@@ -126,14 +127,16 @@ async def list_own_pockets(
     limit: Limit = LIMIT_DEFAULT,
     query: OmitQuery,
     status: Statuses = None,
+    pocket_id: Annotated[list[UUID] | None, Query(name="pocket_id[]", description="Only these.")] = None,
 ) -> OffsetList[Pocket]:
     """List Pockets.
 
-    Newest first; `count` is of all of them.
+    Newest first; `count` is of all of them, or of those named.
     """
     omitted_parts = query.parse_omit
+    await _require_own(bank, member, pocket_id)
     count, rows = await pocket_store.list_page_by_offset(
-        bank.pool, member.customer_id, statuses=status, offset=offset, limit=limit
+        bank.pool, member.customer_id, statuses=status, pocket_ids=pocket_id, offset=offset, limit=limit
     )
     items = [render_pocket(row, bank, member.now, omit=omitted_parts) for row in rows]
     return OffsetList(offset=offset, count=count, items=items)
@@ -195,6 +198,12 @@ async def get_account(caller: Caller, bank: Bank, account_id: UUID) -> Account:
     owner, own_id = await caller.pocket(bank, account_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
     return render_account(row, bank, caller.now)
+
+
+async def _require_own(bank: Bank, member: CustomerCaller, pocket_ids: list[UUID] | None) -> None:
+    """Refuse ids that are not of the customer's Pockets. Raises NotFound."""
+    if pocket_ids and not {*pocket_ids} <= {*await pocket_store.list_ids(bank.pool, member.customer_id, pocket_ids)}:
+        raise NotFound("There is no such pocket.")
 
 
 async def _list(

@@ -59,15 +59,16 @@ def _list_of(selected: str) -> KeysetList[PocketRow]:
     return KeysetList(f"{_ROW} FROM ({selected}) p {_HOLDINGS} {{order}}", _pocket, **BY_OPENING)
 
 
+_OF_CUSTOMER = """customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
+           AND ($3::uuid[] IS NULL OR pocket_id = ANY($3))"""
 _PAGE_BY_OFFSET = f"""{_ROW}
-  FROM (SELECT * FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
-         ORDER BY opened_at DESC, written_no DESC OFFSET $3 LIMIT $4) p {_HOLDINGS}
+  FROM (SELECT * FROM pocket WHERE {_OF_CUSTOMER}
+         ORDER BY opened_at DESC, written_no DESC OFFSET $4 LIMIT $5) p {_HOLDINGS}
  ORDER BY p.opened_at DESC, p.written_no DESC"""
 _NOT_CLOSED_OF_CUSTOMER = f"""{_ROW} FROM pocket p {_HOLDINGS}
  WHERE p.customer_id = $1 AND p.status = ANY($2) ORDER BY p.opened_at, p.written_no"""
-_COUNT = """
-SELECT count(*) FROM pocket WHERE customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
-"""
+_COUNT = f"SELECT count(*) FROM pocket WHERE {_OF_CUSTOMER}"
+_IDS = "SELECT pocket_id FROM pocket WHERE customer_id = $1 AND ($2::uuid[] IS NULL OR pocket_id = ANY($2))"
 POCKETS_OF_PARTNER, POCKETS_OF_CUSTOMERS = _list_of(_OF_PARTNER), _list_of(_OF_CUSTOMERS)
 """Pockets of a partner, or of a list of customers that names each once; of some statuses or of all. Newest first."""
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
@@ -87,9 +88,9 @@ async def list_by_id(conn: Connection | Pool, keys: Sequence[tuple[UUID, UUID]])
     return [_pocket(row) for row in rows]
 
 
-async def list_ids(conn: Connection | Pool, customer_id: UUID) -> list[UUID]:
-    """The ids of a customer's pockets, closed ones included."""
-    rows = await conn.fetch("SELECT pocket_id FROM pocket WHERE customer_id = $1", customer_id)
+async def list_ids(conn: Connection | Pool, customer_id: UUID, among: Sequence[UUID] | None = None) -> list[UUID]:
+    """The ids of a customer's pockets, closed ones included; of those `among` these."""
+    rows = await conn.fetch(_IDS, customer_id, among)
     return [row["pocket_id"] for row in rows]
 
 
@@ -108,9 +109,16 @@ async def list_not_closed(conn: Connection | Pool, customer_id: UUID) -> list[Po
 
 
 async def list_page_by_offset(
-    conn: Connection | Pool, customer_id: UUID, *, statuses: list[str] | None, offset: int, limit: int
+    conn: Connection | Pool,
+    customer_id: UUID,
+    *,
+    statuses: list[str] | None,
+    pocket_ids: list[UUID] | None,
+    offset: int,
+    limit: int,
 ) -> tuple[int, list[PocketRow]]:
-    """How many pockets a customer has, and `limit` of them beyond `offset`, newest first."""
-    count: int = await conn.fetchval(_COUNT, customer_id, statuses)
-    rows = await conn.fetch(_PAGE_BY_OFFSET, customer_id, statuses, offset, limit) if offset < count else []
+    """How many pockets a customer has, among `pocket_ids` if given, and `limit` beyond `offset`, newest first."""
+    wanted = (customer_id, statuses, pocket_ids)
+    count: int = await conn.fetchval(_COUNT, *wanted)
+    rows = await conn.fetch(_PAGE_BY_OFFSET, *wanted, offset, limit) if offset < count else []
     return count, [_pocket(row) for row in rows]

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.entry_numbers import since, until
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
 
@@ -64,10 +65,12 @@ class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(getattr(self, name) for name in TradeFilters.__struct_fields__)
 
 
-_FILTERED = """t.customer_id = $1 AND t.pocket_id = p.pocket_id
+_FILTERED = f"""t.customer_id = $1 AND t.pocket_id = p.pocket_id
      AND ($3::text[] IS NULL OR t.activity = ANY($3))
      AND ($4::timestamptz IS NULL OR t.traded_at >= $4) AND ($5::timestamptz IS NULL OR t.traded_at < $5)
      AND ($6::date IS NULL OR t.book_date >= $6) AND ($7::date IS NULL OR t.book_date <= $7)
+     AND t.entry_no >= greatest({since("booked_at", "$4::timestamptz")}, {since("business_date", "$6::date")})
+     AND t.entry_no < least({until("booked_at", "$5::timestamptz")}, {until("business_date", "($7::date + 1)")})
      AND ($8::date IS NULL OR t.settles_on >= $8) AND ($9::date IS NULL OR t.settles_on <= $9)"""
 _COUNT = f"SELECT count(*) FROM unnest($2::uuid[]) AS p(pocket_id) JOIN trade t ON {_FILTERED}"
 TRADES = KeysetList(

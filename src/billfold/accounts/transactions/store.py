@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.entry_numbers import since, until
 from billfold.accounts.transactions.types import BankBooking
 from billfold.platform.database.keyset import KeysetList, Place
 from billfold.platform.errors import NotFound
@@ -65,6 +66,10 @@ _FILTER = """
    AND ({wires}::uuid[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}::text[]))
    AND ({portals}::uuid[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}::text[]))
    AND ({cards}::uuid[] IS NULL OR a.details ->> 'card_id' = ANY({cards}::text[]))
+"""
+_BOOKED = f"""
+   AND a.entry_no >= {since("booked_at", "{booked_from}::timestamptz")}
+   AND a.entry_no < {until("booked_at", "{booked_to}::timestamptz")}
 """
 _BANK_BOOKINGS = """
 SELECT a.customer_id, a.activity_id, a.pocket_id, a.entry_no, j.kind AS journal_kind, a.type,
@@ -136,7 +141,9 @@ def _list(sql: str, **key: str) -> Mapping[bool, KeysetList[TransactionRow]]:
     values = {name: f"${place}" for place, name in enumerate((*TransactionFilters.__struct_fields__, "now"), 3)}
     return {
         filters_settlement: KeysetList(
-            sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=_IS_SHOWN)),
+            sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=_IS_SHOWN)).replace(
+                "{booked}", _BOOKED.format(**values)
+            ),
             lambda row: TransactionRow(*row),
             **key,
         )
@@ -148,7 +155,7 @@ _PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
 _OF_POCKET = _list(
     f"""
 SELECT {_PREFIXED} FROM transaction a
- WHERE a.customer_id = $1 AND a.pocket_id = $2 {{filter}} AND {{page}}
+ WHERE a.customer_id = $1 AND a.pocket_id = $2 {{filter}} {{booked}} AND {{page}}
 """,
     entry_no="bigint",
     posting_no="smallint",
@@ -157,7 +164,7 @@ _OF_CUSTOMER = _list(
     f"""
 SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
   SELECT * FROM transaction a
-   WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id {{filter}} AND {{page}}) a
+   WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id {{filter}} {{booked}} AND {{page}}) a
  {{order}}
 """,
     entry_no="bigint",

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple
-from uuid import UUID
 
 from litestar import get
 
-from billfold.accounts.pockets.routes import get_pocket
 from billfold.approvals.routes.authorization_requests import list_authorization_requests
 from billfold.approvals.routes.transfer_requests import list_transfer_requests
 from billfold.approvals.schemas import AuthorizationRequest
 from billfold.approvals.transfer_request_schemas import ShownTransferRequest
 from billfold.console.approvals.sentences import sentence_of_change
 from billfold.console.company import Company, InCompany
+from billfold.console.listing import names_of_pockets
 from billfold.pages.page_context import PageResponse
 
 _SHOWN_MAX = 100
@@ -52,7 +50,7 @@ async def show_approvals(company: InCompany) -> PageResponse:
     view = View(sent) if sent in set(View) else View.MINE
     transfers = (await company.api.get(list_transfer_requests, status="PENDING", limit=_SHOWN_MAX)).items
     changes = await company.api.get(list_authorization_requests, **{"status[]": "PENDING"}, limit=_SHOWN_MAX)
-    names = await _pocket_names(company, [each.transfer.origin_pocket_id for each in transfers])
+    names = await names_of_pockets(company, [each.transfer.origin_pocket_id for each in transfers])
     items = [_of_transfer(company, each, names) for each in transfers]
     items += [_of_change(company, each) for each in changes.items]
     items.sort(key=lambda each: each.since)
@@ -82,7 +80,7 @@ def may_decide(company: Company, request: Waiting) -> bool:
     )
 
 
-def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[UUID, str]) -> Item:
+def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[str, str]) -> Item:
     transfer = request.transfer
     to = transfer.counterparty_name or "another Pocket"
     about = "About " if transfer.amount_type == "FULL_WITHDRAWAL" else ""
@@ -90,7 +88,7 @@ def _of_transfer(company: Company, request: ShownTransferRequest, names: dict[UU
         company,
         request,
         path=f"{company.path}/approvals/transfers/{request.id}",
-        sentence=f"{names[transfer.origin_pocket_id]} to {to}",
+        sentence=f"{names[str(transfer.origin_pocket_id)]} to {to}",
         amount=about + transfer.amount.formatted,
     )
 
@@ -113,8 +111,3 @@ def _item(company: Company, request: Waiting, *, path: str, sentence: str, amoun
         blocked=request.blocked_reason,
         is_mine=may_decide(company, request),
     )
-
-
-async def _pocket_names(company: Company, pocket_ids: Sequence[UUID]) -> dict[UUID, str]:
-    found = [await company.api.get(get_pocket, pocket_id=each, omit="PORTFOLIO") for each in set(pocket_ids)]
-    return {each.id: each.pocket_name for each in found}

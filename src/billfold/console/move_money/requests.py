@@ -42,7 +42,7 @@ async def show_transfer_requests(company: InCompany) -> PageResponse:
         "transfer_requests",
         wrong=listing.wrong,
         listing=listing,
-        names=await list_choices(company, listing.filters.get("pocket", "")),
+        names=await list_choices(company, (), listing.filters.get("pocket", "")),
         statuses=sorted(STATUSES),
         types=sorted(TYPES),
     )

@@ -7,9 +7,10 @@ from typing import Any
 from litestar import Response, get, post
 
 from billfold.console.company import InCompany
-from billfold.console.listing import list_choices, read_listing
-from billfold.console.reports.request_form import Wanted, read_form, under_its_fields
+from billfold.console.listing import list_choices, names_of_pockets, read_listing
+from billfold.console.reports.request_form import Wanted, checked, read_form, under_its_fields
 from billfold.console.reports.statements import keys_url
+from billfold.http.raw_request import is_uuid
 from billfold.pages.page_context import Mistake, PageResponse, path_id, redirect
 from billfold.pages.theme import page_headers
 from billfold.platform.errors import InvalidInput, NotFound, Refused
@@ -21,10 +22,9 @@ from billfold.reports.requests.routes import (
     get_report_request,
     list_report_requests,
 )
-from billfold.reports.requests.types import ReportType
+from billfold.reports.requests.types import POCKETS_MAX, ReportType
 
 _PAGE = 30
-_POCKETS_MAX = 30
 _FILTERS = {"type": "type[]", "status": "status[]"}
 
 
@@ -60,7 +60,7 @@ async def request_report(company: InCompany) -> PageResponse:
 async def show_report(company: InCompany, request_id: str) -> PageResponse:
     """Show a report: what it is about, and its files when they are made."""
     request, report = await _read(company, request_id)
-    names = await list_choices(company)
+    names = await names_of_pockets(company, request.parameters.pocket_ids or ())
     return company.render("report", request=request, report=report, names=names, keys_url=keys_url(company))
 
 
@@ -91,7 +91,8 @@ async def _form_page(company: InCompany, kind: str, wrong: Mistake = "") -> Page
     company.require("reports.write")
     if kind and kind not in set(ReportType):
         raise NotFound("There is no such report.")
-    names = await list_choices(company, company.page.query.get("pocket", ""))
+    given = company.page.form or {f"pocket.{company.page.query.get('pocket', '')}": "yes"}
+    chosen = [each for each in checked(given, "pocket.") if is_uuid(each)]
     return company.render(
         "report_new",
         wrong=wrong,
@@ -99,6 +100,6 @@ async def _form_page(company: InCompany, kind: str, wrong: Mistake = "") -> Page
         types=list(ReportType),
         wanted=Wanted(kind),
         formats=[str(each) for of, each in RENDERERS if of == kind],
-        names=dict(list(names.items())[-_POCKETS_MAX:]),
-        given=company.page.form or {f"pocket.{company.page.query.get('pocket', '')}": "yes"},
+        names=await list_choices(company, chosen, limit=POCKETS_MAX),
+        given=given,
     )

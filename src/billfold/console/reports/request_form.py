@@ -28,11 +28,11 @@ def read_form(form: Mapping[str, str]) -> dict[str, Any]:
     parameters: dict[str, Any] = {
         name: form[name].strip() for name in ("date", "date_from", "date_to", "date_type") if form.get(name, "").strip()
     }
-    if pockets := _checked(form, "pocket."):
+    if pockets := checked(form, "pocket."):
         parameters["pocket_ids"] = pockets
     if cusips := form.get("cusips", "").replace(",", " ").upper().split():
         parameters["cusips"] = cusips
-    return {"type": form.get("type", ""), "parameters": parameters, "output_formats": _checked(form, "format.")}
+    return {"type": form.get("type", ""), "parameters": parameters, "output_formats": checked(form, "format.")}
 
 
 def under_its_fields(wrong: InvalidInput) -> InvalidInput:
@@ -43,5 +43,6 @@ def under_its_fields(wrong: InvalidInput) -> InvalidInput:
     )
 
 
-def _checked(form: Mapping[str, str], prefix: str) -> list[str]:
+def checked(form: Mapping[str, str], prefix: str) -> list[str]:
+    """Return what is checked of the boxes whose names begin with a prefix."""
     return [name.removeprefix(prefix) for name, value in form.items() if name.startswith(prefix) and value == "yes"]

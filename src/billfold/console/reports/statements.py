@@ -20,11 +20,12 @@ _FILTERS = {"pocket": "account[]", "type": "type[]", "period": "key"}
 async def show_statements(company: InCompany) -> PageResponse:
     """Show statements, the newest first."""
     listing = await read_listing(company, list_customer_statements, _FILTERS, limit=_PAGE)
+    shown = [each.service_account_id for each in listing.rows.items]
     return company.render(
         "statements",
         wrong=listing.wrong,
         listing=listing,
-        names=await list_choices(company, listing.filters.get("pocket", "")),
+        names=await list_choices(company, shown, listing.filters.get("pocket", "")),
         types=[str(each) for each in StatementType],
         keys_url=keys_url(company),
     )

@@ -29,7 +29,8 @@ _FILTERS = {
 async def show_trades(company: InCompany) -> PageResponse:
     """Show trades, the newest first."""
     listing = await read_listing(company, list_customer_trades, _FILTERS, limit=_PAGE)
-    names = await list_choices(company, listing.filters.get("pocket", ""))
+    shown = [each.pocket_id for each in listing.rows.items]
+    names = await list_choices(company, shown, listing.filters.get("pocket", ""))
     return company.render("trades", wrong=listing.wrong, listing=listing, names=names)
 
 

@@ -34,11 +34,12 @@ _HIDDEN = frozenset({*Shared.__struct_fields__, "object_type", "portal_id", "cou
 async def show_transactions(company: InCompany) -> PageResponse:
     """Show transactions, the newest first."""
     listing = await read_listing(company, list_own_transactions, _FILTERS, limit=_PAGE)
+    shown = [each.pocket_id for each in listing.rows.items]
     return company.render(
         "transactions",
         wrong=listing.wrong,
         listing=listing,
-        names=await list_choices(company, listing.filters.get("pocket", "")),
+        names=await list_choices(company, shown, listing.filters.get("pocket", "")),
         types=sorted(TYPES),
     )
 
