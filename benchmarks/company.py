@@ -93,14 +93,23 @@ SELECT t.customer_id, t.pocket_id, p.entry_no, 1, gen_random_uuid(), t.partner_i
                          AND (t.entry_no, t.trade_no) = (p.trade_entry_no, p.trade_no)
  ORDER BY p.n
 """
+_SNAPSHOTS: Final = """
+INSERT INTO snapshot
+SELECT (jsonb_populate_record(NULL::snapshot,
+                              to_jsonb(s) || jsonb_build_object('business_date', p.day, 'entry_no', p.entry_no))).*
+  FROM (SELECT pocket_id, at::date AS day, max(entry_no) AS entry_no FROM past GROUP BY 1, 2) p
+  JOIN (SELECT DISTINCT ON (pocket_id) * FROM snapshot WHERE customer_id = $1 ORDER BY pocket_id, business_date) s
+       USING (pocket_id)
+ WHERE p.day < s.business_date
+"""
 _COUNTS: Final = """
 SELECT (SELECT count(*) FROM pocket WHERE customer_id = $1) AS pockets,
        (SELECT count(*) FROM transaction WHERE customer_id = $1) AS transactions,
        (SELECT count(*) FROM transaction WHERE customer_id = $1 AND pocket_id = $2) AS of_first_pocket,
        (SELECT count(*) FROM trade WHERE customer_id = $1 AND pocket_id = $2) AS trades_of_first_pocket
 """
-_OLDEST_TRADE: Final = """
-SELECT trade_id FROM trade WHERE customer_id = $1 AND pocket_id = $2 ORDER BY entry_no, trade_no LIMIT 1
+_NEWEST_TRADE: Final = """
+SELECT trade_id FROM trade WHERE customer_id = $1 AND pocket_id = $2 ORDER BY entry_no DESC, trade_no DESC LIMIT 1
 """
 _LAST_PAGE: Final = """
 SELECT entry_no, posting_no FROM transaction WHERE customer_id = $1 ORDER BY entry_no, posting_no OFFSET $2 LIMIT 1
@@ -114,7 +123,7 @@ class CompanyPast(msgspec.Struct, frozen=True):
     transactions: int
     of_first_pocket: int
     trades_of_first_pocket: int
-    oldest_trade: UUID
+    newest_trade: UUID
     first_day: str
     last_page: str
     member: UUID
@@ -196,12 +205,13 @@ class CompanyWorkload:
             await conn.execute(_TRANSACTIONS, company, timeout=None)
             await conn.execute(_ENTRIES, company, timeout=None)
             await conn.execute(_TRADES, company, timeout=None)
+            await conn.execute(_SNAPSHOTS, company, timeout=None)
         await vacuum_and_checkpoint(bank.pool)
         member = await self._join()
         key = (company, pocket_of(COMPANY))
         return CompanyPast(
             **_row(await bank.pool.fetchrow(_COUNTS, *key)),
-            oldest_trade=await bank.pool.fetchval(_OLDEST_TRADE, *key),
+            newest_trade=await bank.pool.fetchval(_NEWEST_TRADE, *key),
             first_day=str(et_date(began - (rows - 1) * _APART) + timedelta(days=1)),
             last_page=await self._last_page(),
             member=member,

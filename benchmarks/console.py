@@ -84,7 +84,7 @@ def pages_of(past: CompanyPast) -> list[Page]:
     of_pocket, days = f"pocket={pocket}", f"from={past.first_day}&to={past.first_day}"
     api_days = f"time_booked_from={past.first_day}&time_booked_to={past.first_day}"
     booked = f"book_date_from={past.first_day}&book_date_to={past.first_day}"
-    own, trade = f"/pockets/{pocket}", f"/pockets/{pocket}/trades/{past.oldest_trade}"
+    own, trade = f"/pockets/{pocket}", f"/pockets/{pocket}/trades/{past.newest_trade}"
     moved, traded = "/api/v2/transactions/?limit=30", "/api/v2/trades/?limit=30"
     audit = "/api/v1/team"
     return [

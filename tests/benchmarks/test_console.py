@@ -8,7 +8,7 @@ from benchmarks.load_generator import LoadResult
 from benchmarks.measurements import Timing
 from billfold.platform import ids
 
-PAST = CompanyPast(2, 40, 20, 20, oldest_trade=ids.new(), first_day="2025-06-02", last_page="c", member=ids.new())
+PAST = CompanyPast(2, 40, 20, 20, newest_trade=ids.new(), first_day="2025-06-02", last_page="c", member=ids.new())
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,13 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
     "bigint": int,
     "smallint": int,
 }
+_BEYOND: Mapping[str, tuple[str, str]] = {
+    "timestamptz": ("-infinity", "infinity"),
+    "uuid": (str(UUID(int=0)), str(UUID(int=2**128 - 1))),
+    "bigint": (str(-(2**63)), str(2**63 - 1)),
+    "smallint": (str(-(2**15)), str(2**15 - 1)),
+}
+"""Below and above what a column of the order holds."""
 BY_CREATION: Mapping[str, str] = {"created_at": "timestamptz", "written_no": "bigint"}
 BY_OPENING: Mapping[str, str] = {"opened_at": "timestamptz", "written_no": "bigint"}
 
@@ -86,7 +93,12 @@ class KeysetList(Generic[RowType]):
     def _fill(self, statement: str, *, descending: bool) -> str:
         first = 1 + max(int(number) for number in re.findall(r"\$(\d+)", statement))
         than, way = ("<", "DESC") if descending else (">", "ASC")
-        place = [f"${number}::{kind}" for number, kind in enumerate(self._columns.values(), first)]
+        # Without a place the list is read from beyond all rows. `$1 IS NULL OR` would do for a plan that knows the
+        # values; the one that PostgreSQL keeps for any would read all rows before the place, too.
+        place = [
+            f"coalesce(${number}::{kind}, '{_BEYOND[kind][descending]}')"
+            for number, kind in enumerate(self._columns.values(), first)
+        ]
         order = f"ORDER BY {', '.join(f'{name} {way}' for name in self._columns)} LIMIT ${first + len(place)}"
-        page = f"({place[0]} IS NULL OR ({', '.join(self._columns)}) {than} ({', '.join(place)})) {order}"
+        page = f"({', '.join(self._columns)}) {than} ({', '.join(place)}) {order}"
         return statement.replace("{page}", page).replace("{order}", order)
