@@ -1,7 +1,11 @@
 """Pockets over HTTP: opened, read in every way, listed, changed and closed."""
 
+from datetime import date
+
 import pytest
 from tests.support.partner_desk import UNKNOWN
+
+from billfold.accounts.pockets import schemas
 
 NAME = {"pocket_name": "Reserve"}
 
@@ -165,11 +169,13 @@ async def test_parts_of_a_pocket_are_left_out_when_asked(partner_desk):
         assert (await partner_desk.get(path, both))["items"][0]["portfolio"] is None
 
 
-async def test_the_old_earnings_figure_is_gone_after_its_last_day(partner_desk):
+async def test_the_old_earnings_figure_is_gone_after_its_last_day(partner_desk, monkeypatch):
+    assert date(2026, 8, 1) == schemas.ALL_TIME_EARNINGS_UNTIL, "as it was announced"
+    monkeypatch.setattr(schemas, "ALL_TIME_EARNINGS_UNTIL", date(2025, 6, 7))
     pocket = await partner_desk.pocket()
-    await partner_desk.until("2026-07-31T12:00:00-04:00")
+    await partner_desk.until("2025-06-06T12:00:00-04:00")
     assert "all_time_earnings" in (await partner_desk.get(pocket.path))["portfolio"]
-    await partner_desk.until("2026-08-03T12:00:00-04:00")
+    await partner_desk.until("2025-06-09T12:00:00-04:00")
     for path in (pocket.path, f"/api/v1/service-accounts/{pocket.id}/"):
         assert "all_time_earnings" not in (await partner_desk.get(path))["portfolio"]
 
