@@ -139,7 +139,7 @@ class Books(RuleBasedStateMachine, Commands):
     def empty_and_close(self, place, there):
         customer, pocket, _ = self.at(place)
         self.transfer(self.at(place), self.at(there), None)
-        self.submit(UpdatePocket, customer, pocket_id=pocket, close_for="not needed")
+        self.submit(UpdatePocket, customer, pocket_id=pocket, close_for="not needed", references=(pocket,))
 
     def at(self, place):
         return self.places[place % len(self.places)]

@@ -191,7 +191,7 @@ def _require_settled(book: Book, pocket: PocketBook, ctx: Context) -> None:
     if any(t.touches(pocket.pocket_id) for t in book.pending.values()):
         raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")
     if any(payment.pocket_id == pocket.pocket_id for payment in open_payments(book)):
-        raise Refused("pocket-not-empty", "An ACH entry or a wire of the pocket is still in process.")
+        raise Refused("pocket-not-empty", "A payment of the pocket is still in process.")
 
 
 def charge_last_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
