@@ -29,9 +29,9 @@ def free_ports(count):
 
 
 class Sandbox:
-    """A sandbox in a folder of its own, as a person starts it."""
+    """A sandbox in a folder of its own, as a person starts it; `settings` are variables of its environment."""
 
-    def __init__(self, folder, *options):
+    def __init__(self, folder, *options, **settings):
         self.state = folder / ".billfold"
         self.port, self.http_port = free_ports(2)
         self.said = folder / "said.txt"
@@ -43,7 +43,7 @@ class Sandbox:
                 cwd=folder,
                 stdout=out,
                 stderr=out,
-                env={**environment, "PYTHONPATH": str(SOURCE), "COLUMNS": "200"},
+                env={**environment, **settings, "PYTHONPATH": str(SOURCE), "COLUMNS": "200"},
             )
 
     def wait_up(self):

@@ -14,9 +14,12 @@ if (ticking.length) {
   }, 1000);
 }
 
-// On a phone the menu is closed until it is opened.
+// In a narrow window the menu is closed until it is opened; in a wide one it is always there.
 const sections = document.querySelector(".sections");
-if (sections && matchMedia("(max-width: 56rem)").matches) sections.open = false;
+const narrow = matchMedia("(max-width: 56rem)");
+const fold = () => { if (sections) sections.open = !narrow.matches; };
+narrow.addEventListener("change", fold);
+fold();
 
 addEventListener("click", (event) => {
   for (const menu of document.querySelectorAll("details.menu[open]")) {

@@ -1,0 +1,233 @@
+"""The pages as people use them: stories in Chromium against one sandbox, with every page looked at on the way."""
+
+import asyncio
+import os
+import re
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from tests.support.axe import chromium
+from tests.support.browser import found
+from tests.support.sandbox_process import Sandbox
+from tests.support.visitor import PHONE_WINDOW, Gallery, Visitor
+from tests.support.webhook_receivers import answer, receiving
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+SUPPLIER = {
+    "Company": "Fabrikam",
+    "Routing_number": "021000021",
+    "Account_number": "000123456789",
+    "Street_and_number": "1 Main Street",
+    "City": "New York",
+    "State": "NY",
+    "Postal_code": "10001",
+    "Country": "US",
+}
+CLOCK_MOVES_MAX = 8
+EVENT_ID = re.compile("^[0-9a-f]{8}-[0-9a-f-]{27}$")
+EVENT = "transfers.wire.in.success"
+
+
+class Place:
+    """A running sandbox, a browser, and where its pictures go."""
+
+    def __init__(self, sandbox, browser, gallery):
+        self.sandbox, self.browser, self.gallery = sandbox, browser, gallery
+        self.box = sandbox.home()
+        self.home = f"/companies/{self.box.customer_id}"
+        self.pocket = f"{self.home}/pockets/{self.box.pocket_ids[0]}"
+
+    async def signed_in(self, person, **window):
+        visitor = await Visitor.arrive(self.browser, self.gallery, box=self.box, person=person, **window)
+        await visitor.sign_in()
+        return visitor
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def place(tmp_path_factory):
+    """A sandbox whose story is played, and Chromium."""
+    async with chromium() as browser:
+        folder = tmp_path_factory.mktemp("browser")
+        gallery = Gallery(Path(os.environ.get("BILLFOLD_SCREENSHOTS") or folder / "screenshots"))
+        networks = {"BILLFOLD_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128"}
+        sandbox = Sandbox(folder, "--seed", "7", **networks)
+        try:
+            yield Place(await asyncio.to_thread(sandbox.wait_up), browser, gallery)
+        finally:
+            await asyncio.to_thread(sandbox.end)
+
+
+@pytest.fixture(autouse=True)
+def no_faults(place):
+    """Every page of a story is as it should be."""
+    yield
+    faults, place.gallery.faults = place.gallery.faults, []
+    assert faults == []
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def ada(place):
+    """The administrator, signed in."""
+    return await place.signed_in(place.box.person)
+
+
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def bo(place):
+    """A colleague who approves, signed in on a phone."""
+    return await place.signed_in(place.box.colleague, window=PHONE_WINDOW)
+
+
+async def simulate(visitor, name, choices, **fields):
+    """Let something happen in the control room; `choices` are words of the options to choose."""
+    await visitor.go(f"/sandbox/simulations/{name}", "simulation")
+    for label, words in choices.items():
+        select = visitor.page.locator(f"select#{label}")
+        await select.select_option(await select.locator("option", has_text=words).first.get_attribute("value"))
+    await visitor.fill(**fields)
+    await visitor.press("Let it happen", "simulated")
+
+
+async def receive_money(visitor, place):
+    """Let a wire of $25,000,000.00 arrive at the first Pocket of the story."""
+    await visitor.go(place.pocket, "pocket")
+    await visitor.follow("Instructions", "paying in")
+    portal = visitor.page.url.rpartition("/")[2]
+    await simulate(visitor, "sandbox_wire", {"portal_id": portal[:8]}, Amount="2500000000", Sender_name="Contoso")
+
+
+async def see_value_grow(visitor, place):
+    """Let the clock run, see the total value change on an open page, and stop the clock."""
+    await visitor.go("/sandbox", "control room")
+    await visitor.press("Let it run", "control room")
+    await visitor.go(place.home, "home")
+    value = visitor.page.locator("[data-ticks]").first
+    grown = "before => document.querySelector('[data-ticks]').innerText !== before"
+    await visitor.page.wait_for_function(grown, arg=await value.inner_text())
+    await visitor.go("/sandbox", "control room")
+    await visitor.press("Stop it", "control room")
+
+
+async def add_supplier(visitor, place):
+    """Add an account to pay to, and verify it as the bank's reviewer; its page is open then."""
+    await visitor.go(f"{place.home}/counterparties", "counterparties")
+    await visitor.follow("Add a counterparty", "new counterparty")
+    await visitor.fill(**SUPPLIER)
+    await visitor.press("Add", "counterparty")
+    supplier = visitor.path
+    await simulate(visitor, "sandbox_counterparty_verification", {"counterparty_id": "Fabrikam", "status": "APPROVED"})
+    await visitor.go(supplier, "counterparty")
+
+
+async def request_transfer(visitor, place):
+    """Fill in the rest of the form that is open, preview it, and request the transfer; return the path of its page."""
+    await visitor.page.locator("#origin").select_option(value=str(place.box.pocket_ids[0]))
+    await visitor.fill(Amount="60,000", Description="Invoice 1001")
+    await visitor.press("Preview", "preview")
+    assert "Bills that are sold" in await visitor.text()
+    await visitor.press("Request approval", "transfer request")
+    return visitor.path
+
+
+async def approve(visitor, place, title):
+    """Approve the transfer that the first page leads to."""
+    await visitor.go(place.home, "home on a phone")
+    await visitor.follow(title, "approval")
+    assert "$60,000.00" in await visitor.text()
+    await visitor.fill(Code_from_your_authenticator_app=visitor.app.code())
+    await visitor.press("Approve", "approvals")
+
+
+async def test_a_wire_is_requested_approved_on_a_phone_and_settles(place, ada, bo):
+    await receive_money(ada, place)
+    await see_value_grow(ada, place)
+    await add_supplier(ada, place)
+    await ada.follow("Pay", "move money")
+    request = await request_transfer(ada, place)
+    await approve(bo, place, "Fabrikam")
+    for _ in range(CLOCK_MOVES_MAX):
+        await ada.go("/sandbox", "control room")
+        await ada.page.get_by_label("Run to next").select_option(label="Wires")
+        await ada.press("Run", "control room")
+        await ada.go(request, "transfer request")
+        if "Completed" in await ada.text():
+            break
+    assert "Completed" in await ada.text()
+    await ada.follow("Transaction", "transaction")
+    assert "60,000.00" in await ada.text()
+
+
+async def test_a_month_later_the_statement_is_downloaded_and_verified(place, ada):
+    await ada.go("/sandbox", "control room")
+    now = datetime.fromisoformat(await ada.page.locator("#now").input_value())
+    later = now.replace(month=now.month + 1, day=2)
+    await ada.page.locator("#now").fill(later.isoformat(timespec="minutes"))
+    await ada.press("Set", "control room")
+    await ada.read_until("PDF", f"{place.home}/statements", "statements")
+    async with ada.page.expect_download() as downloading:
+        await ada.page.get_by_role("link", name=re.compile(f"Bank statement of {now:%B}")).first.click()
+    file, keys = place.sandbox.state.parent / "statement.pdf", place.sandbox.state.parent / "document-keys.json"
+    await (await downloading.value).save_as(file)
+    command = await ada.page.locator("pre").first.text_content()
+    stranger = await place.browser.new_page(ignore_https_errors=True)
+    published = await stranger.goto(found(r"(https://\S+)", command))
+    keys.write_bytes(await published.body())
+    verified = place.sandbox.run("verify", file, "--key", keys)
+    said, wrong = await asyncio.to_thread(verified.communicate)
+    assert verified.returncode == 0, said + wrong
+
+
+async def test_a_member_is_invited_and_a_failed_delivery_is_sent_again(place, ada):
+    await ada.go(f"/team/{place.box.customer_id}", "team")
+    await ada.follow("Invite a member", "invite")
+    await ada.fill(First_name="Kim", Last_name="Osei", Email_address="kim@dummy-customer.example")
+    await ada.page.get_by_label("Viewer").check()
+    await ada.press("Send invitation", "team")
+    assert "Kim Osei" in await ada.text()
+
+    mended, delivered = asyncio.Event(), asyncio.Event()
+
+    async def script(_):
+        if mended.is_set():
+            delivered.set()
+        return answer(200 if mended.is_set() else 500)
+
+    async with receiving(script) as receiver:
+        await ada.go(f"{place.home}/developer", "developer")
+        await ada.follow("Add a subscription", "new subscription")
+        await ada.fill(Address=receiver.url)
+        await ada.page.locator(f"[name='event.{EVENT}']").check()
+        await ada.press("Add", "subscription")
+        subscription = ada.path
+        await receive_money(ada, place)
+        await ada.read_until("Failed 500", subscription, "failed delivery")
+        await ada.follow(EVENT_ID, "event")
+        mended.set()
+        await ada.press(f"Resend to {receiver.url}", "subscription")
+        await asyncio.wait_for(delivered.wait(), 10)
+        await ada.read_until("Succeeded 200", subscription, "subscription")
+        assert {each.event["event_type"] for each in receiver.requests} == {EVENT}
+
+
+async def test_a_bank_whose_money_is_spent_is_rewound_to_its_fork(place, ada, bo):
+    await ada.go(place.home, "home")
+    before = await ada.text()
+    await ada.go("/sandbox", "control room")
+    await ada.fill(Name_of_a_new_fork="before-the-loss")
+    await ada.main.get_by_role("button", name="Fork", exact=True).click()
+    await ada.page.get_by_text("The copy is made.").wait_for()
+    await ada.look("task")
+    await ada.go(f"{place.home}/move-money", "move money")
+    await ada.page.locator("#to").select_option(value=f"pocket:{place.box.pocket_ids[1]}")
+    await request_transfer(ada, place)
+    await approve(bo, place, "Invoice 1001")
+    await ada.go(place.home, "home")
+    assert await ada.text() != before
+    await ada.go("/sandbox", "control room")
+    await ada.page.get_by_text("Rewind to before-the-loss").click()
+    await ada.page.locator("form[action='/sandbox/forks/before-the-loss/rewind'] button").click()
+    await ada.page.get_by_text("The bank is as it was in before-the-loss").wait_for()
+    await ada.look("task")
+    await ada.go(place.home, "home")
+    assert await ada.text() == before

@@ -1,0 +1,136 @@
+"""Somebody at Chromium: signs in with an authenticator app, and looks at pages, each of which must be in order."""
+
+import asyncio
+import time
+
+import pyotp
+from tests.support.axe import PHONE, WIDE, violations
+
+STEP_SECONDS = 30
+PATIENCE_SECONDS = 30
+WINDOW = {"width": WIDE, "height": 900}
+PHONE_WINDOW = {"width": PHONE, "height": 740}
+_LOOKS = (("light", WINDOW, "light"), ("dark", WINDOW, "dark"), ("narrow", PHONE_WINDOW, "light"))
+_WATCH_LAYOUT = """
+window.shifts = [];
+new PerformanceObserver((list) => {
+  for (const each of list.getEntries()) {
+    if (!each.hadRecentInput) window.shifts.push(each.sources.map((one) => one.node && one.node.outerHTML));
+  }
+}).observe({ type: "layout-shift", buffered: true });
+"""
+_PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(window.shifts))))"
+
+
+class Authenticator:
+    """The app of a person: each code is good once, so the next comes from the next of the steps that count."""
+
+    def __init__(self, secret):
+        self._totp, self._last = pyotp.TOTP(secret), 0
+
+    def code(self):
+        now = int(time.time()) // STEP_SECONDS
+        self._last = max(self._last + 1, now - 1)
+        assert self._last <= now + 1, "A person would wait for the next code."
+        return self._totp.generate_otp(self._last)
+
+
+class Gallery:
+    """Where pictures of pages are kept under their names, and what is wrong with the pages."""
+
+    def __init__(self, folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder, self.shown = folder, set()
+        self.faults: list[tuple[str, object]] = []
+
+    async def show(self, page, name):
+        """Take the pictures of a page, and try it with axe, unless that was done."""
+        if name in self.shown:
+            return
+        self.shown.add(name)
+        for look, size, theme in _LOOKS:
+            await page.set_viewport_size(size)
+            await page.emulate_media(color_scheme=theme)
+            await page.evaluate(_PAINTED)
+            file = self.folder / f"{name.replace(' ', '-')}-{look}.jpeg"
+            await page.screenshot(path=file, type="jpeg", quality=80, full_page=True)
+        self.faults += [(name, each) for each in await violations(page)]
+
+
+class Visitor:
+    """A window of a person, who has a session of its own."""
+
+    def __init__(self, page, gallery, *, box, person):
+        self.page, self._gallery, self._size = page, gallery, page.viewport_size
+        self.box, self.person, self.app = box, person, Authenticator(person.totp_secret)
+        self.main = page.locator("main")
+        self.console: list[str] = []
+        page.on("console", lambda each: self.console.append(each.text) if each.type in {"error", "warning"} else None)
+        page.on("pageerror", lambda error: self.console.append(str(error)))
+
+    @property
+    def path(self):
+        return self.page.url.partition("?")[0].removeprefix(self.box.auth_url)
+
+    @classmethod
+    async def arrive(cls, browser, gallery, *, box, person, window=WINDOW):
+        """Open a window for a person."""
+        context = await browser.new_context(ignore_https_errors=True, viewport=window)
+        await context.add_init_script(_WATCH_LAYOUT)
+        return cls(await context.new_page(), gallery, box=box, person=person)
+
+    async def go(self, path, name):
+        """Open the page at a path, and look at it."""
+        await self.page.goto(self.box.auth_url + path)
+        await self.look(name)
+
+    async def follow(self, label, name):
+        """Click a link, and look at where it leads."""
+        async with self.page.expect_navigation():
+            await self.main.get_by_role("link", name=label).first.click()
+        await self.look(name)
+
+    async def press(self, label, name):
+        """Press a button, and look at what comes of it."""
+        async with self.page.expect_navigation():
+            await self.main.get_by_role("button", name=label, exact=True).first.click()
+        await self.look(name)
+
+    async def fill(self, **fields):
+        """Fill fields by their labels, with _ for a space."""
+        for label, value in fields.items():
+            await self.main.get_by_label(label.replace("_", " ")).first.fill(value)
+
+    async def text(self):
+        """Return what the page says."""
+        return " ".join((await self.main.inner_text()).split())
+
+    async def read_until(self, words, path, name):
+        """Open a page again and again until it says some words, and look at it."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            await self.page.goto(self.box.auth_url + path)
+            if words in await self.text():
+                break
+            assert time.monotonic() < deadline, await self.text()
+            await asyncio.sleep(1)
+        await self.look(name)
+
+    async def sign_in(self):
+        """Sign in with email, password and a code of the app."""
+        await self.go("/", "sign in")
+        await self.fill(Email_address=self.person.email)
+        await self.page.locator("#password").fill(self.person.password)
+        await self.press("Sign in", "second factor")
+        await self.fill(Code_from_your_authenticator_app=self.app.code())
+        await self.press("Confirm", "home")
+
+    async def look(self, name):
+        """Look at the page that is open; what is wrong with it is among the faults of the gallery."""
+        await self.page.wait_for_load_state()
+        shifts = await self.page.evaluate(_PAINTED)
+        self._gallery.faults += [(name, each) for each in (*shifts, *self.console)]
+        self.console.clear()
+        await self._gallery.show(self.page, name)
+        await self.page.emulate_media(color_scheme="light")
+        await self.page.set_viewport_size(self._size)
