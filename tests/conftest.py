@@ -39,6 +39,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: "tests/simulation/" not in item.nodeid)
 
 
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip what needs a browser where there is none: here, so that one line says how many were skipped."""
+    if item.get_closest_marker("browser") and shutil.which("chromium") is None:
+        pytest.skip("chromium is not on the path")
+
+
 MEMORY = Path("/dev/shm")
 MEMORY_WANTED = 2 * 1024**3
 LONGEST_RUN_SECONDS = 6 * 3600

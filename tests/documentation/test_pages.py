@@ -129,6 +129,7 @@ async def test_every_page_is_markdown_too(documentation, browser):
     assert all(each.text().strip() in whole for each in documentation.site.pages[::40])
 
 
+@pytest.mark.browser
 async def test_every_kind_of_page_is_accessible_and_fits_a_phone(browser):
     async with chromium() as program:
         page = await program.new_page()

@@ -14,7 +14,7 @@ from tests.support.sandbox_process import Sandbox
 from tests.support.visitor import PHONE_WINDOW, Gallery, Visitor
 from tests.support.webhook_receivers import answer, receiving
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 SUPPLIER = {
     "Company": "Fabrikam",
     "Routing_number": "021000021",
