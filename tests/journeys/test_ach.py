@@ -202,7 +202,7 @@ async def test_a_pocket_does_not_close_while_entries_of_it_are_under_way(partner
     closing = {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
     path = f"/api/v2/customers/{spare.pocket.customer}/pockets/{spare.pocket.id}/"
     refused = await partner_desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
-    assert "ACH entry" in refused["detail"]
+    assert "A payment of the pocket" in refused["detail"]
     await spare.move(made, "cancel")
     await partner_desk.patch(path, closing)
 
