@@ -66,7 +66,7 @@ async def test_a_transfer_is_previewed_requested_and_approved_by_another(custome
     assert "Completed" in maker.text
 
 
-async def test_what_is_approved_is_what_was_shown_and_by_whom_it_may_be(
+async def test_a_decision_counts_for_what_was_shown_and_from_members_who_may_decide(
     customer_desk, manager, console, other_customer, funded, other
 ):
     body = on_us(funded, 1_000_00, to=other)

@@ -85,7 +85,7 @@ async def test_filters_stand_in_the_address_and_the_file_has_the_same_rows(
 
 WRONG = {
     "transactions?amount_from=much": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
-    "transactions?amount_from=1e30": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
+    "transactions?amount_from=1e2": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
     "transactions?amount_from=0.001": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
     "transactions?from=2025-02-30": {"from": "The first day must be a date or a date-time with its offset."},
     "transactions?from=2025-06-02&to=2025-06-01": {"to": "The last day must not be before time_booked_from."},

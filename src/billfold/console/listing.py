@@ -1,12 +1,13 @@
-"""A list whose filters stand in the address, as a page: what the visitor asked for in the words of an operation.
+"""A list whose filters stand in the address: they are those of an operation, by names of the page.
 
 A filter that the operation refuses is shown again beside its mistake, as a form is.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from billfold.accounts.pockets.routes import list_own_pockets
@@ -18,6 +19,7 @@ from billfold.platform.errors import FieldError, InvalidInput
 from billfold.platform.paging import LIMIT_MAX
 
 _CHOICES_MAX = 50
+_DOLLARS = re.compile(r"\$?\d[\d,]{0,14}(\.\d{1,2})?", re.ASCII)
 _NOTHING: CursorList[Any] = CursorList(prev_page=None, next_page=None, items=[])
 
 
@@ -55,13 +57,9 @@ def operation_filters(filters: Mapping[str, str], names: Mapping[str, str]) -> d
 
 def cents_of(name: str, text: str) -> int:
     """Return dollars like "1,250.50" as cents. Raises InvalidInput at `name`."""
-    try:
-        cents = Decimal(text.replace(",", "").removeprefix("$")) * 100
-        if cents.is_finite() and 0 <= cents < 10**18 and cents == cents.to_integral_value():
-            return int(cents)
-    except InvalidOperation:
-        pass
-    raise InvalidInput.at("query", name, msg="must be dollars like 1,250.50")
+    if not _DOLLARS.fullmatch(text):
+        raise InvalidInput.at("query", name, msg="must be dollars like 1,250.50")
+    return int(Decimal(text.replace(",", "").removeprefix("$")) * 100)
 
 
 async def list_choices(

@@ -2,17 +2,23 @@
 
 import asyncio
 import re
+from typing import Any
 
 import pytest
+from pyotp import TOTP
 from tests.support.browser import Browser, forms_of, found
 from tests.support.partner_client import close_app
 from tests.support.sandbox_tasks import performing_tasks
 
 from billfold.access.partners.cli import make_partner
+from billfold.access.users.totp import new_secret
 from billfold.console.app import create_pages_app
+from billfold.platform.ids import new as ids_new
 from billfold.sandbox.control_room.room import PACKAGES, given_by
+from billfold.sandbox.credentials_file import SandboxFile, write_sandbox_file
 from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 from billfold.sandbox.provisioning import PARTNER
+from billfold.sandbox.users import SandboxPerson
 
 HERE = "127.0.0.1"
 FORMS = [
@@ -50,6 +56,21 @@ async def ended(browser):
         await asyncio.sleep(0.05)
         await browser.go(path)
     return browser.text
+
+
+async def test_people_are_listed_with_the_codes_that_sign_them_in_now(bank, browser):
+    assert "Code" not in browser.text, "no sandbox has started this bank"
+    ada, bo = (SandboxPerson(f"{name}@northwind.example", f"{name}'s own", new_secret()) for name in ("ada", "bo"))
+    texts = dict.fromkeys(SandboxFile.__struct_fields__, "") | {"story": "none", "card_network": None}
+    ids = {name: ids_new() for name in texts if name.endswith("_id")}
+    given: Any = texts | ids | {"person": ada, "colleague": bo, "clients": (), "pocket_ids": ()}
+    write_sandbox_file(bank.settings.state_dir, SandboxFile(**given))
+    before = [TOTP(each.totp_secret).now() for each in (ada, bo)]
+    await browser.go("/sandbox")
+    after = [TOTP(each.totp_secret).now() for each in (ada, bo)]
+    shown = found(r'id="people">(.+?)</section>', browser.page.text.replace("\n", " "))
+    assert all(each.email in shown for each in (ada, bo))
+    assert re.findall(r">(\d{6})<", shown) in (before, after)
 
 
 async def test_the_clock_is_moved_and_says_what_happened_on_the_way(browser):

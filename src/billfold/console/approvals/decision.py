@@ -26,7 +26,7 @@ _NO_SUCH = "There is no such request."
 _DONE = {"APPROVED": "request-approved", "DENIED": "request-denied"}
 
 
-class _Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class _ToSign(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What the script is about to let a passkey sign."""
 
     decision: str
@@ -70,10 +70,10 @@ async def decide_change(company: InCompany, request_id: str) -> PageResponse:
 async def show_passkey_options(company: InCompany, request_id: str) -> PageResponse:
     """Return what a browser needs to let a passkey sign a decision."""
     try:
-        asked = msgspec.json.decode(company.page.request.body, type=_Asked)
+        wanted = msgspec.json.decode(company.page.request.body, type=_ToSign)
     except msgspec.MsgspecError:
         raise BillfoldError("bad-request", "The request of the browser cannot be read.") from None
-    decision = SignedDecision(path_id(request_id, _NO_SUCH), asked.decision, asked.content_hash)
+    decision = SignedDecision(path_id(request_id, _NO_SUCH), wanted.decision, wanted.content_hash)
     nonce, options = await request_options(company.page, decision)
     body = msgspec.json.encode({"nonce": nonce, "options": msgspec.Raw(options.encode())})
     return Response(body, media_type=MediaType.JSON)
