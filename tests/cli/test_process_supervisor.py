@@ -84,7 +84,7 @@ async def test_the_watch_continues_after_it_failed(monkeypatch):
     assert told[0] == "The database is gone. It is tried again."
 
 
-ORPHANED = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: time.sleep(0.01)\n"
+ORPHANED = "import os\nwhile os.getppid() == int(os.environ['SUPERVISOR_PID']): time.sleep(0.01)\n"
 
 
 @pytest.mark.parametrize(("before", "after"), [("", ""), (ORPHANED, ""), ("", "signal.signal(15, signal.SIG_IGN)\n")])

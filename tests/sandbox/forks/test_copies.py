@@ -68,29 +68,36 @@ async def number(tmp_path, empty_database_dsn):
 
 
 def killed(work, after):
-    """Run something in a process that is killed after so many seconds."""
+    """Run something in a process that is killed after so many seconds; return how long it ran."""
+    began = time.monotonic()
     pid = os.fork()
     if not pid:
         asyncio.run(work())
         os._exit(0)
-    time.sleep(after)
-    os.kill(pid, signal.SIGKILL)
+    if after is not None:
+        time.sleep(after)
+        os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
+    return time.monotonic() - began
 
 
 async def test_a_fork_or_rewind_that_is_killed_leaves_the_old_bank_or_the_new_one(number):
     await number.set(1)
-    await number.copies.fork("one")
-    found = set()
+    # The first of each is left to end, and says how long the others have before they are killed.
+    whole_fork = await asyncio.to_thread(killed, lambda: number.copies.fork("one"), None)
+    await number.set(2)
+    whole_rewind = await asyncio.to_thread(killed, lambda: number.rewind("one"), None)
+    await number.copies.recover()
+    found = {await number.read()}
     for nth in range(6):
         await number.set(2)
-        await asyncio.to_thread(killed, lambda: number.copies.fork("two"), nth / 30)
+        await asyncio.to_thread(killed, lambda: number.copies.fork("two"), nth / 5 * whole_fork)
         await number.copies.recover()
         names = [each.name for each in number.copies.list_forks()]
         assert names in (["one"], ["one", "two"])
         own = {number.databases.of_fork(each) for each in names}
         assert await number.databases.list_own() == own
-        await asyncio.to_thread(killed, lambda: number.rewind("one"), nth / 20)
+        await asyncio.to_thread(killed, lambda: number.rewind("one"), nth / 5 * whole_rewind)
         await number.copies.recover()
         assert not is_paused(number.folder)
         found.add(await number.read())
