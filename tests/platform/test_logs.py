@@ -1,6 +1,9 @@
 import io
 import json
 import logging
+import os
+import subprocess
+import sys
 
 import httpx
 import pytest
@@ -8,6 +11,7 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
+from billfold import __version__
 from billfold.platform import logs, redaction
 
 _CANARY = "canary-5f0c9d"
@@ -30,13 +34,18 @@ def test_an_event_is_one_line_of_json(written):
     logs.logger("billfold.ledger.engine").info("batch committed", commands=3, lines="a\r\nb")
 
     (line,) = written()
-    assert line.pop("at").endswith("Z")
+    assert line.pop("timestamp").endswith("Z")
+    assert line.pop("resource") == {
+        "service.name": "billfold",
+        "service.version": __version__,
+        "process.pid": os.getpid(),
+    }
     assert line == {
-        "event": "batch committed",
-        "level": "info",
-        "logger": "billfold.ledger.engine",
-        "commands": 3,
-        "lines": "a\r\nb",
+        "severity_text": "INFO",
+        "severity_number": 9,
+        "body": "batch committed",
+        "scope": {"name": "billfold.ledger.engine"},
+        "attributes": {"commands": 3, "lines": "a\r\nb"},
     }
 
 
@@ -45,8 +54,8 @@ def test_libraries_come_out_the_same_way_from_the_level_on(written):
     logging.getLogger("some.library").debug("quiet")
 
     (line,) = written()
-    assert line["event"] == "sent Bearer [hidden] to x"
-    assert line["level"] == "warning"
+    assert line["body"] == "sent Bearer [hidden] to x"
+    assert line["severity_text"] == "WARN"
 
 
 def test_what_is_bound_to_the_request_is_on_every_line(written):
@@ -78,8 +87,46 @@ def test_a_failure_is_written_without_its_secrets(written):
         logs.logger("a").exception("failed")
 
     (line,) = written()
-    assert _CANARY not in line["exception"]
-    assert "'postgresql://user:[hidden]@host/db'" in line["exception"]
+    assert _CANARY not in str(line)
+    shown = line["attributes"]
+    assert shown["exception.type"] == "ValueError"
+    assert "'postgresql://user:[hidden]@host/db'" in shown["exception.message"]
+    assert shown["exception.stacktrace"].startswith("Traceback (most recent call last):\n")
+    assert shown["exception.message"] in shown["exception.stacktrace"]
+
+
+_WRITES = f"""
+import logging, os, sys, threading, warnings
+from billfold.platform import logs
+logs.log_as_configured(os.environ)
+logs.logger("a").warning("careful", error="no")
+print("printed", "Bearer {_CANARY}")
+print("to the other", file=sys.stderr)
+warnings.warn("old")
+thread = threading.Thread(target=lambda: 1 / 0)
+thread.start()
+thread.join()
+{{}}["{_CANARY} of Bearer {_CANARY}"]
+"""
+
+
+@pytest.mark.parametrize("log_format", ["json", "text"])
+def test_all_that_a_process_writes_is_a_record(log_format):
+    environment = os.environ | {"BILLFOLD_LOG_FORMAT": log_format, "BILLFOLD_LOG_LEVEL": "nonsense"}
+
+    run = subprocess.run([sys.executable, "-c", _WRITES], env=environment, capture_output=True, text=True, check=False)
+
+    assert (run.returncode, run.stdout) == (1, "")
+    assert f"Bearer {_CANARY}" not in run.stderr
+    if log_format == "text":
+        assert 'WARN  a: careful error.message="no"\n' in run.stderr
+        assert "\nZeroDivisionError: division by zero\n" in run.stderr
+        return
+    records = [json.loads(line) for line in run.stderr.splitlines()]
+    assert [each["body"] for each in records[:3]] == ["careful", "printed Bearer [hidden]", "to the other"]
+    assert "UserWarning: old" in records[3]["body"]
+    failed = [each["attributes"]["exception.type"] for each in records[4:] if each["severity_text"] == "FATAL"]
+    assert failed == ["ZeroDivisionError", "KeyError"]
 
 
 @pytest.mark.parametrize(

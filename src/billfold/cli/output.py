@@ -19,7 +19,7 @@ _WIDTH_WITHOUT_TERMINAL = 200
 _WIDEST = 10_000
 _has_terminal = sys.stdout.isatty() or "COLUMNS" in os.environ
 console = Console(highlight=False, emoji=False, width=None if _has_terminal else _WIDTH_WITHOUT_TERMINAL)
-errors = Console(stderr=True, highlight=False, emoji=False)
+errors = Console(stderr=True, highlight=False, emoji=False, soft_wrap=not sys.stderr.isatty())
 
 
 def example(*lines: str) -> str:
@@ -44,9 +44,7 @@ def print_warning(text: str) -> None:
 
 def print_error(wrong: str, next_step: str = "") -> None:
     """Print to standard error what is wrong and what to do next."""
-    errors.print(f"[red]✗[/] {escape(wrong)}")
-    if next_step:
-        errors.print(f"  [bold]Next:[/] {escape(next_step)}")
+    errors.print(f"[red]✗[/] {escape(wrong)}" + (f"\n  [bold]Next:[/] {escape(next_step)}" if next_step else ""))
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> RenderableType:

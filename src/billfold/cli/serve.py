@@ -22,7 +22,6 @@ from billfold.cli.folders import check_folders
 from billfold.cli.output import errors, print_error
 from billfold.cli.process_supervisor import Supervisor, exit_with_parent
 from billfold.cli.resources import run_with_connection
-from billfold.platform.logs import configure_logging
 
 if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles
@@ -35,8 +34,8 @@ top = CommandGroup()
 @top.command("serve")
 def serve(context: CliContext) -> None:
     """Serve the APIs over https, and reject plain http, until a signal stops it."""
+    context.configure_logging()
     settings = context.configured()
-    configure_logging(settings.log_level)
     check_folders(settings)
     with context.database(settings, errors.print) as database:
         asyncio.run(context.check_start(settings, database.dsn))  # once, and not by each child again and again
@@ -50,8 +49,8 @@ def worker(
     context: CliContext, *, with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False
 ) -> None:
     """Run due work: day ends, maturities, fees, pending transfers. Several may run."""
+    context.configure_logging()
     settings = context.settings()
-    configure_logging(settings.log_level)
     if with_parent:
         exit_with_parent()
     check_folders(settings)
@@ -70,8 +69,8 @@ def worker(
 @top.command(HTTPS, hidden=True)
 def run_https(context: CliContext) -> None:
     """Serve https on behalf of `serve` or `sandbox`."""
+    context.configure_logging()
     settings = context.configured()
-    configure_logging(settings.log_level)
     exit_with_parent()
     context.run_https(settings, tls_files(context, settings))
 
@@ -79,6 +78,7 @@ def run_https(context: CliContext) -> None:
 @top.command(HTTP, hidden=True)
 def run_http(context: CliContext) -> None:
     """Reject plain http on behalf of `serve` or `sandbox`."""
+    context.configure_logging()
     settings = context.configured()
     exit_with_parent()
 

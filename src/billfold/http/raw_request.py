@@ -140,6 +140,12 @@ def raw_request_of(scope: Any) -> RawRequest:  # noqa: ANN401 - any scope of the
     return found
 
 
+def find_raw_request(scope: Any) -> RawRequest | None:  # noqa: ANN401 - any scope of the framework
+    """Return the request if it came as far as the edge."""
+    found: RawRequest | None = scope.get("state", {}).get(_RAW_REQUEST)
+    return found
+
+
 async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYTES_MAX) -> bytes:
     """Return the whole body. Raises `payload-too-large` before more than `limit` is in memory."""
     parts = [part async for part in body_parts(request, receive, limit)]

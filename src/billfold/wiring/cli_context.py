@@ -30,6 +30,7 @@ from billfold.payments.crypto.deposits.worker import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.clock import wall_now
+from billfold.platform.logs import log_as_configured
 from billfold.platform.network.certificates import CertificateReport, inspect_certificate
 from billfold.platform.network.tls import TlsFiles, ensure_certificates
 from billfold.platform.postgres import embedded as embedded_postgres
@@ -156,6 +157,10 @@ class Wiring:
     def is_production(self) -> bool:
         """Tell whether this is a real bank, however wrong its other settings may be."""
         return self._environ.get(variable_name("environment"), "").strip().lower() == "production"
+
+    def configure_logging(self) -> None:
+        """Log as the environment says, however wrong the settings may be."""
+        log_as_configured(self._environ)
 
     def configured(self, **changes: Any) -> Settings:
         """Return the settings of the environment with some replaced: for what starts a server."""

@@ -17,6 +17,7 @@ from billfold.documentation.app import DocumentationApp
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.customer_api.app import CustomerApi, create_customer_app, customer_document
 from billfold.http.edge.connections import ConnectionLimits
+from billfold.http.edge.observed import observed
 from billfold.http.edge.serve import AppWithLifespan, LazyApp
 from billfold.http.openapi.document import Document
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
@@ -24,7 +25,7 @@ from billfold.ledger.bank import Bank
 from billfold.pages.app import PagesApp
 from billfold.payments.cards.authorizations.processor_api import create_card_processor_app
 from billfold.platform.garbage_collection import tune_garbage_collector
-from billfold.platform.logs import configure_logging
+from billfold.platform.logs import log_as_configured
 from billfold.platform.settings.settings import Settings
 from billfold.wiring.host_router import HostRouter
 from billfold.wiring.open_bank import open_bank
@@ -34,8 +35,8 @@ from billfold.wiring.providers import forbid_simulations
 def partner_app() -> LazyApp:
     """Return the whole server for one worker of the https server."""
     exit_with_parent()
+    log_as_configured(os.environ)
     settings = Settings.from_env(os.environ)
-    configure_logging(settings.log_level)
     assert settings.database_url is not None
     if settings.is_production:
         forbid_simulations()
@@ -60,7 +61,7 @@ async def _open_apps(settings: Settings) -> AsyncIterator[tuple[AppWithLifespan,
         broadcaster = _event_broadcaster(bank)
         app = make_host_router(bank, broadcaster)
         tune_garbage_collector()
-        yield ConnectionLimits(app, settings), broadcaster
+        yield ConnectionLimits(observed(app, settings), settings), broadcaster
 
 
 def _event_broadcaster(bank: Bank) -> EventBroadcaster:

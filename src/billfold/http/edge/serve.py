@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from litestar.types import Receive, Send
 
 BACKLOG = 2048
+# The server's own lines are written as those of the bank.
+_LOGGED_AS_ALL = {"formatters": {}, "handlers": {}, "loggers": {"_granian": {"propagate": True}}}
 STOP_SECONDS = 15
 HEADERS_SECONDS = 15_000
 BUFFER_BYTES = 64 * 1024
@@ -58,6 +60,7 @@ def https_server(
         ssl_protocol_min=SSLProtocols.tls12,
         log_access=False,
         log_level=LogLevels.warning,
+        log_dictconfig=_LOGGED_AS_ALL,
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_SECONDS,
     )

@@ -236,6 +236,13 @@ class Settings:
         "The lowest level that is logged.",
         "INFO",
     )
+    log_format: str | None = setting(
+        kinds.choice("json", "text"),
+        "How `serve` and `worker` write: all that they write as JSON, or as text. If unset, the log is JSON, and what"
+        " they say at their start and end is text.",
+        None,
+    )
+    access_log: bool = setting(kinds.BOOLEAN, "Whether each request is logged.", default=False)
     connections_max: int = setting(
         kinds.integer(16, 100_000), "How many connections each process that answers requests accepts.", 2048
     )
