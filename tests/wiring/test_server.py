@@ -44,7 +44,7 @@ else:
 """
 
 
-@pytest.mark.parametrize("command", ["serve", "run-https", "run-http", "worker"])
+@pytest.mark.parametrize("command", ["serve", "run-https", "worker"])
 def test_a_production_process_imports_nothing_of_the_sandbox(command):
     script = START.format(command=command, rest=SERVE)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)

@@ -30,7 +30,6 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "serve": "billfold.cli.serve",
         "worker": "billfold.cli.serve",
         "run-https": "billfold.cli.serve",
-        "run-http": "billfold.cli.serve",
         "migrate": "billfold.cli.migrate",
         "doctor": "billfold.cli.doctor",
         "verify": "billfold.verify.cli",

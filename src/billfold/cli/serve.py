@@ -1,6 +1,6 @@
 """`billfold serve` and `billfold worker`: the two kinds of process that run a bank.
 
-`serve` supervises two processes, one for each port, and restarts them when they exit.
+`serve` supervises the process of the https port, restarts it when it exits, and rejects plain http itself.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles
     from billfold.platform.settings.settings import Settings
 
-HTTPS, HTTP = "run-https", "run-http"
+HTTPS = "run-https"
 top = CommandGroup()
 
 
@@ -75,19 +75,6 @@ def run_https(context: CliContext) -> None:
     context.run_https(settings, tls_files(context, settings))
 
 
-@top.command(HTTP, hidden=True)
-def run_http(context: CliContext) -> None:
-    """Reject plain http on behalf of `serve` or `sandbox`."""
-    context.configure_logging()
-    settings = context.configured()
-    exit_with_parent()
-
-    async def run() -> None:
-        await context.run_plain(settings, stop_on_signals())
-
-    asyncio.run(run())
-
-
 def check_ports(settings: Settings) -> None:
     """Raise CliError if the address or one of its ports cannot be listened on."""
     if settings.port == settings.http_port:
@@ -132,18 +119,18 @@ def child_command_line(*command: str) -> Sequence[str]:
     return (sys.executable, "-m", "billfold", *command)
 
 
-async def start_servers(supervisor: Supervisor, logs: Path | None = None) -> None:
-    """Start the server of each port; without a folder for `logs` they write to our output."""
-    for name, command, log in (("https", HTTPS, "https.log"), ("plain http", HTTP, "plain.log")):
-        await supervisor.start(name, child_command_line(command), logs and logs / log)
+async def start_https(supervisor: Supervisor, logs: Path | None = None) -> None:
+    """Start the server of https; without a folder for `logs` it writes to our output."""
+    await supervisor.start("https", child_command_line(HTTPS), logs and logs / "https.log")
 
 
 async def _serve(context: CliContext, settings: Settings, database: Database) -> None:
     stop = stop_on_signals()
     environment = context.environment(settings, database.dsn)
     supervisor = Supervisor(environment, errors.print, watch=database.restart_if_stopped)
-    await start_servers(supervisor)
     try:
-        await stop.wait()
+        async with await context.serve_plain(settings):
+            await start_https(supervisor)
+            await stop.wait()
     finally:
         await supervisor.stop()

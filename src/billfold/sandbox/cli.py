@@ -26,7 +26,7 @@ from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.output import console, print_error, print_line, print_success
 from billfold.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
-from billfold.cli.serve import check_ports, child_command_line, start_servers, stop_on_signals
+from billfold.cli.serve import check_ports, child_command_line, start_https, stop_on_signals
 from billfold.migrations import runner
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
@@ -124,6 +124,7 @@ async def _run(
         await copies.copy(OPENING)
     environment = context.environment(settings, database.dsn, **options.changes)
     supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
+    plain = await context.serve_plain(settings)
     try:
         chain = await _start_processes(supervisor, settings, step, listener=listener)
         await _wait_until_up(saved_sandbox, settings.state_dir / "logs", stop)
@@ -140,6 +141,7 @@ async def _run(
                 _print_credentials(settings, saved_sandbox, chain)
                 await stop.wait()
     finally:
+        plain.close()
         await supervisor.stop()
 
 
@@ -163,7 +165,7 @@ async def _start_processes(
     if settings.chains is None:
         chain = await start_local_chain(supervisor, settings.state_dir)
     step("Starting the server")
-    await start_servers(supervisor, logs)
+    await start_https(supervisor, logs)
     await supervisor.start("worker", child_command_line("worker", "--with-parent"), logs / "worker.log")
     await supervisor.start(
         CARD_PROCESSOR,

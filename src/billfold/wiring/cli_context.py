@@ -17,18 +17,10 @@ import asyncpg
 import msgspec
 import psutil
 
-from billfold.audit.worker import AuditSealer
 from billfold.cli.context import CliError, Database, StepReporter
-from billfold.events.email.worker import EmailSender
-from billfold.events.notifications.worker import NotificationWorker, failing_notifier
-from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import https_server
-from billfold.onboarding.applications.rescreening import screen_backlog
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
-from billfold.payments.crypto.deposits.worker import ChainWatchers
-from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
-from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.clock import wall_now
 from billfold.platform.logs import log_as_configured
 from billfold.platform.network.certificates import CertificateReport, inspect_certificate
@@ -37,10 +29,6 @@ from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.programs import EmbeddedPostgresError
 from billfold.platform.settings.mistakes import FILE_SUFFIX, variable_name
 from billfold.platform.settings.settings import Settings
-from billfold.reports.requests.worker import PARALLEL, make_reports
-from billfold.reports.statements.worker import StatementMaker
-from billfold.reports.tax.worker import TaxFormMaker
-from billfold.treasury.worker import WaitingCash
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
 from billfold.wiring.providers import (
     SEALS,
@@ -49,14 +37,10 @@ from billfold.wiring.providers import (
     check_file_store,
     check_linking_provider,
     copies_of,
-    email_transport_of,
     master_keys_of,
     until_paused,
-    webhook_client_of,
 )
-from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.sealing import seal_earlier_data
-from billfold.wiring.worker import Worker
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -250,39 +234,20 @@ class Wiring:
         )
         server.serve()
 
-    async def run_plain(self, settings: Settings, stop: asyncio.Event) -> None:
-        """Redirect plain HTTP to HTTPS until `stop` is set."""
-        server = await serve_plain(settings.host, settings.http_port, https_host=f"{settings.domain}:{settings.port}")
-        async with server:
-            await stop.wait()
+    async def serve_plain(self, settings: Settings) -> asyncio.Server:
+        """Return a running server that rejects plain http."""
+        return await serve_plain(settings.host, settings.http_port, https_host=f"{settings.domain}:{settings.port}")
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Run the worker until `stop` is set."""
-        tasks = (
-            NotificationWorker(),
-            ChainWatchers(),
-            EmailSender(email_transport_of(bank.settings)),
-            AuditSealer(archive_of(bank.settings)),
-            StatementMaker(),
-            TaxFormMaker(),
-        )
-        senders = withdrawal_senders(bank.chains)
-        worker = Worker(
-            bank,
-            execute_all_pending,
-            screen_backlog,
-            WaitingCash().invest,
-            *file_receivers(),
-            *senders,
-            *[make_reports] * PARALLEL,
-            *tasks,
-        )
-        client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
-        dispatcher = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
-        await asyncio.gather(worker.run(stop), dispatcher.run(stop))
+        from billfold.wiring.work import work  # noqa: PLC0415 - only a worker imports all that it does
+
+        await work(bank, stop)
 
     async def ingest_files(self, bank: Bank) -> int:
         """Take the files that have arrived from the rails; return how many there were."""
+        from billfold.wiring.scheduled_jobs import file_receivers  # noqa: PLC0415 - as above
+
         return sum([await ingest(bank) for ingest in file_receivers()])
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:

@@ -6,6 +6,7 @@ import json
 import httpx
 import pytest
 
+from billfold.http.edge import https_required
 from billfold.http.edge.https_required import serve_plain
 
 
@@ -45,6 +46,23 @@ async def test_a_connection_that_never_ends_is_cut(port, monkeypatch):
         await send_for_ever(writer)
     assert asyncio.get_running_loop().time() - started < 8
     writer.close()
+
+
+async def test_connections_beyond_the_limit_are_cut_until_others_end(port, monkeypatch):
+    monkeypatch.setattr(https_required, "LINGER_SECONDS", 0.3)
+    opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(https_required.CONNECTIONS_MAX)]
+    for reader, _ in opened:
+        await reader.readuntil(b"\r\n")
+    refused, one_too_many = await asyncio.open_connection("127.0.0.1", port)
+    with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+        await refused.readexactly(1)
+    for reader, _ in opened:
+        await reader.read()
+    await asyncio.sleep(0.5)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    assert (await reader.readline()).startswith(b"HTTP/1.1 403")
+    for each in (*(writer for _, writer in opened), one_too_many, writer):
+        each.close()
 
 
 async def send_for_ever(writer):

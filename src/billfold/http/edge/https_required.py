@@ -15,13 +15,23 @@ from billfold.platform.problems import PROBLEMS
 
 LINGER_SECONDS = 2.0
 """How long the other side may go on sending before the connection is cut."""
+CONNECTIONS_MAX = 200
+"""How many are answered at a time; the process that listens also supervises others, which takes descriptors."""
 _STEP = 64 * 1024
 
 
 async def serve_plain(host: str, port: int, *, https_host: str) -> asyncio.Server:
     """Return a running server. `https_host` (with its port) is where the problem's page is."""
+    is_free = asyncio.BoundedSemaphore(CONNECTIONS_MAX)
 
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if is_free.locked():
+            writer.transport.abort()
+            return
+        async with is_free:
+            await answer(reader, writer)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             writer.write(_answer(https_host))
             writer.write_eof()
