@@ -4,6 +4,7 @@ import re
 from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
+from uuid import UUID
 
 import httpx
 from typing_extensions import override
@@ -75,6 +76,7 @@ class Browser:
         )
         self.page = httpx.Response(204)
         self.home = "/account"
+        self.user_id: UUID | None = None
 
     async def close(self):
         await self.http.aclose()

@@ -9,7 +9,9 @@ from types import MappingProxyType
 from litestar.di import Provide
 
 from billfold.access.pages.team.administrator import page_administrator
+from billfold.console.bank import in_bank
 from billfold.console.company import company_of
+from billfold.console.partner import in_partner
 from billfold.http.customer_api.app import CustomerApi
 from billfold.ledger.bank import Bank
 from billfold.pages.app import PagesApp
@@ -33,5 +35,10 @@ def create_pages_app(
     `packages` have further pages, which take what is `given` by name.
     """
     packages = (*PACKAGES, *packages)
-    own = {"by": Provide(page_administrator), "company": Provide(company_of(customer_api))}
+    own = {
+        "by": Provide(page_administrator),
+        "company": Provide(company_of(customer_api)),
+        "operator": Provide(in_bank),
+        "partner": Provide(in_partner),
+    }
     return PagesApp(PageServer(bank, packages, clock), packages, {**own, **given})

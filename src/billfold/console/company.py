@@ -12,20 +12,20 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from litestar.params import SkipValidation
+from typing_extensions import override
 
 from billfold.access.oauth.types import AccessToken
-from billfold.access.pages.team.administrator import memberships
 from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import Confirmation, Membership
 from billfold.console.api_client import ApiClient
-from billfold.console.page_clock import PageClock, read_page_clock
+from billfold.console.team import TeamPage, Visit, visit_of
 from billfold.http.api import Identity
 from billfold.http.authentication.access_tokens import AccessTokenAuthenticator
 from billfold.http.customer_api.app import CustomerApi
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
 from billfold.pages.page_context import PageContext, PageResponse
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.errors import Refused
 
 CLIENT_ID = "console"
 """What the audit log names the console among the clients of a company."""
@@ -33,22 +33,18 @@ _OAUTH = frozenset({Proof.OAUTH})
 _LIFETIME = timedelta(minutes=1)
 
 
-class Company:
-    """One request of a member to a page of the console."""
+class Company(TeamPage):
+    """One request of a member to a page of a company."""
 
-    def __init__(
-        self, page: PageContext, own: Membership, *, others: list[Membership], api: CustomerApi, clock: PageClock
-    ) -> None:
-        self.page, self.own, self.others, self.clock = page, own, others, clock
-        self.customer_id = own.customer_id
-        self.name = own.customer_name
-        self.path = f"/companies/{own.customer_id}"
-        self.token = _token_of(page, own)
+    def __init__(self, visit: Visit, api: CustomerApi) -> None:
+        super().__init__(visit)
+        self.path = f"/companies/{self.customer_id}"
+        self.token = _token_of(self.page, self.own)
         authenticator = api.authenticator
         assert isinstance(authenticator, AccessTokenAuthenticator)
         self._authenticator = authenticator
         host = urlsplit(api.bank.settings.customer_origin).netloc
-        self.api = ApiClient(api, page, proofs=_OAUTH, host=host, identify=self._identify)
+        self.api = ApiClient(api, self.page, proofs=_OAUTH, host=host, identify=self._identify)
 
     def may(self, scope: str) -> bool:
         """Tell whether the member's role includes what a scope stands for."""
@@ -63,9 +59,10 @@ class Company:
         """Let the rest of this request count as sent by a member who has just authenticated for it."""
         self.token = replace(self.token, auth_time=self.page.now, confirmation=confirmation)
 
+    @override
     def render(self, name: str, **facts: Any) -> PageResponse:
         """Return a page with what all pages of a company show."""
-        return self.page.render(name, company=self, clock=self.clock, **facts)
+        return super().render(name, company=self, **facts)
 
     async def _identify(self, operation: Operation, request: RawRequest) -> Identity:
         access = operation.access_by(_OAUTH)
@@ -78,15 +75,16 @@ InCompany = SkipValidation[Company]
 
 
 def company_of(api: CustomerApi) -> Callable[[PageContext, str], Awaitable[Company]]:
-    """Return what makes the `company` of a request. It raises NotFound, for companies of others as well."""
+    """Return what makes the `company` of a request. It raises NotFound, for companies of others as well.
+
+    The bank itself is no company: its team has pages of its own.
+    """
 
     async def find_company(page: PageContext, customer_id: str) -> Company:
-        found = await memberships(page)
-        own = next((each for each in found if str(each.customer_id) == customer_id.lower()), None)
-        if own is None:
-            raise NotFound("You are not a member of such a company.")
-        clock = await read_page_clock(page)
-        return Company(page, own, others=[each for each in found if each is not own], api=api, clock=clock)
+        def is_wanted(each: Membership) -> bool:
+            return str(each.customer_id) == customer_id.lower() and not each.is_of_bank
+
+        return Company(await visit_of(page, is_wanted, "company"), api)
 
     return find_company
 

@@ -287,6 +287,7 @@ def _print_credentials(settings: Settings, saved_sandbox: SandboxFile, chain: st
         "             for an authenticator app: TOTP, 6 digits every 30 s; or here:",
         f"             oathtool --totp -b {saved_sandbox.person.totp_secret}",
         f"Colleague    {saved_sandbox.colleague.email} (approves)",
+        *(f"Operator     {each.email}" for each in saved_sandbox.operators),
         f"Chain        {chain}",
         f"Credentials  {settings.state_dir / 'sandbox.json'}",
     ]

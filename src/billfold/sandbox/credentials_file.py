@@ -39,6 +39,10 @@ class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
     """Who signs in for the customer on the authorization server's pages."""
     colleague: SandboxPerson
     """Another member of its team, who approves what the first requests."""
+    operators: tuple[SandboxPerson, ...] = ()
+    """Two members of the bank's own team."""
+    partner_person: SandboxPerson | None = None
+    """A member of the partner's own team."""
     customer_id: UUID
     own_customer_id: UUID
     facilitation_pocket_id: UUID

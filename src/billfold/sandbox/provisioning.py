@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.cli import make_partner, new_password
-from billfold.access.partners.customers import partner_ids
+from billfold.access.partners.customers import PartnerIds, partner_ids
 from billfold.cli.context import CliContext, CliError, StepReporter
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.authorizations.processor_api import processor_key
 from billfold.platform.clock import wall_now
 from billfold.platform.network.addresses import own_url_host
 from billfold.sandbox.card_processor.launch import prepare_card_host
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, write_sandbox_file
 from billfold.sandbox.oauth_clients import new_key, sandbox_clients
-from billfold.sandbox.users import ADA, BO, sandbox_person
+from billfold.sandbox.users import ADA, BO, OPERATORS, PIA, sandbox_person
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -51,7 +53,6 @@ async def _new_sandbox_file(
 ) -> SandboxFile:
     settings, known_ids = bank.settings, partner_ids(bank.seed, PARTNER)
     customer_id = known_ids.sandbox_customer_id
-    person, colleague = (previous.person, previous.colleague) if previous else (None, None)
     host = f"{PARTNER}.{settings.domain}:{settings.port}"
     return SandboxFile(
         base_url=f"https://{own_url_host(settings.host)}:{settings.port}",
@@ -63,8 +64,7 @@ async def _new_sandbox_file(
         ca_file=str(authority),
         partner=PARTNER,
         **await _credentials(bank, previous),
-        person=await sandbox_person(bank, customer_id, ADA, previous=person),
-        colleague=await sandbox_person(bank, customer_id, BO, previous=colleague),
+        **await _people(bank, known_ids, previous),
         customer_id=customer_id,
         own_customer_id=known_ids.own_customer_id,
         facilitation_pocket_id=known_ids.facilitation_pocket_id,
@@ -79,7 +79,25 @@ async def _new_sandbox_file(
     )
 
 
-async def _credentials(bank: Bank, previous: SandboxFile | None) -> dict[str, str]:
+async def _people(bank: Bank, known_ids: PartnerIds, previous: SandboxFile | None) -> dict[str, Any]:
+    """Return who may sign in: of the customer, of the partner, of the bank."""
+    own, bank_id = known_ids.sandbox_customer_id, bank_customer_id(bank.seed)
+    before = (previous.person, previous.colleague, previous.partner_person) if previous else (None, None, None)
+    operators = previous.operators[: len(OPERATORS)] if previous else ()
+    return {
+        "person": await sandbox_person(bank, own, ADA, previous=before[0]),
+        "colleague": await sandbox_person(bank, own, BO, previous=before[1]),
+        "partner_person": await sandbox_person(bank, known_ids.own_customer_id, PIA, previous=before[2]),
+        "operators": tuple(
+            [
+                await sandbox_person(bank, bank_id, each, previous=known)
+                for each, known in zip_longest(OPERATORS, operators)
+            ]
+        ),
+    }
+
+
+async def _credentials(bank: Bank, previous: SandboxFile | None) -> dict[str, Any]:
     """Return credentials in force: those of the last start, or new ones where they are lost."""
     known = await partner_store.find_partner(bank.pool, PARTNER)
     if known is not None and previous is not None:

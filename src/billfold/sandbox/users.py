@@ -1,6 +1,6 @@
-"""The people of a sandbox: members of its customer who can sign in on the pages.
+"""The people of a sandbox who can sign in on the pages: of its customer, of its partner, of the bank.
 
-There are two, since a transfer needs another member's approval.
+The customer and the bank have two, since what one does needs another's approval.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _CONFIRMED_EARLIER = timedelta(minutes=2)
 
 
 class SandboxMember(NamedTuple):
-    """A person of the sandbox's customer, and the role in its team."""
+    """A person of the sandbox, and the role in their team."""
 
     email: str
     first_name: str
@@ -41,6 +41,11 @@ class SandboxMember(NamedTuple):
 
 ADA = SandboxMember("ada@dummy-customer.example", "Ada", "Marsh", role="ADMIN")
 BO = SandboxMember("bo@dummy-customer.example", "Bo", "Reyes", role="MANAGER")
+PIA = SandboxMember("pia@sandbox-partner.example", "Pia", "Novak", role="ADMIN")
+OPERATORS = (
+    SandboxMember("olga@bank.example", "Olga", "Berg", role="ADMIN"),
+    SandboxMember("otto@bank.example", "Otto", "Quist", role="MANAGER"),
+)
 
 
 class SandboxPerson(msgspec.Struct, frozen=True):

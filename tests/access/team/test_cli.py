@@ -88,3 +88,15 @@ def test_what_the_operator_does_is_in_the_log_of_the_team(founded, database_dsn,
         "member.deactivated",
         "member.deactivated",
     ]
+
+
+def test_operators_of_the_bank_and_people_of_a_partner_are_added_by_what_they_belong_to(founded, database_dsn):
+    customer(founded)
+    assert "of the bank as MANAGER" in founded("users", "add", *ANNA, "--bank", "--role", "MANAGER")[1]
+    assert "of acme as VIEWER" in founded("users", "add", *ANNA, "--partner", "acme")[1]
+    teams = _fetch(
+        database_dsn, "SELECT c.role, m.role FROM membership m JOIN customer c USING (customer_id) ORDER BY 1"
+    )
+    assert [tuple(each) for each in teams] == [("house", "MANAGER"), ("partner", "VIEWER")]
+    assert "no partner" in founded("users", "add", *ANNA, "--partner", "nobody")[1]
+    assert "Name one team" in founded("users", "add", *ANNA, "--partner", "acme", "--bank")[1]

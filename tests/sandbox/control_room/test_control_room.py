@@ -60,16 +60,19 @@ async def ended(browser):
 
 async def test_people_are_listed_with_the_codes_that_sign_them_in_now(bank, browser):
     assert "Code" not in browser.text, "no sandbox has started this bank"
-    ada, bo = (SandboxPerson(f"{name}@northwind.example", f"{name}'s own", new_secret()) for name in ("ada", "bo"))
+    names = ("ada", "bo", "pia", "olga", "otto")
+    people = [SandboxPerson(f"{name}@northwind.example", f"{name}'s own", new_secret()) for name in names]
+    ada, bo, pia, *operators = people
     texts = dict.fromkeys(SandboxFile.__struct_fields__, "") | {"story": "none", "card_network": None}
     ids = {name: ids_new() for name in texts if name.endswith("_id")}
     given: Any = texts | ids | {"person": ada, "colleague": bo, "clients": (), "pocket_ids": ()}
+    given |= {"partner_person": pia, "operators": operators}
     write_sandbox_file(bank.settings.state_dir, SandboxFile(**given))
-    before = [TOTP(each.totp_secret).now() for each in (ada, bo)]
+    before = [TOTP(each.totp_secret).now() for each in people]
     await browser.go("/sandbox")
-    after = [TOTP(each.totp_secret).now() for each in (ada, bo)]
+    after = [TOTP(each.totp_secret).now() for each in people]
     shown = found(r'id="people">(.+?)</section>', browser.page.text.replace("\n", " "))
-    assert all(each.email in shown for each in (ada, bo))
+    assert all(each.email in shown for each in people)
     assert re.findall(r">(\d{6})<", shown) in (before, after)
 
 

@@ -14,6 +14,7 @@ from billfold.access.oauth.access_tokens import delete_tokens
 from billfold.access.oauth.rules import client_metadata as client_rules
 from billfold.access.oauth.rules.public_keys import InvalidKey, from_jwk, from_pem, to_pem
 from billfold.access.oauth.types import Client, ClientKey, NewClient
+from billfold.access.users.members import require_company
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
@@ -61,8 +62,11 @@ _LOCK = "SELECT 1 FROM oauth_client WHERE client_id = $1 FOR UPDATE"
 async def register_client(conn: Connection, new: NewClient, *, now: datetime, client_id: str | None = None) -> Client:
     """Register a client; one that acts for a customer is a member of its team at once.
 
-    Raises InvalidInput with every mistake, Refused `duplicate-id`.
+    Raises InvalidInput with every mistake, Refused `duplicate-id`, `forbidden` for the bank itself.
     """
+    for each in (new.customer_id, new.owner_id):
+        if each is not None:
+            await require_company(conn, each)
     member_id = None if new.customer_id is None else ids.new()
     client = client_rules.build_client(new, client_id or ids.new().hex, now, member_id=member_id)
     try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from uuid import UUID
 
-from billfold.access.users.members import is_active_member
+from billfold.access.users.members import is_active_member, require_company
 from billfold.platform import crypto, ids
 from billfold.platform.errors import NotFound, Refused
 
@@ -97,6 +97,7 @@ async def _require_allowed(
     """Check membership, the owner of the client, and the age of the sign-in. Raises Refused."""
     if not await is_active_member(conn, customer_id, user_id, lock=True):
         raise Refused("forbidden", "You are no active member of this customer's team.")
+    await require_company(conn, customer_id)
     if request_row["owner_id"] not in {None, customer_id}:
         raise Refused("forbidden", "This application works for another company only.")
     max_age = request_row["max_age"]

@@ -11,6 +11,7 @@ import typer
 
 from billfold.access.oauth import grants
 from billfold.access.operator_audit import record_member, record_user
+from billfold.access.partners.store import find_partner
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team.effects import notifying_of_effects
 from billfold.access.users import members as user_members
@@ -23,6 +24,7 @@ from billfold.cli.context import CliError
 from billfold.cli.output import console, print_line, print_success
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 
 group = CommandGroup(
     "users",
-    "Add users of a customer, and deactivate them.",
+    "Add users of a customer, a partner or the bank, and deactivate them.",
     example="add anna@acme.example --customer <id> --first-name Anna",
 )
 
@@ -41,18 +43,24 @@ ShowLink = Annotated[bool, typer.Option("--show-link", help="Print the link as w
 RoleOption = Annotated[UserRole, typer.Option(case_sensitive=False)]
 
 
-@group.command("add anna@acme.example --customer <id> --first-name Anna --last-name Lind --role ADMIN")
+@group.command(
+    "add anna@acme.example --customer <id> --first-name Anna --last-name Lind --role ADMIN",
+    "add olga@bank.example --bank --first-name Olga --last-name Berg --role MANAGER",
+)
 async def add(
     bank: Bank,
     email: Email,
-    customer: Annotated[UUID, typer.Option(help="The id of the customer.")],
+    customer: Annotated[UUID | None, typer.Option(help="The id of the customer.")] = None,
+    partner: Annotated[str, typer.Option(help="The slug of a partner instead: a person of the partner.")] = "",
     first_name: Annotated[str, typer.Option(help="Required for a new user.")] = "",
     last_name: Annotated[str, typer.Option(help="Required for a new user.")] = "",
     role: RoleOption = "VIEWER",
     *,
+    of_bank: Annotated[bool, typer.Option("--bank", help="Instead of a customer: an operator of the bank.")] = False,
     show_link: ShowLink = False,
 ) -> None:
-    """Make a user a member of a customer; a new user gets a link to set a password."""
+    """Make a user a member of a customer, a partner or the bank; a new user gets a link to set a password."""
+    team_id = await _team_of(bank, customer, partner=partner, of_bank=of_bank)
     async with bank.pool.acquire() as conn, conn.transaction():
         existing = await user_store.find_user_by_email(conn, bank.vault, user_rules.check_email(email))
         user_id = (
@@ -62,12 +70,12 @@ async def add(
                 conn, bank.vault, email=email, first_name=first_name, last_name=last_name, now=wall_now()
             )
         )
-        async with await _notifying_of_effects(bank, conn, customer):
-            member_id = await user_members.add_member(conn, customer, user_id, role=role, now=await bank.now(conn))
-        await team_invitations.delete_invitation(conn, bank.vault, customer, email=email)
+        async with await _notifying_of_effects(bank, conn, team_id):
+            member_id = await user_members.add_member(conn, team_id, user_id, role=role, now=await bank.now(conn))
+        await team_invitations.delete_invitation(conn, bank.vault, team_id, email=email)
         link = None if existing else await mail_password_link(bank, conn, user_id)
-        await record_member(bank, conn, customer, member_id=member_id, action="member.added", role=role)
-    print_success(f"{email} is a member of {customer} as {role}.")
+        await record_member(bank, conn, team_id, member_id=member_id, action="member.added", role=role)
+    print_success(f"{email} is a member of {partner or ('the bank' if of_bank else team_id)} as {role}.")
     if link is not None:
         _print_link(email, link if show_link else None)
 
@@ -112,6 +120,20 @@ async def deactivate(bank: Bank, email: Email) -> str:
         await grants.revoke_user_tokens(conn, user.user_id)
         await record_user(bank, conn, user.user_id, action="member.deactivated")
     return f"{email} is deactivated."
+
+
+async def _team_of(bank: Bank, customer: UUID | None, *, partner: str, of_bank: bool) -> UUID:
+    """Return the customer whose team is meant. Raises CliError unless exactly one is named."""
+    if (customer is not None) + bool(partner) + of_bank != 1:
+        raise CliError("Name one team.", "Give --customer, --partner or --bank.")
+    if customer is not None:
+        return customer
+    if of_bank:
+        return bank_customer_id(bank.seed)
+    found = await find_partner(bank.pool, partner)
+    if found is None:
+        raise CliError(f"There is no partner {partner!r}.", "See `billfold partner list`.")
+    return found.own_customer_id
 
 
 async def deactivate_everywhere(bank: Bank, conn: Connection, user_id: UUID) -> None:

@@ -10,7 +10,7 @@ import asyncpg
 
 from billfold.access.users import rules
 from billfold.access.users.contact_details import COLUMNS, USERS, has_email
-from billfold.access.users.types import Role
+from billfold.access.users.types import Organization, Role
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 
@@ -31,6 +31,7 @@ ON CONFLICT (customer_id, user_id) DO UPDATE
    SET role = excluded.role, status = 'ACTIVE', changed_at = excluded.changed_at
 RETURNING m.member_id
 """
+_BANK = Organization.BANK.value
 _DEACTIVATE = """
 UPDATE membership SET status = 'DEACTIVATED', changed_at = $3
  WHERE customer_id = $1 AND user_id = $2 AND status <> 'DEACTIVATED' RETURNING member_id
@@ -90,6 +91,12 @@ async def add_member(
     except asyncpg.ForeignKeyViolationError:
         raise NotFound("There is no such customer, or no such user.") from None
     return found
+
+
+async def require_company(conn: Connection | Pool, customer_id: UUID) -> None:
+    """Refuse the bank itself where a customer has to be: no application ever acts for it. Raises `forbidden`."""
+    if await conn.fetchval("SELECT true FROM customer WHERE customer_id = $1 AND role = $2", customer_id, _BANK):
+        raise Refused("forbidden", "The bank itself is no customer: no application acts for it.")
 
 
 async def is_active_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, lock: bool = False) -> bool:

@@ -33,8 +33,9 @@ SELECT {_PERSON}, s.session_id, s.auth_methods, s.complete, s.authenticated_at, 
 _ONE_SESSION = f"{_SESSION} s.session_hash = $1"
 _SESSIONS_OF = f"{_SESSION} s.user_id = $1 AND s.complete ORDER BY s.last_seen_at DESC"
 _MEMBERSHIPS = """
-SELECT m.member_id, m.customer_id, c.name AS customer_name, m.role, m.status
-  FROM membership m JOIN customer c USING (customer_id)
+SELECT m.member_id, m.customer_id, c.name AS customer_name, m.role, m.status, c.role AS organization,
+       p.slug AS partner_slug
+  FROM membership m JOIN customer c USING (customer_id) LEFT JOIN partner p ON p.own_customer_id = m.customer_id
  WHERE m.user_id = $1 ORDER BY c.name, m.customer_id
 """
 _IS_MEMBER = """

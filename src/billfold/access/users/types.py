@@ -1,6 +1,7 @@
 """Users, what they are members of, and where they are signed in. Instants are wall time."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Literal
 from uuid import UUID
 
@@ -35,14 +36,36 @@ class User(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.first_name} {self.last_name}"
 
 
+class Organization(StrEnum):
+    """What a team works for, by the role of its customer: a company, a partner, or the bank itself."""
+
+    COMPANY = "customer"
+    PARTNER = "partner"
+    BANK = "house"
+
+
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
-    """The membership of a user in a customer's team."""
+    """The membership of a user in a customer's team. `partner_slug` is that of a partner's own team."""
 
     member_id: UUID
     customer_id: UUID
     customer_name: str
     role: Role
     status: MemberStatus
+    organization: Organization = Organization.COMPANY
+    partner_slug: str | None = None
+
+    @property
+    def is_of_bank(self) -> bool:
+        """Tell whether the team is the bank's: its members are operators."""
+        return self.organization is Organization.BANK
+
+    @property
+    def path(self) -> str:
+        """Where its pages are."""
+        if self.is_of_bank:
+            return "/bank"
+        return f"/companies/{self.customer_id}" if self.partner_slug is None else f"/partners/{self.partner_slug}"
 
 
 class Factors(msgspec.Struct, frozen=True, kw_only=True):

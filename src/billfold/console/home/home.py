@@ -20,9 +20,9 @@ _RECENT = 8
 
 @get("/")
 async def choose_company(page: PageContext) -> PageResponse:
-    """Lead to the visitor's company, or to the list of all."""
+    """Lead to the visitor's company, partner or bank; the menu of its name leads to the others."""
     found = await memberships(page)
-    to = f"/companies/{found[0].customer_id}" if found else ACCOUNT
+    to = found[0].path if found else ACCOUNT
     return redirect(to, done=page.query.get("done", ""))
 
 

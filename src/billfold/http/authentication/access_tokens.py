@@ -134,10 +134,12 @@ class AccessTokenAuthenticator:
         return scheme, token, access
 
     async def _partner_of(self, token: AccessToken) -> UUID:
-        """Return the partner of the token's customer, from memory."""
+        """Return the partner of the token's customer, from memory. Raises `forbidden` for the bank itself."""
         entry = await self._bank.directory.find("customer", token.customer_id)
-        if entry is None or entry.partner_id is None:
-            raise InvariantError("the customer of a token belongs to no partner")
+        if entry is None:
+            raise InvariantError("the customer of a token is not in the directory")
+        if entry.partner_id is None:
+            raise Refused("forbidden", "The bank itself is no customer: no application acts for it.")
         return entry.partner_id
 
     def _check_proof(self, request: RawRequest, access: AccessToken, token: str, now: datetime) -> dpop.Proof:

@@ -1,4 +1,4 @@
-"""Who may sign in to the sandbox's console: the people of its customer, and the code that their app shows now."""
+"""Who may sign in to the sandbox's consoles, and the code that their app shows now."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def sign_ins(state_dir: Path) -> list[SignIn]:
     saved = read_sandbox_file(state_dir)
     if saved is None:
         return []
-    people = {"Administrator": saved.person, "Manager, approves": saved.colleague}
-    return [
-        SignIn(role, each.email, each.password, pyotp.TOTP(each.totp_secret).now()) for role, each in people.items()
-    ]
+    people = [("Administrator of a company", saved.person), ("Its manager, approves", saved.colleague)]
+    people += [("Administrator of the partner", saved.partner_person)] if saved.partner_person else []
+    people += zip(("Operator of the bank, administrator", "Second operator, manager"), saved.operators, strict=False)
+    return [SignIn(role, each.email, each.password, pyotp.TOTP(each.totp_secret).now()) for role, each in people]

@@ -26,9 +26,13 @@ async def memberships(page: PageContext) -> list[Membership]:
 
 
 async def get_membership(page: PageContext, customer_id: str) -> Membership:
-    """Return the visitor's membership of a company. Raises NotFound, for companies of others as well."""
+    """Return the visitor's membership of a team. Raises NotFound, for teams of others as well.
+
+    The bank has a team, but is no company: there are no pages of a company for it.
+    """
+    is_of_company = page.request.path.startswith("/companies/")
     for each in await memberships(page):
-        if str(each.customer_id) == customer_id.lower():
+        if str(each.customer_id) == customer_id.lower() and not (is_of_company and each.is_of_bank):
             return each
     raise NotFound("You are not a member of such a company.")
 

@@ -1,0 +1,42 @@
+"""A team in the console: the visitor as its member, and the other teams that the visitor may go to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from billfold.access.pages.team.administrator import memberships
+from billfold.access.users.types import Membership
+from billfold.console.page_clock import PageClock, read_page_clock
+from billfold.pages.page_context import PageContext, PageResponse
+from billfold.platform.errors import NotFound
+
+
+class Visit(NamedTuple):
+    """A visitor of a team: their membership, those of other teams, and the bank's clock."""
+
+    page: PageContext
+    own: Membership
+    others: list[Membership]
+    clock: PageClock
+
+
+class TeamPage:
+    """One request of a member of a team to a page of the console."""
+
+    def __init__(self, visit: Visit) -> None:
+        self.page, self.own, self.others, self.clock = visit
+        self.customer_id, self.name, self.path = self.own.customer_id, self.own.customer_name, self.own.path
+
+    def render(self, name: str, **facts: Any) -> PageResponse:
+        """Return a page with what all pages of a team show."""
+        return self.page.render(name, team=self, clock=self.clock, **facts)
+
+
+async def visit_of(page: PageContext, is_wanted: Callable[[Membership], bool], kind: str) -> Visit:
+    """Return the visitor in the team that is wanted. Raises NotFound, for teams of others as well."""
+    found = await memberships(page)
+    own = next(filter(is_wanted, found), None)
+    if own is None:
+        raise NotFound(f"You are not a member of such a {kind}.")
+    return Visit(page, own, [each for each in found if each is not own], await read_page_clock(page))
