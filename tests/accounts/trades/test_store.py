@@ -2,7 +2,6 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-import msgspec
 import pytest
 
 from billfold.accounts.trades.store import TRADES, TradeFilters
@@ -15,33 +14,32 @@ _INSERT = """
 INSERT INTO trade VALUES ($1, $2, $3, $4, $5, $6, $7, true, '912797AA1', 1, 99000000, 9900, 9900,
   9900, $8, $9, $10, NULL, NULL)
 """
+_HEAD = """
+INSERT INTO ledger_head (customer_id, version, entry_no, event_no, account_no, booked_at, business_date)
+VALUES ($1, 1, $2, 0, 0, $3, '2025-06-04')
+"""
+
+
+async def book(conn, trade_id, place, *, pocket, kind="BUY", day=date(2025, 6, 1)):
+    at = datetime.combine(day, AT.timetz())
+    values = (pocket, *place, trade_id, PARTNER, kind, at, day, day + timedelta(days=1))
+    await conn.execute(_INSERT, CUSTOMER, *values)
 
 
 @pytest.fixture
 async def booked(conn):
     """One trade a day, the last two in one journal. Their ids, in order."""
+    await conn.execute(_HEAD, CUSTOMER, 3, AT + timedelta(days=2))
     made = [ids.new() for _ in range(4)]
     rows = ((1, 1, HERE, "BUY"), (2, 1, THERE, "BUY"), (3, 1, HERE, "SELL"), (3, 2, THERE, "BUY"))
     for trade_id, (entry_no, trade_no, pocket, kind) in zip(made, rows, strict=True):
         day = date(2025, 6, 1) + timedelta(days=entry_no)
-        await conn.execute(
-            _INSERT,
-            CUSTOMER,
-            pocket,
-            entry_no,
-            trade_no,
-            trade_id,
-            PARTNER,
-            kind,
-            AT + timedelta(days=entry_no - 1),
-            day,
-            day + timedelta(days=1),
-        )
+        await book(conn, trade_id, (entry_no, trade_no), pocket=pocket, kind=kind, day=day)
     return made
 
 
 async def listed(conn, pockets, *, after=None, descending=False, limit=9, **filters):
-    values = msgspec.structs.astuple(TradeFilters(**filters))
+    values = TradeFilters(**filters).values()
     rows = await TRADES.rows(conn, CUSTOMER, pockets, *values, after=after, descending=descending, limit=limit)
     return [row.trade_id for row in rows]
 
@@ -53,3 +51,18 @@ async def test_the_pockets_of_a_customer_are_merged_in_booking_order(conn, booke
     assert await listed(conn, [HERE, THERE], after=(3, 2), descending=True, limit=2) == [booked[2], booked[1]]
     assert await listed(conn, [HERE]) == [booked[0], booked[2]]
     assert await listed(conn, []) == []
+
+
+@pytest.mark.parametrize("descending", [True, False])
+async def test_pages_over_entries_of_other_pockets_leave_nothing_out_and_repeat_nothing(conn, descending):
+    await conn.execute(_HEAD, CUSTOMER, 50_000, AT)
+    places = [(n, no) for n in (1, 2, 3, 40, 41, 300, 2_000, 2_001, 30_000, 49_999, 50_000) for no in (1, 2)]
+    for place in places:
+        await book(conn, ids.new(), place, pocket=HERE if sum(place) % 3 else THERE)
+    seen, after = [], None
+    while page := await TRADES.rows(
+        conn, CUSTOMER, [HERE, THERE], *TradeFilters().values(), after=after, descending=descending, limit=3
+    ):
+        seen += [(row.entry_no, row.trade_no) for row in page]
+        after = seen[-1]
+    assert seen == sorted(places, reverse=descending)

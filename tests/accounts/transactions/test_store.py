@@ -54,6 +54,7 @@ async def book(conn, entry_no, posting_no, pocket, activity_id, **changes):
 @pytest.fixture
 async def booked(conn):
     """Four journals: in here, in there, out here, and a fee here. Their activity ids, in order."""
+    await conn.execute(_HEAD, CUSTOMER, AT + timedelta(minutes=4))
     made = [member_of(ids.new(), 1) for _ in range(4)]
     await book(conn, 1, 1, pocket=HERE, activity_id=made[0])
     await book(conn, 2, 1, pocket=THERE, activity_id=made[1])
@@ -84,7 +85,6 @@ async def test_a_customers_list_merges_the_pockets_in_booking_order(conn, booked
 
 
 async def test_a_time_is_found_among_the_entries_as_among_all_rows(conn, booked):
-    await conn.execute(_HEAD, CUSTOMER, AT + timedelta(minutes=4))
     await conn.executemany(_ENTRY, [(CUSTOMER, n, AT + timedelta(minutes=n)) for n in range(1, 5)])
     instants = [None, *(AT + timedelta(minutes=n / 2) for n in range(11))]
     for since, until in itertools.product(instants, instants):

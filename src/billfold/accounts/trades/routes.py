@@ -109,7 +109,7 @@ async def get_trades_csv(
     The trades of `/api/v1/trades/` in one file, newest first; `notional` in cents.
     """
     _, own = await _resolve(member, bank, None, requested=account)
-    values = (member.customer_id, own, *msgspec.structs.astuple(_of_v1(query)))
+    values = (member.customer_id, own, *_of_v1(query).values())
 
     async def fetch(last: TradeRow | None) -> list[TradeRow]:
         after = None if last is None else (last.entry_no, last.trade_no)
@@ -187,7 +187,7 @@ async def _read(
 ) -> Page[TradeRow]:
     """Return a page of trades of (customer_id, pocket ids), newest booking first unless requested otherwise."""
     # A Pocket opened between two pages does not spoil the cursor: `scope` names what was requested.
-    return await wanted.read(bank, TRADES, *of, *msgspec.structs.astuple(query), scope=scope, filters=query)
+    return await wanted.read(bank, TRADES, *of, *query.values(), scope=scope, filters=query)
 
 
 def _of_v1(query: TradeFilters) -> TradeFilters:

@@ -8,8 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.entry_numbers import since, until
-from billfold.platform.database.keyset import KeysetList
+from billfold.accounts.entry_numbers import BookedIn, MergedList, entries_of
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -60,20 +59,19 @@ class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
     settled_from: date | None = None
     settled_to: date | None = None
 
-    def values(self) -> tuple[object, ...]:
-        """Return the values that TRADES filters by, whatever subclasses add."""
-        return tuple(getattr(self, name) for name in TradeFilters.__struct_fields__)
+    def values(self) -> tuple[BookedIn, *tuple[object, ...]]:
+        """Return the values of TRADES after the Pockets, whatever subclasses add."""
+        booked = BookedIn(self.traded_from, self.traded_to, self.booked_from, self.booked_to)
+        return booked, *(getattr(self, name) for name in TradeFilters.__struct_fields__)
 
 
-_FILTERED = f"""t.customer_id = $1 AND t.pocket_id = p.pocket_id
-     AND ($3::text[] IS NULL OR t.activity = ANY($3))
-     AND ($4::timestamptz IS NULL OR t.traded_at >= $4) AND ($5::timestamptz IS NULL OR t.traded_at < $5)
-     AND ($6::date IS NULL OR t.book_date >= $6) AND ($7::date IS NULL OR t.book_date <= $7)
-     AND t.entry_no >= greatest({since("booked_at", "$4::timestamptz")}, {since("business_date", "$6::date")})
-     AND t.entry_no < least({until("booked_at", "$5::timestamptz")}, {until("business_date", "($7::date + 1)")})
-     AND ($8::date IS NULL OR t.settles_on >= $8) AND ($9::date IS NULL OR t.settles_on <= $9)"""
+_FILTERED = """t.customer_id = $1 AND t.pocket_id = p.pocket_id AND t.entry_no >= $3 AND t.entry_no < $4
+     AND ($5::text[] IS NULL OR t.activity = ANY($5))
+     AND ($6::timestamptz IS NULL OR t.traded_at >= $6) AND ($7::timestamptz IS NULL OR t.traded_at < $7)
+     AND ($8::date IS NULL OR t.book_date >= $8) AND ($9::date IS NULL OR t.book_date <= $9)
+     AND ($10::date IS NULL OR t.settles_on >= $10) AND ($11::date IS NULL OR t.settles_on <= $11)"""
 _COUNT = f"SELECT count(*) FROM unnest($2::uuid[]) AS p(pocket_id) JOIN trade t ON {_FILTERED}"
-TRADES = KeysetList(
+TRADES = MergedList(
     f"""
 SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
   SELECT * FROM trade t
@@ -85,7 +83,7 @@ SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
     entry_no="bigint",
     trade_no="smallint",
 )
-"""Trades of pockets of a customer, each named once, by the values of TradeFilters; the newest booking first."""
+"""Trades of Pockets of a customer, each named once, between entries, by the values of TradeFilters; newest first."""
 
 _ONE = f"SELECT {_COLUMNS} FROM trade t WHERE t.customer_id = $1 AND t.pocket_id = $2 AND t.trade_id = $3"
 
@@ -98,7 +96,11 @@ async def get_trade_row(conn: Connection | Pool, customer_id: UUID, pocket_id: U
     return TradeRow(*row)
 
 
-async def count_trades(conn: Connection | Pool, *values: object) -> int:
+async def count_trades(
+    conn: Connection | Pool, customer_id: UUID, pocket_ids: list[UUID], booked: BookedIn, *filters: object
+) -> int:
     """Return how many trades there are in the list of these values."""
-    count: int = await conn.fetchval(_COUNT, *values)
+    count: int = await conn.fetchval(
+        _COUNT, customer_id, pocket_ids, *await entries_of(conn, customer_id, booked), *filters
+    )
     return count

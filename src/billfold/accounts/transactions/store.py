@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.entry_numbers import since, until
+from billfold.accounts.entry_numbers import BookedIn, MergedList
 from billfold.accounts.transactions.types import BankBooking
 from billfold.platform.database.keyset import KeysetList, Place
 from billfold.platform.errors import NotFound
@@ -66,10 +66,6 @@ _FILTER = """
    AND ({wires}::uuid[] IS NULL OR a.details ->> 'wire_id' = ANY({wires}::text[]))
    AND ({portals}::uuid[] IS NULL OR a.details ->> 'portal_id' = ANY({portals}::text[]))
    AND ({cards}::uuid[] IS NULL OR a.details ->> 'card_id' = ANY({cards}::text[]))
-"""
-_BOOKED = f"""
-   AND a.entry_no >= {since("booked_at", "{booked_from}::timestamptz")}
-   AND a.entry_no < {until("booked_at", "{booked_to}::timestamptz")}
 """
 _BANK_BOOKINGS = """
 SELECT a.customer_id, a.activity_id, a.pocket_id, a.entry_no, j.kind AS journal_kind, a.type,
@@ -136,14 +132,17 @@ class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
     sweeps: bool = False
 
 
-def _list(sql: str, **key: str) -> Mapping[bool, KeysetList[TransactionRow]]:
-    """Return a list, also by True with the time of settlement that is filtered by, which costs more."""
-    values = {name: f"${place}" for place, name in enumerate((*TransactionFilters.__struct_fields__, "now"), 3)}
+def _lists(
+    kind: type[KeysetList[TransactionRow]], sql: str, *, first: int, **key: str
+) -> Mapping[bool, KeysetList[TransactionRow]]:
+    """Return a list, also by True with the time of settlement that is filtered by, which costs more.
+
+    The filters are its values from number `first` on.
+    """
+    values = {name: f"${place}" for place, name in enumerate((*TransactionFilters.__struct_fields__, "now"), first)}
     return {
-        filters_settlement: KeysetList(
-            sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=_IS_SHOWN)).replace(
-                "{booked}", _BOOKED.format(**values)
-            ),
+        filters_settlement: kind(
+            sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=_IS_SHOWN)),
             lambda row: TransactionRow(*row),
             **key,
         )
@@ -152,29 +151,26 @@ def _list(sql: str, **key: str) -> Mapping[bool, KeysetList[TransactionRow]]:
 
 
 _PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
-_OF_POCKET = _list(
-    f"""
-SELECT {_PREFIXED} FROM transaction a
- WHERE a.customer_id = $1 AND a.pocket_id = $2 {{filter}} {{booked}} AND {{page}}
-""",
-    entry_no="bigint",
-    posting_no="smallint",
-)
-_OF_CUSTOMER = _list(
+_OF_CUSTOMER = _lists(
+    MergedList,
     f"""
 SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
   SELECT * FROM transaction a
-   WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id {{filter}} {{booked}} AND {{page}}) a
+   WHERE a.customer_id = $1 AND a.pocket_id = p.pocket_id AND a.entry_no >= $3 AND a.entry_no < $4
+     {{filter}} AND {{page}}) a
  {{order}}
 """,
+    first=5,
     entry_no="bigint",
     posting_no="smallint",
 )
-_OF_PARTNER = _list(
+_OF_PARTNER = _lists(
+    KeysetList,
     f"""
 SELECT {_PREFIXED} FROM transaction a
  WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2)) {{filter}} AND {{page}}
 """,
+    first=3,
     booked_at="timestamptz",
     written_no="bigint",
 )
@@ -198,9 +194,6 @@ class Activity:
     @classmethod
     def of_customer(cls, customer_id: UUID, pocket_ids: list[UUID]) -> Self:
         """Return the activity of these pockets, each named once, merged by (entry_no, posting_no)."""
-        if len(pocket_ids) == 1:
-            # One pocket alone is read along its own index, without the merge.
-            return cls(_OF_POCKET, customer_id, pocket_ids[0])
         return cls(_OF_CUSTOMER, customer_id, pocket_ids)
 
     @classmethod
@@ -226,6 +219,8 @@ class Activity:
         """Return up to `limit` rows on from a place: payments by ACH settle when their entries do."""
         filters_settlement = filters.settled_from is not None or filters.settled_to is not None
         values = [getattr(filters, name) for name in TransactionFilters.__struct_fields__]
+        if self._lists is _OF_CUSTOMER:
+            values.insert(0, BookedIn(filters.booked_from, filters.booked_to))
         rows = await self._lists[filters_settlement].rows(
             conn, *self._owner, *values, now, after=after, descending=descending, limit=limit
         )

@@ -66,7 +66,7 @@ async def write_trades(source: ReportSource, output: IO[bytes]) -> None:
     """Write the trades of some Pockets between two days."""
     bank, request = source.bank, source.request
     entity = await entity_of(bank, request.customer_id)
-    values = (request.customer_id, list(source.pocket_ids), *_filters(source))
+    values = (request.customer_id, list(source.pocket_ids), *_filters(source).values())
     output.write(lines_of([(*SECURITY_COLUMNS, *ENTITY_COLUMNS, *TRADE_COLUMNS)]))
     cells_of = _cells(source, entity)
     expected = max(1, await count_trades(bank.pool, *values))
@@ -78,20 +78,19 @@ async def write_trades(source: ReportSource, output: IO[bytes]) -> None:
         place = rows[-1].entry_no, rows[-1].trade_no
 
 
-def _filters(source: ReportSource) -> Iterable[object]:
+def _filters(source: ReportSource) -> TradeFilters:
     parameters = source.request.parameters
     days = (parameters.date_from, parameters.date_to)
     by_settlement = parameters.date_type == DateType.SETTLEMENT_DATE
     booked_from, booked_to = (None, None) if by_settlement else days
     settled_from, settled_to = days if by_settlement else (None, None)
-    filters = TradeFilters(
+    return TradeFilters(
         activities=["BUY", "SELL"],
         booked_from=booked_from,
         booked_to=booked_to,
         settled_from=settled_from,
         settled_to=settled_to,
     )
-    return filters.values()
 
 
 def _cells(source: ReportSource, entity: Entity) -> Callable[[TradeRow], Iterable[object]]:
