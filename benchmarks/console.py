@@ -1,4 +1,4 @@
-"""`billfold bench console`: what a page costs, beside the read of the API that it shows.
+"""`billfold bench console`: what a page costs, beside the read of the API that it shows; then CSV files of all rows.
 
 Over HTTPS against one server in its default installation, one request at a time, as one person would: so that the
 time of a page is that of the server.
@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from benchmarks.company import CompanyPast, CompanySessions, fill
+from benchmarks.csv_exports import bench_exports
 from benchmarks.dataset import customer_of, pocket_of
 from benchmarks.load_generator import Call, LoadResult, LoadTask, Sessions, load_process
 from benchmarks.measurements import Figure, Log, Result, figure, peak_memory_of_server, rate
@@ -64,6 +65,8 @@ def bench_console(database: Database, sizes: Sizes, log: Log) -> Result:
                 ):
                     task = _task(call, own, sizes.page_requests, server.port)
                     outcomes.setdefault(name, []).append(loader.run(task))
+        sessions: CompanySessions = company.prepare(("sessions", 0))
+        exports = bench_exports(server, database.pid, sessions.api, log)
         peaks = {"server worker": server.peak_of_worker(), **peak_memory_of_server(database.pid)}
     return Result(
         name="console",
@@ -73,7 +76,7 @@ def bench_console(database: Database, sizes: Sizes, log: Log) -> Result:
             "requests per run": sizes.page_requests,
             "company": {name: getattr(past, name) for name in ("pockets", "transactions", "of_first_pocket")},
         },
-        figures=figures_of(pages, outcomes),
+        figures=[*figures_of(pages, outcomes), *exports],
         peak_memory_mib=peaks,
     )
 

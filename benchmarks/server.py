@@ -69,14 +69,19 @@ class Server:
             sleep(0.1)
         raise WorkloadError(f"the server does not open: {self.log_tail()}")
 
+    @property
+    def pid(self) -> int:
+        """Return the process that its workers are children of."""
+        assert self._process is not None
+        return self._process.pid
+
     def log_tail(self) -> str:
         """Return the end of what the server had to say."""
         return self._log.read_text(errors="replace")[-_LOG_TAIL:]
 
     def peak_of_worker(self) -> float:
         """Return the most memory any of its workers has held, in MiB."""
-        assert self._process is not None
-        family = psutil.Process(self._process.pid).children(recursive=True)
+        family = psutil.Process(self.pid).children(recursive=True)
         return max(peak_memory_mib(process.pid) for process in family)
 
     def close(self) -> None:

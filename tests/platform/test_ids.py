@@ -54,6 +54,15 @@ def test_members_lead_back_to_their_group(seed, command, n):
     assert ids.member_of(member, 0) == group
 
 
+@given(_SEEDS, _COMMANDS, st.integers(0, 2**46 - 1), st.integers(0, 65_535))
+def test_an_id_says_its_place_and_stays_an_id(seed, command, entry_no, nth):
+    derived = ids.derive(seed, command, 0)
+    placed = ids.at_place(derived, entry_no, nth)
+    assert ids.place_of(placed) == (entry_no, nth)
+    assert (placed.version, placed.variant, placed.bytes[:8]) == (8, RFC_4122, derived.bytes[:8])
+    assert ids.at_place(derived, entry_no ^ 1, nth) != placed
+
+
 def test_groups_and_single_ids_share_one_count():
     source = ids.IdSource(_SEED, _COMMAND)
 
@@ -101,6 +110,8 @@ OUT_OF_RANGE = {
     "a seed of 65 bytes": ("1 to 64 bytes", lambda: ids.IdSource(bytes(65), _COMMAND)),
     "member -1": ("0 to 65535", lambda: ids.member_of(_COMMAND, -1)),
     "member 65,536": ("0 to 65535", lambda: ids.member_of(_COMMAND, 65_536)),
+    "entry 2^46": ("entry 70368744177664", lambda: ids.at_place(_COMMAND, 2**46, 1)),
+    "row 65,536": ("place 65536", lambda: ids.at_place(_COMMAND, 1, 65_536)),
     "0 digits": ("1 to 64", lambda: ids.digits(_SEED, _COMMAND, 0, count=0)),
     "65 digits": ("1 to 64", lambda: ids.digits(_SEED, _COMMAND, 0, count=65)),
 }

@@ -6,6 +6,7 @@ has one number, as bills of one maturity are one security. No Treasury issue beg
 """
 
 from datetime import date
+from functools import lru_cache
 from uuid import NAMESPACE_OID, UUID, uuid5
 
 from stdnum import cusip as stdnum_cusip
@@ -21,6 +22,7 @@ def is_valid_cusip(cusip: str) -> bool:
     return len(cusip) == _CUSIP_LENGTH and cusip == cusip.upper() and bool(stdnum_cusip.is_valid(cusip))
 
 
+@lru_cache(maxsize=1024)
 def tradable_id(cusip: str) -> UUID:
     """Return the id of a bill in the v1 reads: a name-based UUID of its CUSIP."""
     return uuid5(NAMESPACE_OID, f"cusip:{cusip}")

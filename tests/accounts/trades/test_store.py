@@ -4,8 +4,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from billfold.accounts.trades.store import TRADES, TradeFilters
+from billfold.accounts.trades.store import TRADES, TradeFilters, get_trade_row
 from billfold.platform import ids
+from billfold.platform.errors import NotFound
 
 AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
 CUSTOMER, PARTNER = ids.new(), ids.new()
@@ -51,6 +52,18 @@ async def test_the_pockets_of_a_customer_are_merged_in_booking_order(conn, booke
     assert await listed(conn, [HERE, THERE], after=(3, 2), descending=True, limit=2) == [booked[2], booked[1]]
     assert await listed(conn, [HERE]) == [booked[0], booked[2]]
     assert await listed(conn, []) == []
+
+
+@pytest.mark.parametrize(
+    "trade_id", [ids.at_place(ids.new(), 7, 2), ids.new()], ids=["placed", "of an earlier release"]
+)
+async def test_a_trade_is_found_by_its_id_in_its_own_pocket_alone(conn, trade_id):
+    for no, each in ((1, ids.new()), (2, trade_id)):
+        await book(conn, each, (7, no), pocket=HERE)
+    assert (await get_trade_row(conn, CUSTOMER, HERE, trade_id)).trade_no == 2
+    for key in ((CUSTOMER, THERE), (PARTNER, HERE)):
+        with pytest.raises(NotFound):
+            await get_trade_row(conn, *key, trade_id)
 
 
 @pytest.mark.parametrize("descending", [True, False])

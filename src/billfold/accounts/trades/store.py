@@ -10,8 +10,11 @@ import msgspec
 
 from billfold.accounts.entry_numbers import BookedIn, MergedList, entries_of
 from billfold.platform.errors import NotFound
+from billfold.platform.ids import place_of
 
 if TYPE_CHECKING:
+    from asyncpg import Record
+
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = (
@@ -85,15 +88,24 @@ SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
 )
 """Trades of Pockets of a customer, each named once, between entries, by the values of TradeFilters; newest first."""
 
-_ONE = f"SELECT {_COLUMNS} FROM trade t WHERE t.customer_id = $1 AND t.pocket_id = $2 AND t.trade_id = $3"
+_BY_ID = "t.customer_id = $1 AND t.pocket_id = $2 AND t.trade_id = $3"
+# The id of a trade says where it is, but for those that earlier releases booked: they are looked for in the Pocket.
+_BY_PLACE = f"{_BY_ID} AND t.entry_no = $4 AND t.trade_no = $5::int"
+_ONE = f"SELECT {_COLUMNS} FROM trade t"
 
 
 async def get_trade_row(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, trade_id: UUID) -> TradeRow:
     """Return a trade of a Pocket. Raises NotFound."""
-    row = await conn.fetchrow(_ONE, customer_id, pocket_id, trade_id)
+    row = await find_by_id(conn, _ONE, (customer_id, pocket_id, trade_id))
     if row is None:
         raise NotFound("There is no such trade.")
     return TradeRow(*row)
+
+
+async def find_by_id(conn: Connection | Pool, selected: str, key: tuple[UUID, UUID, UUID]) -> Record | None:
+    """Return a trade of a customer and a Pocket by its id, as `selected` FROM trade t."""
+    row = await conn.fetchrow(f"{selected} WHERE {_BY_PLACE}", *key, *place_of(key[2]))
+    return row or await conn.fetchrow(f"{selected} WHERE {_BY_ID}", *key)
 
 
 async def count_trades(

@@ -49,7 +49,7 @@ _IS_SHOWN = """(a.swept OR a.type <> 'CARD' OR EXISTS (SELECT 1 FROM card_author
     WHERE h.customer_id = a.customer_id AND h.hold_entry_no = a.entry_no))"""
 _FILTER = """
    AND {is_shown}
-   AND ((({types}::text[] IS NULL OR a.type = ANY({types}) OR a.type || ':'
+   AND ((({types}::text[] IS NULL OR a.type = ANY({types}) OR a.type IN ('FEE', 'CREDIT') AND a.type || ':'
         || coalesce(a.details ->> 'fee_type', a.details ->> 'credit_type', '') = ANY({types}))
         AND ({direction}::text IS NULL OR a.direction = {direction}))
      OR ({sweeps}::boolean AND (a.swept OR a.type <> 'CARD') AND ({types} IS NULL OR 'SWEEP' = ANY({types}))
@@ -164,6 +164,19 @@ SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
     entry_no="bigint",
     posting_no="smallint",
 )
+_OF_BANK = _lists(
+    MergedList,
+    f"""
+SELECT {_PREFIXED} FROM transaction a
+ WHERE a.customer_id = $1 AND a.pocket_id = ANY($2::uuid[]) AND a.entry_no >= $3 AND a.entry_no < $4
+   AND a.type IN ('FEE', 'CREDIT', 'GENERIC') {{filter}} AND {{page}}
+""",
+    first=5,
+    entry_no="bigint",
+    posting_no="smallint",
+)
+"""What the bank booked by itself, which is little beside payments and has an index of its own."""
+_BANK_TYPES = frozenset({"FEE", "CREDIT", "GENERIC"})
 _OF_PARTNER = _lists(
     KeysetList,
     f"""
@@ -219,9 +232,16 @@ class Activity:
         """Return up to `limit` rows on from a place: payments by ACH settle when their entries do."""
         filters_settlement = filters.settled_from is not None or filters.settled_to is not None
         values = [getattr(filters, name) for name in TransactionFilters.__struct_fields__]
-        if self._lists is _OF_CUSTOMER:
+        lists = self._lists
+        if lists is _OF_CUSTOMER:
             values.insert(0, BookedIn(filters.booked_from, filters.booked_to))
-        rows = await self._lists[filters_settlement].rows(
+            if (
+                filters.types
+                and not filters.sweeps
+                and {each.partition(":")[0] for each in filters.types} <= _BANK_TYPES
+            ):
+                lists = _OF_BANK
+        rows = await lists[filters_settlement].rows(
             conn, *self._owner, *values, now, after=after, descending=descending, limit=limit
         )
         return await _with_ach_settlement(conn, rows)

@@ -12,7 +12,7 @@ import msgspec
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.rows import TradeEntry, TransactionEntry
 from billfold.ledger.types import Direction, TradeActivity, TransactionType
-from billfold.platform.ids import member_of
+from billfold.platform.ids import at_place, member_of
 
 if TYPE_CHECKING:
     from billfold.events.kinds import EventKind
@@ -41,11 +41,11 @@ def trade(
     transfer_id: UUID | None = None,
 ) -> UUID:
     """One trade of one pocket in one bill; bases in cents are those of the units moved."""
-    trade_id = ctx.ids.next()
     if pocket.unsettled_until is None or settles_on > pocket.unsettled_until:
         pocket.unsettled_until = settles_on
     rows = book.draft.rows_of(TradeEntry)
     no = rows[-1].trade_no + 1 if rows and rows[-1].entry_no == book.entry_no else 1
+    trade_id = at_place(ctx.ids.next(), book.entry_no, no)
     book.draft.add(
         TradeEntry(
             customer_id=book.customer_id,

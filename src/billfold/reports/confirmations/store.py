@@ -6,7 +6,7 @@ from datetime import date
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from billfold.accounts.trades.store import TradeRow
+from billfold.accounts.trades.store import TradeRow, find_by_id
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _TRADE = """
 SELECT customer_id, pocket_id, entry_no, trade_no, trade_id, activity, incoming, cusip, units, price_micros, notional,
        traded_at, book_date, settles_on, counter_pocket_id, transfer_id, tax_basis
-  FROM trade WHERE customer_id = $1 AND pocket_id = $2 AND trade_id = $3 AND activity IN ('BUY', 'SELL')
+  FROM trade t
 """
 _EARLIER = """
 SELECT coalesce(sum(units), 0)::bigint FROM trade
@@ -38,8 +38,8 @@ class TradedLot(NamedTuple):
 
 async def find_trade(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, trade_id: UUID) -> TradeRow | None:
     """Return a purchase or a sale of a Pocket."""
-    row = await conn.fetchrow(_TRADE, customer_id, pocket_id, trade_id)
-    return None if row is None else TradeRow(*row)
+    row = await find_by_id(conn, _TRADE, (customer_id, pocket_id, trade_id))
+    return None if row is None or row["activity"] not in {"BUY", "SELL"} else TradeRow(*row)
 
 
 async def list_lots(conn: Connection | Pool, trade: TradeRow) -> list[TradedLot]:

@@ -1,0 +1,1 @@
+DROP INDEX transaction_of_bank;
