@@ -31,7 +31,7 @@ sandbox: setup ## run the whole bank on this machine; options in ARGS="..."
 	@$(BIN)/billfold sandbox $(ARGS)
 
 test: tools ## run every test; options for pytest in ARGS="...", processes in JOBS=3
-	@$(BIN)/pytest -n $(JOBS) --dist worksteal $(ARGS)
+	@$(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 check: tools ## lint, format, types, layers: what CI demands
 	@$(BIN)/ruff check

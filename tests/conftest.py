@@ -36,7 +36,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the longest, so that no process is left alone with them at the end."""
-    items.sort(key=lambda item: "tests/simulation/" not in item.nodeid)
+    items.sort(key=lambda item: next((n for n, name in enumerate(LONGEST) if name in item.nodeid), len(LONGEST)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -45,6 +45,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("chromium is not on the path")
 
 
+LONGEST = (
+    "tests/sandbox/test_cli.py",
+    "tests/journeys/test_browser.py",
+    "tests/journeys/test_examples.py",
+    "tests/benchmarks/test_cli.py",
+    "tests/simulation/",
+)
 MEMORY = Path("/dev/shm")
 MEMORY_WANTED = 2 * 1024**3
 LONGEST_RUN_SECONDS = 6 * 3600
