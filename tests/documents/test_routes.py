@@ -9,6 +9,7 @@ from tests.support.customer_client import EVERYTHING, token_for
 from tests.support.partner_desk import UNKNOWN
 from tests.support.payees import CONTOSO, wire
 
+from billfold.access.operators.types import Operator
 from billfold.http.limits import upload_turns
 from billfold.onboarding import review_queue as reviewing
 from billfold.onboarding.review_queue import ReviewDecision
@@ -17,7 +18,9 @@ from billfold.platform.errors import NotFound, Refused
 PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
 NEW = f"/api/v1/documents/{PROOF}/"
 PATH = "/api/v2/counterparties/"
-APPROVED, REJECTED = ReviewDecision(True, None), ReviewDecision(False, "The name is missing.")
+OPERATOR = Operator.of_command_line("olga")
+APPROVED = ReviewDecision(approved=True, reason=None, by=OPERATOR)
+REJECTED = ReviewDecision(approved=False, reason="The name is missing.", by=OPERATOR)
 PAGE = a_pdf()
 
 

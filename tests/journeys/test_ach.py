@@ -10,7 +10,7 @@ from tests.support.partner_desk import UNKNOWN
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.types import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.clearing.cli import clearing_report
+from billfold.payments.clearing.report import clearing_report
 from billfold.payments.clearing.types import RAILS
 from billfold.platform.clock import ClockState, wall_now, write_clock
 from billfold.platform.dates import et_instant

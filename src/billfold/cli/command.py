@@ -24,9 +24,10 @@ import typer
 from billfold.audit.types import Origin
 from billfold.cli.audited import OperatorAction
 from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, example, format_eastern, print_success, table
+from billfold.cli.output import console, example, print_success, table
 from billfold.cli.resources import run_with_bank, run_with_connection
 from billfold.platform import ids
+from billfold.platform.dates import format_eastern
 
 if TYPE_CHECKING:
     from uuid import UUID

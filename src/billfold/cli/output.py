@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
 from rich.console import Console, Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
-
-from billfold.platform.dates import ET
 
 _WIDTH_WITHOUT_TERMINAL = 200
 """Columns when no terminal shows them: what is broken over lines cannot be searched."""
@@ -76,8 +73,3 @@ def key_value_table(rows: Iterable[tuple[str, object]]) -> Table:
     for name, value in rows:
         grid.add_row(escape(name), escape(str(value)))
     return grid
-
-
-def format_eastern(at: datetime) -> str:
-    """Return an instant in New York time: "Mon 2025-06-02 09:00:00 EDT"."""
-    return at.astimezone(ET).strftime("%a %Y-%m-%d %H:%M:%S %Z")

@@ -18,10 +18,11 @@ import typer
 
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, format_eastern, print_success
+from billfold.cli.output import console, print_success
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_webhook, webhook_key
+from billfold.platform.dates import format_eastern
 from billfold.sandbox.credentials_file import SandboxFile, require_sandbox_file
 from billfold.sandbox.sandbox_client import open_customer_api, open_partner_api
 

@@ -9,14 +9,16 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
+from billfold.access.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup
 from billfold.cli.context import CliError
-from billfold.cli.output import console, format_eastern, print_line
+from billfold.cli.output import console, print_line
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.sealed_files import fetch_opened
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
+from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ async def approve(
     reason: Annotated[str | None, typer.Option(help="The findings; the customer sees them.")] = None,
 ) -> str:
     """Approve it: a counterparty with its documents, a single document, a hit that is somebody else's (twice)."""
-    return await _decide(bank, object_id, ReviewDecision(approved=True, reason=reason))
+    return await _decide(bank, object_id, ReviewDecision(approved=True, reason=reason, by=_operator(bank)))
 
 
 @group.command("reject 5d0c...e1 --reason 'The account number is missing.'")
@@ -63,7 +65,7 @@ async def reject(
     bank: Bank, object_id: ObjectId, *, reason: Annotated[str, typer.Option(help="Why; the customer sees it.")]
 ) -> str:
     """Reject it: a counterparty for good, a document, which can be sent again, or a hit that is confirmed."""
-    return await _decide(bank, object_id, ReviewDecision(approved=False, reason=reason))
+    return await _decide(bank, object_id, ReviewDecision(approved=False, reason=reason, by=_operator(bank)))
 
 
 @group.command("download 5d0c...e1 --out statement.pdf")
@@ -80,6 +82,10 @@ async def download(
         raise CliError(f"The file is missing: {missing}.", "Restore it from the backup.") from None
     out.write_bytes(content)
     return f"{row.type} ({row.media_type}, {len(content):,} bytes) is in {out}."
+
+
+def _operator(bank: Bank) -> Operator:
+    return Operator.of_command_line(bank.settings.operator)
 
 
 async def _decide(bank: Bank, object_id: UUID, decision: ReviewDecision) -> str:

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
+from billfold.access.operators.types import Operator, Power
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification
 from billfold.accounts.counterparties.types import payee_from_row
@@ -19,11 +20,13 @@ from billfold.data_keys.types import DataShredded
 from billfold.documents import store as document_store
 from billfold.documents.sealed_files import open_names
 from billfold.onboarding.applications import store as application_store
-from billfold.onboarding.applications.content import name_of, open_applications
+from billfold.onboarding.applications.content import describe_application, name_of, open_application, open_applications
 from billfold.onboarding.applications.decisions import decide as decide_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
+from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.onboarding.screening import hits as hit_store
 from billfold.onboarding.screening.clearing import clear_hit, confirm_hit
+from billfold.onboarding.screening.description import describe_hit
 from billfold.onboarding.screening.types import HitRow, HitStatus
 from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.store import entries as ach_entries
@@ -34,7 +37,10 @@ from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
+    from billfold.accounts.counterparties.types import CounterpartyRow
+    from billfold.documents.types import DocumentRow
     from billfold.ledger.bank import Bank
+    from billfold.onboarding.applications.types import ApplicationRow
 
 
 class PendingReview(NamedTuple):
@@ -48,21 +54,31 @@ class PendingReview(NamedTuple):
 
 
 class ReviewDecision(NamedTuple):
-    """What was decided, and why; the customer sees the reason."""
+    """What was decided by whom, and why; the customer sees the reason."""
 
     approved: bool
     reason: str | None
+    by: Operator
+
+
+class ReviewDetails(NamedTuple):
+    """What an operator reads before they decide: a line each, and the documents; and whether it waits for that."""
+
+    lines: list[str]
+    waits: bool
+    documents: Sequence[DocumentRow] = ()
 
 
 class ReviewKind(NamedTuple):
-    """How things of one kind are listed and decided.
+    """How things of one kind are listed, shown and decided.
 
-    `decide` raises NotFound for the id of another kind, and Refused when it is decided already;
+    `describe` and `decide` raise NotFound for the id of another kind, and `decide` Refused when it is decided already;
     it returns a sentence.
     """
 
     kind: str
     list_waiting: Callable[[Bank, int], Awaitable[Sequence[PendingReview]]]
+    describe: Callable[[Bank, UUID], Awaitable[ReviewDetails]]
     decide: Callable[[Bank, UUID, ReviewDecision], Awaitable[str]]
 
 
@@ -77,8 +93,17 @@ async def list_waiting(bank: Bank, limit: int, kind: str | None = None) -> list[
     return sorted(found, key=lambda each: each.since)[:limit]
 
 
+async def describe(bank: Bank, kind: str, object_id: UUID) -> ReviewDetails:
+    """Return what is to be read of one thing, decided or not. Raises NotFound."""
+    for review in REVIEW_KINDS:
+        if review.kind == kind:
+            return await review.describe(bank, object_id)
+    raise NotFound("Nothing of this kind is reviewed.")
+
+
 async def decide(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
-    """Approve or reject what has this id. Raises NotFound, Refused."""
+    """Approve or reject what has this id. Raises NotFound, Refused, also for operators who may not decide."""
+    verdict.by.require(Power.DECIDE)
     for review in REVIEW_KINDS:
         try:
             return await review.decide(bank, object_id, verdict)
@@ -100,16 +125,36 @@ async def _counterparties(bank: Bank, limit: int) -> list[PendingReview]:
     ]
 
 
-async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
+async def _counterparty(bank: Bank, object_id: UUID) -> CounterpartyRow:
     entry = await bank.directory.find("counterparty", object_id)
     if entry is None:
-        raise NotFound
-    row = await counterparty_store.get_counterparty(bank.pool, entry.customer_id, object_id)
+        raise NotFound("There is no such counterparty.")
+    return await counterparty_store.get_counterparty(bank.pool, entry.customer_id, object_id)
+
+
+async def _describe_counterparty(bank: Bank, object_id: UUID) -> ReviewDetails:
+    row = await _counterparty(bank, object_id)
+    payee = payee_from_row(row)
+    ids_of = counterparty_store.document_ids_of(row)
+    found = [await document_store.get_document(bank.pool, each, row.customer_id) for each in ids_of]
+    return ReviewDetails(
+        [
+            f"{payee.name} ({row.type}) of {row.customer_id} is {row.status}",
+            f"verification: {payee.verification['type']}, {payee.verification['status']}",
+            f"sanctions screening: {payee.sanctions}",
+        ],
+        payee.verification["status"] == "PENDING_REVIEW",
+        await open_names(bank.pool, bank, found),
+    )
+
+
+async def _decide_counterparty(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
+    row = await _counterparty(bank, object_id)
     await bank.engine.submit(
         DecideVerification(
             caller="review",
             key=ids.new(),
-            customers=(entry.customer_id,),
+            customers=(row.customer_id,),
             origin=Origin.operator(),
             references=tuple(counterparty_store.document_ids_of(row)),
             counterparty_id=object_id,
@@ -131,6 +176,13 @@ async def _documents(bank: Bank, limit: int) -> list[PendingReview]:
         )
         for row in await open_names(bank.pool, bank, await document_store.list_awaiting_review(bank.pool, limit))
     ]
+
+
+async def _describe_document(bank: Bank, object_id: UUID) -> ReviewDetails:
+    found = await open_names(bank.pool, bank, [await document_store.get_document(bank.pool, object_id)])
+    row = found[0]
+    lines = [f"{row.type} of {row.customer_id} is {row.status}"]
+    return ReviewDetails([*lines, *filter(None, (row.exception_reason,))], row.status == "PENDING_REVIEW", found)
 
 
 async def _decide_document(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
@@ -164,6 +216,19 @@ async def _entries(bank: Bank, limit: int) -> list[PendingReview]:
     ]
 
 
+async def _describe_entry(bank: Bank, object_id: UUID) -> ReviewDetails:
+    entry = await ach_entries.get_entry(bank.pool, object_id)
+    return ReviewDetails(
+        [
+            f"{entry.direction} of {format_usd(entry.amount)} of {entry.customer_id} is {entry.status}",
+            f"other side: {entry.party_name} at {entry.routing_number}",
+            f"class, purpose: {entry.sec_code} {entry.description}",
+            f"why it waits: {entry.reason or '-'}",
+        ],
+        entry.status == AchStatus.PENDING,
+    )
+
+
 async def _decide_entry(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
     entry = await ach_entries.get_entry(bank.pool, object_id)
     await bank.engine.submit(
@@ -195,10 +260,21 @@ async def _applications(bank: Bank, limit: int) -> list[PendingReview]:
     ]
 
 
-async def _decide_application(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
+async def _application(bank: Bank, object_id: UUID) -> ApplicationRow:
     row = await application_store.find_by_applicant(bank.pool, object_id)
     if row is None:
-        raise NotFound
+        raise NotFound("There is no such application.")
+    return row
+
+
+async def _describe_application(bank: Bank, object_id: UUID) -> ReviewDetails:
+    application = await open_application(bank.pool, bank, await _application(bank, object_id))
+    waits = application.row.status == ApplicationStatus.MANUAL_REVIEW and not application.row.is_approved
+    return ReviewDetails(await describe_application(bank, application), waits, application.documents)
+
+
+async def _decide_application(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
+    row = await _application(bank, object_id)
     status = CheckStatus.APPROVED if verdict.approved else CheckStatus.REJECTED
     reasons = () if verdict.approved else (verdict.reason or "It was rejected.",)
     result = CheckResult(status=status, reasons=reasons)
@@ -223,21 +299,25 @@ async def _hit_text(bank: Bank, row: HitRow) -> str:
     return f"{row.subject_kind} {screened} is like {listed} ({row.score} of 100)"
 
 
+async def _describe_hit(bank: Bank, object_id: UUID) -> ReviewDetails:
+    row = await hit_store.get_hit(bank.pool, object_id)
+    return ReviewDetails(await describe_hit(bank, row), row.status == HitStatus.OPEN)
+
+
 async def _decide_hit(bank: Bank, object_id: UUID, verdict: ReviewDecision) -> str:
     await hit_store.get_hit(bank.pool, object_id)
-    assert bank.settings.operator is not None  # the command line requires one
     decide_hit, default = (clear_hit, "Somebody else.") if verdict.approved else (confirm_hit, "The same.")
     decided = await decide_hit(
-        bank, object_id, operator=bank.settings.operator, note=verdict.reason or default, now=await bank.now()
+        bank, object_id, operator=verdict.by.name, note=verdict.reason or default, now=await bank.now()
     )
     is_open = decided.status == HitStatus.OPEN
     return "Another operator has to clear it too." if is_open else f"The hit is {decided.status}."
 
 
 REVIEW_KINDS: Final[tuple[ReviewKind, ...]] = (
-    ReviewKind("counterparty", _counterparties, _decide_counterparty),
-    ReviewKind("document", _documents, _decide_document),
-    ReviewKind("ach", _entries, _decide_entry),
-    ReviewKind("application", _applications, _decide_application),
-    ReviewKind("sanctions", _hits, _decide_hit),
+    ReviewKind("counterparty", _counterparties, _describe_counterparty, _decide_counterparty),
+    ReviewKind("document", _documents, _describe_document, _decide_document),
+    ReviewKind("ach", _entries, _describe_entry, _decide_entry),
+    ReviewKind("application", _applications, _describe_application, _decide_application),
+    ReviewKind("sanctions", _hits, _describe_hit, _decide_hit),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from decimal import Decimal
 from importlib.resources import files
 from typing import Any
@@ -20,6 +20,7 @@ from billfold.platform.money import format_usd
 COOKIE = "__Host-session"
 DEVICE_COOKIE = "__Host-device"
 _KNOWN_CHARS = 4
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
 _DEVICE_SECONDS = 180 * 24 * 3600
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -50,6 +51,8 @@ class Theme:
         self._templates.filters["dollars"] = format_dollars
         self._templates.filters["ending"] = format_ending
         self._templates.filters["moment"] = local_time
+        self._templates.filters["cents"] = format_usd
+        self._templates.filters["ago"] = format_duration
         self._templates.filters["with_query"] = with_query
         self._templates.filters["grouped"] = group_scopes
         self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
@@ -89,6 +92,13 @@ def local_time(when: datetime | str, zone: str) -> str:
 def format_day(when: date) -> str:
     """Format a date: "Jun 2, 2025"."""
     return f"{when:%b} {when.day}, {when.year}"
+
+
+def format_duration(lasted: timedelta) -> str:
+    """Format how long something has lasted, by its greatest unit: "3 h"."""
+    seconds = int(lasted.total_seconds())
+    unit, size = next((each for each in _UNITS if seconds >= each[1]), ("s", 1))
+    return f"{seconds // size} {unit}"
 
 
 def with_query(query: Mapping[str, str], **changes: str) -> str:

@@ -45,6 +45,11 @@ def iso_z(at: datetime) -> str:
     return utc.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
+def format_eastern(at: datetime) -> str:
+    """Return an instant in New York time: "Mon 2025-06-02 09:00:00 EDT"."""
+    return at.astimezone(ET).strftime("%a %Y-%m-%d %H:%M:%S %Z")
+
+
 def require_aware(at: datetime) -> datetime:
     """Return `at` when it knows its offset. Raises ValueError for a naive one.
 

@@ -17,6 +17,7 @@ from billfold.cli.resources import run_with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Report
 from billfold.reports.proofs.cli import verify_files
+from billfold.verify.last_verification import record_verification
 from billfold.verify.runner import verify_bank
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def verify(
     key: Annotated[Path | None, typer.Option(help="The public keys of the bank, to verify documents with.")] = None,
     seals: Annotated[Path | None, typer.Option(help="An archived copy of the audit log's seals.")] = None,
 ) -> None:
-    """Verify the ledger and the audit log: sums, balances, lots, chains. Changes nothing.
+    """Verify the ledger and the audit log: sums, balances, lots, chains. The bank's audit log keeps the result.
 
     With FILES verify that these are as the bank signed them; this needs no bank, only its public keys. The exit status
     is 0 if all are, 1 if one was altered, 3 if one is not signed, 4 if one is signed with a key that is not given.
@@ -49,7 +50,9 @@ def verify(
     async def check(conn: Connection) -> Report:
         _, vault = await context.check_bank(conn, settings)  # another key would find every row tampered with
         keys = DataKeys(context.master_keys(settings, vault))
-        return await verify_with_progress(conn, vault=vault, keys=keys, seals=lines)
+        report = await verify_with_progress(conn, vault=vault, keys=keys, seals=lines)
+        await record_verification(conn, vault, report, operator=settings.operator)
+        return report
 
     print_report(run_with_connection(context, check))
 

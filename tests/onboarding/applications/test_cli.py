@@ -5,12 +5,15 @@ from uuid import UUID
 import pytest
 from tests.support.applications import OWNER, Applicant, run_jobs
 
+from billfold.access.operators.types import Operator
 from billfold.cli.context import CliError
 from billfold.onboarding import review_queue
 from billfold.onboarding.applications import cli
 from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.platform.errors import Refused
+
+OPERATOR = Operator.of_command_line("olga")
 
 
 @pytest.fixture
@@ -53,9 +56,9 @@ async def test_an_application_is_approved_in_the_review_queue(waiting):
     bank = applicant.desk.bank
     (item,) = await review_queue.list_waiting(bank, 10, "application")
     assert "Review Co" in item.what
-    assert await review_queue.decide(bank, item.object_id, ReviewDecision(approved=True, reason=None))
+    assert await review_queue.decide(bank, item.object_id, ReviewDecision(approved=True, reason=None, by=OPERATOR))
     with pytest.raises(Refused) as refused:
-        await review_queue.decide(bank, item.object_id, ReviewDecision(approved=False, reason="Late."))
+        await review_queue.decide(bank, item.object_id, ReviewDecision(approved=False, reason="Late.", by=OPERATOR))
     assert refused.value.code == "application-not-in-review"
     await run_jobs(bank)
     assert (await applicant.get(made))["status"] == "APPROVED"

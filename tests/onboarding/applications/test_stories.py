@@ -22,6 +22,7 @@ from tests.support.applications import (
 from tests.support.damage import undetected
 from tests.support.partner_desk import UNKNOWN
 
+from billfold.access.operators.types import Operator
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.sealed_files import fetch_opened
@@ -30,7 +31,7 @@ from billfold.onboarding.review_queue import ReviewDecision
 from billfold.sandbox.simulated_identity_check import SimulatedIdentityCheck
 from billfold.verify.fingerprints import check_fingerprints
 
-REJECTED = ReviewDecision(approved=False, reason="It is cut off.")
+REJECTED = ReviewDecision(approved=False, reason="It is cut off.", by=Operator.of_command_line("olga"))
 
 
 @pytest.fixture

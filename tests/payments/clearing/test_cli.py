@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from billfold.payments.clearing.cli import ClearingReport
+from billfold.payments.clearing.report import ClearingReport
 from billfold.payments.clearing.types import ClearingTotals
 
 DAY = date(2025, 6, 4)

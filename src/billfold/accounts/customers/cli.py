@@ -17,13 +17,14 @@ from billfold.audit.record import audited
 from billfold.audit.types import Origin
 from billfold.cli.command import EXAMPLE_ID, OPERATOR, CommandGroup, Row, submit_as_operator
 from billfold.cli.context import CliError
-from billfold.cli.output import console, format_eastern
+from billfold.cli.output import console
 from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.engine.dry_run import dry_run
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.dates import format_eastern
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from billfold.access.partners.store import list_partners
 from billfold.audit.types import Origin
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.cli.output import console, format_eastern
+from billfold.cli.output import console
 from billfold.documents.rules import TYPES
 from billfold.onboarding.applications import store
-from billfold.onboarding.applications.content import name_of, open_application, open_applications
+from billfold.onboarding.applications.content import describe_application, name_of, open_application, open_applications
 from billfold.onboarding.applications.decisions import decide as decide_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
@@ -51,15 +51,7 @@ async def show(bank: Bank, application_id: ApplicationId, *, partner: OfPartner 
     """Show who applies, who belongs to it, its documents and its moves. Numbers are not shown."""
     row = await _find(bank, application_id, partner)
     application = await open_application(bank.pool, bank, row)
-    lines = [f"{name_of(application)} ({row.kind}) is {row.status}", *row.exception_reasons]
-    lines += [f"lacks {each}" for each in application.missing(bank.seed)]
-    lines += [
-        f"related party {party_id} {form.name.written if form.name else '(no name)'} {', '.join(form.roles or ())}"
-        for party_id, form in application.parties.items()
-    ]
-    lines += [f"document {each.document_id} {each.type} {each.status}" for each in application.documents]
-    lines += [f"{format_eastern(each.moved_at)} {each.status}" for each in await store.list_moves(bank.pool, row)]
-    for line in lines:
+    for line in await describe_application(bank, application):
         console.print(escape(line), soft_wrap=True)
 
 

@@ -23,6 +23,7 @@ from billfold.onboarding.applications.rules.requirements import (
 )
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, RelatedPartyRow
 from billfold.platform.crypto import associated_data
+from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
 
@@ -139,6 +140,22 @@ async def seal_related_party(
     """Return what is said of a related party, sealed."""
     place = _party_place(row, related_party_id)
     return await bank.data_keys.seal(conn, row.applicant_id, msgspec.json.encode(content), aad=place)
+
+
+async def describe_application(bank: Bank, application: Application) -> list[str]:
+    """Return who applies, who belongs to it, what it lacks, and its moves: a line each. Numbers are not among them."""
+    row = application.row
+    return [
+        f"{name_of(application)} ({row.kind}) is {row.status}",
+        *row.exception_reasons,
+        *(f"lacks {each}" for each in application.missing(bank.seed)),
+        *(
+            f"related party {party_id} {form.name.written if form.name else '(no name)'} {', '.join(form.roles or ())}"
+            for party_id, form in application.parties.items()
+        ),
+        *(f"document {each.document_id} {each.type} {each.status}" for each in application.documents),
+        *(f"{format_eastern(each.moved_at)} {each.status}" for each in await store.list_moves(bank.pool, row)),
+    ]
 
 
 def content_of(form: AnyForm | RelatedPartyForm) -> Content:

@@ -15,14 +15,15 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.cli.output import console, format_eastern
+from billfold.cli.output import console
 from billfold.data_keys.types import DataShredded
 from billfold.onboarding.screening import backlog, store
 from billfold.onboarding.screening import hits as hit_store
 from billfold.onboarding.screening.clearing import clear_hit, confirm_hit
+from billfold.onboarding.screening.description import describe_hit
 from billfold.onboarding.screening.imports import read_list, replace_current
 from billfold.onboarding.screening.sdn_xml import Progress as ReadProgress
-from billfold.onboarding.screening.types import HitStatus, InvalidList, ListEntry
+from billfold.onboarding.screening.types import HitStatus, InvalidList
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
@@ -101,18 +102,7 @@ async def hits(
 async def show(bank: Bank, hit_id: HitId) -> None:
     """Show a hit: whose name it is, which listed name it is like, and why."""
     row = await hit_store.get_hit(bank.pool, hit_id)
-    content = await hit_store.open_content(bank.pool, bank, row)
-    match, entry = content.match, await store.find_entry(bank.pool, row.entry_uid)
-    words = ", ".join(f"{each.given} as {each.listed} ({each.score})" for each in match.words)
-    lines = [
-        f"{row.subject_kind} {row.subject_id} of {row.owner_id} is {row.status}",
-        f"{content.screened.name} scores {row.score} against {match.listed_name} {match.name_kind}".strip(),
-        f"words: {words}",
-        *(f"{what}: {points:+}" for what, points in match.evidence.items()),
-        *(f"{format_eastern(each.at)} {each.operator}: {each.text}" for each in content.notes),
-        *(_entry_lines(entry) if entry else (f"entry {row.entry_uid} is no longer on the list",)),
-    ]
-    for line in lines:
+    for line in await describe_hit(bank, row):
         console.print(escape(line), soft_wrap=True)
 
 
@@ -139,17 +129,6 @@ async def _hit_line(bank: Bank, row: HitRow) -> Row:
         return (row.hit_id, "(destroyed)", row.score, row.entry_uid, "(destroyed)", row.found_at)
     name, listed = escape(content.screened.name), escape(content.match.listed_name)
     return (row.hit_id, name, row.score, row.entry_uid, listed, row.found_at)
-
-
-def _entry_lines(entry: ListEntry) -> list[str]:
-    return [
-        f"entry {entry.uid}: {entry.kind}, {', '.join(entry.programs)}",
-        *(f"name {each.text} {each.kind}{' (weak)' if each.is_weak else ''}".strip() for each in entry.names),
-        *(f"born {each.on or f'{each.from_year} to {each.to_year}'}" for each in entry.births),
-        *(f"country {each}" for each in entry.countries),
-        *(f"document {each}" for each in entry.ids),
-        *([entry.remarks] if entry.remarks else []),
-    ]
 
 
 def _operator(bank: Bank) -> str:

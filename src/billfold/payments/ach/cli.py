@@ -9,12 +9,13 @@ from uuid import UUID
 import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
-from billfold.cli.output import console, format_eastern, table
+from billfold.cli.output import console, table
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.store.entries import get_entry, list_entries
 from billfold.payments.ach.types import AchStatus, AchWay
+from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
-from billfold.cli.output import console, format_eastern, key_value_table, table
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.cli.output import console, key_value_table, table
 from billfold.payments.cards.settlement.reconciliation import print_card_settlement
-from billfold.payments.clearing.store import EVER, balances, list_cleared, list_open
-from billfold.payments.clearing.types import RAILS, ClearingTotals, OpenPayment
+from billfold.payments.clearing.report import ClearingReport, clearing_report
+from billfold.payments.clearing.types import RAILS, OpenPayment
+from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
@@ -22,31 +21,6 @@ if TYPE_CHECKING:
 
 
 group = CommandGroup()
-_ONE_MICROSECOND, _ONE_DAY = timedelta(microseconds=1), timedelta(days=1)
-
-
-class ClearingReport(NamedTuple):
-    """The clearing accounts, the settlement dates that are open, and the payments in transit."""
-
-    held: dict[str, int]
-    dates: list[ClearingTotals]
-    payments: list[OpenPayment]
-
-    def only(self, rail: str | None) -> ClearingReport:
-        """Return the report of one rail, or of all."""
-        if rail is None:
-            return self
-        held = {kind: cents for kind, cents in self.held.items() if kind == f"rail:{rail.lower()}"}
-        dates = [each for each in self.dates if each.rail == rail]
-        return ClearingReport(held, dates, [each for each in self.payments if each.rail == rail])
-
-    def explained(self, rail: str) -> int:
-        """Cents that payments in transit leave on this rail."""
-        return sum(d.unsettled_out - d.unsettled_in for d in self.dates if d.rail == rail)
-
-    def unexplained(self, rail: str) -> int:
-        """Cents on the accounts of this rail that no payment in transit explains."""
-        return self.held.get(f"rail:{rail.lower()}", 0) - self.explained(rail)
 
 
 RailOption = Annotated[
@@ -78,27 +52,6 @@ async def clearing(
             "Run `billfold verify`: it names the first bad row.",
         )
     return "Every clearing account is explained to zero."
-
-
-_OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
-
-
-async def clearing_report(bank: Bank) -> ClearingReport:
-    """Return the balances of the rails and the payments that explain them, at one moment."""
-    bank_id = bank_customer_id(bank.seed)
-    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read"):
-        dates = await list_cleared(conn, bank_id, EVER)
-        open_day = await conn.fetchval(_OPEN_DAY, bank_id)
-        since = EVER._replace(first=open_day, begins=_closed_until(bank, open_day))
-        return ClearingReport(await balances(conn), dates, await list_open(conn, bank_id, since))
-
-
-def _closed_until(bank: Bank, open_day: date) -> datetime:
-    """The moment after the close of the business day before the open one."""
-    day = open_day - _ONE_DAY
-    while not bank.calendars.is_settlement_day(day):
-        day -= _ONE_DAY
-    return bank.calendars.closes_at(day) + _ONE_MICROSECOND
 
 
 def _print_report(shown: ClearingReport, only: str | None) -> None:

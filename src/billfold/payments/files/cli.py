@@ -12,11 +12,12 @@ import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.cli.output import console, format_eastern, key_value_table, print_line
+from billfold.cli.output import console, key_value_table, print_line
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import read_content
 from billfold.platform.clock import wall_now
+from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:

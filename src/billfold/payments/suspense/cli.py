@@ -8,14 +8,11 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import CommandGroup, Row, submit_as_operator
-from billfold.cli.context import CliError
-from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
-from billfold.payments.suspense.owner_details import details_for_owner
-from billfold.payments.suspense.store import get_item, list_items
+from billfold.access.operators.types import Operator
+from billfold.cli.command import CommandGroup, Row
+from billfold.payments.suspense.decisions import assign_item, return_item
+from billfold.payments.suspense.store import list_items
 from billfold.payments.suspense.types import SuspenseStatus
-from billfold.platform.ids import command_id
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
@@ -43,19 +40,13 @@ async def list_held(
 
 
 @group.command(f"return {_ITEM} --reason NO_ACCOUNT")
-async def return_item(
+async def return_to_sender(
     bank: Bank,
     item_id: ItemId,
     reason: Annotated[str, typer.Option(help="The return reason, as the rail reports it.")] = "NO_ACCOUNT",
 ) -> str:
     """Return an item to its sender. The rail's message is created at once."""
-    await get_item(bank.pool, item_id)
-    key, references = command_id("suspense.return", item_id), (item_id,)
-    bank_id = bank_customer_id(bank.seed)
-    await submit_as_operator(
-        bank, ReturnFromSuspense, bank_id, key=key, item_id=item_id, reason=reason, references=references
-    )
-    item = await get_item(bank.pool, item_id)
+    item = await return_item(bank, item_id, reason=reason, by=_operator(bank))
     return f"{format_usd(item.amount)} go back by {item.rail}."
 
 
@@ -67,19 +58,10 @@ async def assign(
     account_number: Annotated[str, typer.Argument(help="The owner's account number.")],
 ) -> str:
     """Credit an item to its owner's portal, as if it had arrived there now."""
-    entry = await bank.directory.find("account", f"{routing_number}:{account_number}")
-    if entry is None:
-        raise CliError(f"No portal has the account number {account_number}.", "Find it in the API.")
-    await submit_as_operator(
-        bank,
-        AssignFromSuspense,
-        bank_customer_id(bank.seed),
-        entry.customer_id,
-        key=command_id(f"suspense.assign:{entry.object_id}", item_id),
-        item_id=item_id,
-        portal_id=entry.object_id,
-        pocket_id=await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id),
-        references=(item_id,),
-        details=await details_for_owner(bank, await get_item(bank.pool, item_id), entry.customer_id),
-    )
-    return f"{format_usd((await get_item(bank.pool, item_id)).amount)} are in the Pocket."
+    by = _operator(bank)
+    item = await assign_item(bank, item_id, routing_number=routing_number, account_number=account_number, by=by)
+    return f"{format_usd(item.amount)} are in the Pocket."
+
+
+def _operator(bank: Bank) -> Operator:
+    return Operator.of_command_line(bank.settings.operator)

@@ -11,7 +11,8 @@ import typer
 
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.cli.output import console, format_eastern, key_value_table, print_error, print_success
+from billfold.cli.output import console, key_value_table, print_error, print_success
+from billfold.platform.dates import format_eastern
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.routes import KEYS_PATH

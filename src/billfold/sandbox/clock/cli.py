@@ -10,9 +10,9 @@ import typer
 
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
-from billfold.cli.output import console, format_eastern, key_value_table
+from billfold.cli.output import console, key_value_table
 from billfold.cli.serve import stop_on_signals
-from billfold.platform.dates import ET
+from billfold.platform.dates import ET, format_eastern
 from billfold.sandbox.clock.events import EventKind
 from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
 

@@ -15,9 +15,10 @@ from rich.markup import escape
 
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, format_eastern, print_line, print_success
+from billfold.cli.output import console, print_line, print_success
 from billfold.client.responses import ApiError, read
 from billfold.platform.clock import monotonic
+from billfold.platform.dates import format_eastern
 from billfold.sandbox.control.routes import SandboxForks, SandboxTask
 from billfold.sandbox.control.types import TaskStatus
 from billfold.sandbox.credentials_file import require_sandbox_file

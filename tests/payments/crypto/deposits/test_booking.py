@@ -6,7 +6,7 @@ import pytest
 from tests.fixtures.deposits import DOLLAR
 from tests.support.whole_bank import expect_clean
 
-from billfold.cli import doctor
+from billfold.health import bank_checks
 from billfold.payments.crypto.chains.types import TokenTransfer
 from billfold.payments.crypto.deposits import cli, store
 from billfold.payments.crypto.deposits.agreement import Nodes
@@ -96,7 +96,7 @@ async def test_one_deposit_that_fails_stops_no_other_is_shown_and_tried_again(bo
     assert await depositor.credits() == [4_00]
     ((*_, problems),) = await cli.chains(bank)
     async with bank.pool.acquire() as conn:
-        found = (await doctor._failed_work(conn)).found
+        found = (await bank_checks.failed_work(conn)).found
     for shown in (str(problems), found):
         assert "0xaa:0" in shown
         assert "nobody foresaw this" in shown

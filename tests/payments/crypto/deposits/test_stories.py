@@ -167,7 +167,7 @@ async def _release(depositor, portal, other):
     await cli.assign(bank, held, other["wallet_address"].lower())
     with pytest.raises(Refused, match="HELD already"):
         await cli.release(bank, held)
-    await suspense_cli.return_item(bank, listed)
+    await suspense_cli.return_to_sender(bank, listed)
     await run_jobs(bank)
     assert await depositor.credits() == [60_00]
     assert await depositor.balance("suspense") == 0

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from billfold.payments.clearing.cli import clearing_report
+from billfold.payments.clearing.report import clearing_report
 from billfold.payments.wires import cases as wire_cases
 from billfold.platform.errors import Refused
 

@@ -10,12 +10,13 @@ import typer
 
 from billfold.cli.command import EXAMPLE_ID, Row
 from billfold.cli.context import CliError
-from billfold.cli.output import console, format_eastern, key_value_table, table
+from billfold.cli.output import console, key_value_table, table
 from billfold.payments.crypto.cli_group import crypto
 from billfold.payments.crypto.withdrawals.store import transactions as store
 from billfold.payments.crypto.withdrawals.store import withdrawals as withdrawal_store
 from billfold.payments.crypto.withdrawals.types import OperatorRequest, WithdrawalStatus
 from billfold.platform.clock import wall_now
+from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:

@@ -1,0 +1,69 @@
+"""An operator, and what the roles of the bank's team may do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum, auto
+from types import MappingProxyType
+from uuid import UUID
+
+from billfold.access.users.types import Role
+from billfold.audit.types import Origin
+from billfold.platform.errors import Refused
+
+
+class Power(Enum):
+    """What an operator does beyond reading."""
+
+    DECIDE = auto()
+    """Approve or reject what waits for the bank, and confirm what another operator has proposed."""
+    PROPOSE = auto()
+    """Propose what another operator has to confirm."""
+    MOVE_MONEY = auto()
+    """Assign or return money that is in suspense, and have files of the rails processed again."""
+
+
+_ALL = frozenset(Power)
+POWERS: Mapping[Role, frozenset[Power]] = MappingProxyType(
+    {
+        "ADMIN": _ALL,
+        "MANAGER": _ALL,
+        "APPROVER": frozenset({Power.DECIDE}),
+        "INITIATOR": frozenset({Power.PROPOSE}),
+        "VIEWER": frozenset(),
+        "SERVICE": frozenset(),
+    }
+)
+"""What each role of the bank's own team may do; all of them read everything."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """Who acts for the bank. `name` is theirs alone: two operators are two names.
+
+    `role` is that of a member of the bank's team; None is the command line, which whoever may run it may use for all.
+    """
+
+    name: str
+    origin: Origin
+    role: Role | None = None
+
+    @classmethod
+    def of_command_line(cls, name: str | None) -> Operator:
+        """Return whoever runs a command, by the name in the settings."""
+        return cls(name=name or "operator", origin=Origin(kind="OPERATOR", name=name or "operator"))
+
+    @classmethod
+    def of_member(cls, origin: Origin, *, user_id: UUID, role: Role) -> Operator:
+        """Return a member of the bank's team: `origin` has their name, member id and address."""
+        return cls(name=f"{origin.name} ({user_id})", origin=origin, role=role)
+
+    def may(self, power: Power) -> bool:
+        """Tell whether the role includes a power."""
+        return self.role is None or power in POWERS[self.role]
+
+    def require(self, power: Power) -> None:
+        """Refuse what the role does not include. Raises `forbidden`."""
+        if not self.may(power):
+            raise Refused("forbidden", f"The role {self.role} does not include this.")

@@ -1,0 +1,1 @@
+DROP INDEX audit_entry_verification;

@@ -1,0 +1,74 @@
+"""Operators decide what waits for the bank: by their role, after a sign-in that is recent, each in the audit log."""
+
+from uuid import UUID
+
+import pytest
+from tests.support.applications import Applicant, run_jobs
+from tests.support.browser import found
+
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.onboarding.review_queue import list_waiting
+
+
+@pytest.fixture
+async def waiting(bank, partner_desk):
+    """The page of an application that waits."""
+    applicant = Applicant(partner_desk)
+    made = await applicant.filled(name="Review Co")
+    await applicant.decided(made)
+    (item,) = await list_waiting(bank, 10, "application")
+    return applicant, made, f"/bank/reviews/application/{item.object_id}"
+
+
+async def test_an_application_is_read_decided_once_and_recorded_with_who_did(bank, operators, waiting):
+    applicant, made, path = waiting
+    olga, otto, viewer = [await operators(role) for role in ("MANAGER", "APPROVER", "VIEWER")]
+    for each in (olga, otto, viewer):
+        await each.go("/bank/reviews")
+        assert path in each.page.text
+        await each.go(path)
+        assert "Review Co (BUSINESS) is MANUAL_REVIEW" in each.text
+    document = "/bank/documents/"
+    assert document not in viewer.page.text
+    form = {"csrf": olga.csrf, "decision": "reject", "reason": ""}
+    assert (await olga.post(path, form)).status_code == 422
+    assert (await otto.post(path, form)).status_code == 403, "the form of another browser"
+    assert (await viewer.post(path, {"csrf": viewer.csrf, "decision": "approve"})).status_code in {403, 409}
+    assert (await applicant.get(made))["status"] == "MANUAL_REVIEW"
+    for other in ("counterparty", "sanctions", "nothing"):
+        assert (await olga.go(path.replace("application", other))).status_code == 404
+    await olga.go(path)
+    file = await olga.go(found(r'href="(/bank/documents/[^"]+)"', olga.page.text))
+    assert file.headers["content-disposition"].startswith("attachment;")
+    assert file.headers["content-type"] == "application/octet-stream"
+    await olga.go(path)
+    await olga.send(path, decision="approve", reason="All there.")
+    await otto.go(path)
+    assert "does not wait" in otto.text
+    assert (await otto.post(path, {"csrf": otto.csrf, "decision": "reject", "reason": "Late."})).status_code == 409
+    await run_jobs(bank)
+    assert (await applicant.get(made))["status"] == "APPROVED"
+    log = await bank.pool.fetch(
+        "SELECT actor_name, member_id, action, outcome, details::jsonb ->> 'user_id' AS user_id FROM audit_entry"
+        " WHERE customer_id = $1 AND action LIKE 'review.%' ORDER BY entry_no",
+        bank_customer_id(bank.seed),
+    )
+    assert [(row["action"], row["outcome"], row["user_id"]) for row in log] == [
+        ("review.approve", "FAILURE", str(viewer.user_id)),
+        ("review.download", "SUCCESS", str(olga.user_id)),
+        ("review.approve", "SUCCESS", str(olga.user_id)),
+        ("review.reject", "FAILURE", str(otto.user_id)),
+    ]
+    assert all(row["actor_name"] == "Anna Lind" and row["member_id"] for row in log)
+
+
+async def test_a_decision_needs_a_recent_sign_in(bank, operators, waiting):
+    _, _, path = waiting
+    olga = await operators()
+    await bank.pool.execute("UPDATE session SET authenticated_at = authenticated_at - interval '10 minutes'")
+    await olga.go(path)
+    assert "Confirm your identity" in olga.text
+    answer = await olga.post(path, {"csrf": olga.csrf, "decision": "approve"})
+    assert answer.headers["location"].startswith("/confirm")
+    (item,) = await list_waiting(bank, 10, "application")
+    assert UUID(path.rpartition("/")[2]) == item.object_id
