@@ -90,6 +90,7 @@ DONE = {
     "deposits-confirmed": "The deposits are confirmed. The account can be paid.",
     "delivery-queued": "It is queued for delivery. The attempts say what becomes of it.",
     "factor-removed": "The factor is removed.",
+    "file-retried": "A worker tries the file again.",
     "fork-dropped": "The copy is removed.",
     "invitation-resent": "The invitation is sent again. The link before no longer works.",
     "invitation-revoked": "The invitation is revoked.",

@@ -10,13 +10,13 @@ from uuid import UUID
 import msgspec
 import typer
 
+from billfold.access.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, print_line
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import read_content
-from billfold.platform.clock import wall_now
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound
 
@@ -77,7 +77,8 @@ async def ingest(bank: Bank, context: CliContext) -> str:
 @group.command(f"retry {EXAMPLE_ID}")
 async def retry(bank: Bank, context: CliContext, file_id: FileId) -> str:
     """Retry a file that failed, without waiting for its next attempt."""
-    await retries.retry_now(bank.pool, await _get(bank, file_id), wall_now())
+    await _get(bank, file_id)
+    await retries.retry_as_operator(bank, file_id, Operator.of_command_line(bank.settings.operator))
     await context.ingest_files(bank)
     file = await _get(bank, file_id)
     failure = retries.retry_state_of(file)

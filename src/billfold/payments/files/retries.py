@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import msgspec
 import structlog
 
-from billfold.payments.files.store import COLUMNS
+from billfold.access.operators.types import Operator, Power
+from billfold.payments.files.store import COLUMNS, find_file
 from billfold.payments.files.types import RailFile, RetryState
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import retry_delay
@@ -66,6 +68,14 @@ async def postpone_file(bank: Bank, file: RailFile, *, error: str | None = None,
 async def retry_now(conn: Connection | Pool, file: RailFile, wall: datetime) -> None:
     """Make a postponed file due now."""
     await conn.execute(_RETRY_NOW, file.file_id, iso_z(wall))
+
+
+async def retry_as_operator(bank: Bank, file_id: UUID, by: Operator) -> RailFile:
+    """Make a postponed file due now; one that does not wait stays as it is. Raises NotFound, Refused."""
+    by.require(Power.MOVE_MONEY)
+    file = await find_file(bank.pool, file_id)
+    await retry_now(bank.pool, file, wall_now())
+    return file
 
 
 async def list_due(conn: Connection | Pool, rail: str, wall: datetime) -> list[RailFile]:
