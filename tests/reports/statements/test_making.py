@@ -16,7 +16,7 @@ from billfold.reports.proofs import attach
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, verify
 from billfold.reports.proofs.types import SignedManifest
-from billfold.reports.statements import store
+from billfold.reports.statements import bank_contents, brokerage_activity, store
 from billfold.reports.statements.making import correct_statements, make_statements, print_again
 from billfold.reports.statements.types import Month, StatementRow
 from billfold.reports.statements.worker import StatementMaker
@@ -97,6 +97,22 @@ async def test_statements_are_made_once_begin_where_the_last_ended_and_show_what
         assert not [each for each in cash if each.startswith("-")], "money is raised before it is paid"
         if row.pocket_id == rows[0].pocket_id:
             assert await print_again(bank, row) == pdf
+
+
+async def test_a_month_of_more_lines_than_are_printed_is_summed_by_day_and_leads_to_the_same_balance(bank, monkeypatch):
+    (customer_id,) = await bank.pool.fetchrow("SELECT customer_id FROM trade GROUP BY 1 ORDER BY count(*) DESC LIMIT 1")
+    await make_statements(bank, customer_id, Month.parse(MONTHS[0]))
+    for module in (bank_contents, brokerage_activity):
+        monkeypatch.setattr(module, "LINES_MAX", 1)
+    sums = 0
+    for row in await rows_of(bank):
+        printed, summed = await bytes_of(bank, row), await print_again(bank, row)
+        ends = [[each for each in await figures_of(bank, pdf) if " on " in each.label][:2] for pdf in (printed, summed)]
+        assert len(ends[0]) == 2
+        assert ends[0] == ends[1]
+        lines = text_of(summed).count("each is in the")
+        sums += 0 < lines < len(await moved(bank, row))
+    assert sums, "one of them is shorter"
 
 
 async def test_a_corrected_statement_is_a_version_and_a_gap_between_two_months_is_not_published(bank):

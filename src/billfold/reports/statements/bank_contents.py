@@ -10,14 +10,13 @@ from billfold.platform.money import format_usd
 from billfold.reports.entries.types import EntryKind
 from billfold.reports.printing.printing import printed, short_day
 from billfold.reports.printing.types import PrintedColumn, PrintedTable
+from billfold.reports.statements.types import LINES_MAX
 
 if TYPE_CHECKING:
     from datetime import date
 
     from billfold.reports.entries.types import AccountEntry, AccountStatement
 
-LINES_MAX: Final = 5_000
-"""How many payments are printed one by one; of more there is one line per day and kind."""
 _COLUMNS: Final = (
     PrintedColumn("Date"),
     PrintedColumn("Type"),
@@ -46,6 +45,7 @@ class PaymentLines:
         self._payments: list[AccountEntry] = []
         self._by_day: Counter[tuple[date, str]] = Counter()
         self._counts: Counter[tuple[date, str]] = Counter()
+        self._alone: dict[tuple[date, str], AccountEntry] = {}
         self.credited = self.debited = self.fees = 0
 
     def add(self, entries: Iterable[AccountEntry]) -> None:
@@ -62,6 +62,7 @@ class PaymentLines:
             day = each.booked_on, printed(each.title)
             self._by_day[day] += each.amount
             self._counts[day] += 1
+            self._alone.setdefault(day, each)
             if len(self._payments) <= LINES_MAX:
                 self._payments.append(each)
 
@@ -103,8 +104,8 @@ class PaymentLines:
 
     def _summed(self) -> Iterable[tuple[date, str, str, int]]:
         for (day, kind), amount in sorted(self._by_day.items()):
-            count = self._counts[day, kind]
-            yield day, kind, f"{count:,} payments; each is in the bank statement report of the day", amount
+            details = f"{self._counts[day, kind]:,} payments; each is in the bank statement report of the day"
+            yield day, kind, details if self._counts[day, kind] > 1 else _details(self._alone[day, kind]), amount
 
 
 def _sweep(day: date | None, balance: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a monthly brokerage statement says: value, holdings, cash and trades by date, income."""
+"""What a monthly brokerage statement says besides its activity: value, holdings, income."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from billfold.http.schemas import format_price
-from billfold.platform.dates import et_date
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import cents_for, format_usd
 from billfold.reports.entries.types import EntryKind
@@ -18,10 +17,9 @@ from billfold.reports.printing.printing import short_day
 from billfold.reports.printing.types import PrintedChart, PrintedColumn, PrintedTable
 
 if TYPE_CHECKING:
-    from billfold.accounts.trades.store import TradeRow
     from billfold.bills.rules.earnings import PocketState
     from billfold.bills.rules.market import Market
-    from billfold.reports.entries.types import AccountEntry, AccountStatement, Holding, Period
+    from billfold.reports.entries.types import AccountStatement, Holding, Period
 
 _UNIT_CENTS: Final = 10_000
 _BASE_MARGIN: Final = 0.06
@@ -35,19 +33,11 @@ _HOLDINGS: Final = (
     PrintedColumn("Unrealized", "right"),
     PrintedColumn("Yield", "right"),
 )
-_ACTIVITY: Final = (
-    PrintedColumn("Date"),
-    PrintedColumn("Type"),
-    PrintedColumn("Details", grows=True),
-    PrintedColumn("Amount", "right"),
-    PrintedColumn("Cash", "right"),
-)
 _INCOME: Final = (
     PrintedColumn("", grows=True),
     PrintedColumn("This month", "right"),
     PrintedColumn("This year", "right"),
 )
-_TRADES: Final = {"BUY": "Purchase", "SELL": "Sale", "MATURITY": "Maturity"}
 NOTES: Final = """
 Values are at the bid prices of the close of the last business day, struck from the rates that the US Treasury
 publishes. The yield is the investment rate (coupon equivalent) at that price. Trades are shown on their trade date,
@@ -68,16 +58,6 @@ class DayValue(NamedTuple):
     day: date
     value: int
     earned: int
-
-
-class Line(NamedTuple):
-    """A line of the activity: what it moves, and how that changes the cash."""
-
-    day: date
-    kind: str
-    details: str
-    amount: int
-    cash: int
 
 
 class IncomeStates(NamedTuple):
@@ -103,7 +83,7 @@ def day_values(
     ]
 
 
-def summary(statement: AccountStatement, entries: Sequence[AccountEntry]) -> list[tuple[str, str]]:
+def summary(statement: AccountStatement, totals: Mapping[EntryKind, int]) -> list[tuple[str, str]]:
     """Return the value at both ends and what changed it."""
     period = statement.period
     kinds = (
@@ -114,7 +94,7 @@ def summary(statement: AccountStatement, entries: Sequence[AccountEntry]) -> lis
     )
     return [
         (f"Opening value on {short_day(period.first_day)}", format_usd(statement.opening.value)),
-        *((name, format_usd(sum(each.amount for each in entries if each.kind == kind))) for name, kind in kinds),
+        *((name, format_usd(totals.get(kind, 0))) for name, kind in kinds),
         (f"Closing value on {short_day(period.last_day)}", format_usd(statement.closing.value)),
     ]
 
@@ -141,23 +121,6 @@ def holdings(statement: AccountStatement, costs: Mapping[str, int], market: Mark
         "",
     )
     return PrintedTable(heading=f"Holdings on {short_day(day)}", columns=_HOLDINGS, rows=[*rows, cash], totals=totals)
-
-
-def activity(statement: AccountStatement, entries: Iterable[AccountEntry], trades: Iterable[TradeRow]) -> PrintedTable:
-    """Return sweeps, fees, trades and maturities in their order, with the cash after each.
-
-    Raises InvariantError unless they lead from the cash at the opening to the cash at the closing.
-    """
-    numbered = [(each.entry_no, 0, _line(each)) for each in entries if each.entry_no is not None]
-    numbered += [(each.entry_no, each.trade_no, _trade_line(each)) for each in trades if each.activity in _TRADES]
-    cash, rows = statement.opening.cash, list[tuple[str, ...]]()
-    # Of one journal entry, first what brings cash: it is raised before it is paid, and is never below zero.
-    for *_, line in sorted(numbered, key=lambda each: (each[0], each[2].cash < 0, each[1])):
-        cash += line.cash
-        rows.append((short_day(line.day), line.kind, line.details, format_usd(line.amount), format_usd(cash)))
-    if cash != statement.closing.cash:
-        raise InvariantError("The activity does not lead to the cash.", cash=cash, closing=statement.closing.cash)
-    return PrintedTable(heading="Activity", columns=_ACTIVITY, rows=rows, empty="There was no activity in this month.")
 
 
 def income(statement: AccountStatement, states: IncomeStates) -> PrintedTable:
@@ -248,24 +211,6 @@ def _holding(each: Holding, cost: int, rate: str) -> tuple[str, ...]:
         format_usd(each.value - cost),
         f"{Decimal(rate) * 100:.3f} %",
     )
-
-
-def _line(entry: AccountEntry) -> Line:
-    if entry.security is not None:
-        details = f"{entry.units:,} of CUSIP {entry.security.cusip}, in kind"
-        return Line(entry.booked_on, entry.title, details, entry.amount, 0)
-    if entry.kind == EntryKind.AUM_FEE:
-        return Line(entry.booked_on, "Fee", "Management fee", entry.amount, entry.amount)
-    details = "From the bank account" if entry.amount > 0 else "To the bank account"
-    return Line(entry.booked_on, "Sweep", f"{details}: {entry.title}", entry.amount, entry.amount)
-
-
-def _trade_line(trade: TradeRow) -> Line:
-    cash = -trade.notional if trade.incoming else trade.notional
-    details = f"{trade.units:,} of CUSIP {trade.cusip} at {format_price(trade.price_micros)}"
-    if trade.settles_on != et_date(trade.traded_at):
-        details += f", settles {short_day(trade.settles_on)}"
-    return Line(et_date(trade.traded_at), _TRADES[trade.activity], details, cash, cash)
 
 
 def _between(values: Sequence[int]) -> list[float]:

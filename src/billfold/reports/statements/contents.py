@@ -14,12 +14,12 @@ from billfold.reports.statements import bank_contents, brokerage_contents
 if TYPE_CHECKING:
     from datetime import date, datetime
 
-    from billfold.accounts.trades.store import TradeRow
     from billfold.bills.rules.earnings import PocketState
     from billfold.bills.rules.market import Market
-    from billfold.reports.entries.types import AccountEntry, AccountStatement
+    from billfold.reports.entries.types import AccountStatement
     from billfold.reports.printing.types import PrintedBank
     from billfold.reports.statements.bank_contents import PaymentLines
+    from billfold.reports.statements.brokerage_activity import ActivityLines
     from billfold.reports.statements.brokerage_contents import IncomeStates
 
 _TITLES = {AccountType.BANK: "Bank statement", AccountType.BROKERAGE: "Brokerage statement"}
@@ -36,11 +36,10 @@ class Issue(NamedTuple):
 
 
 class BrokerageReading(NamedTuple):
-    """What a brokerage statement shows besides its entries: costs by CUSIP, trades, and states of the Pocket."""
+    """What a brokerage statement shows: its activity, costs by CUSIP, and states of the Pocket."""
 
-    entries: Sequence[AccountEntry]
+    lines: ActivityLines
     costs: dict[str, int]
-    trades: Sequence[TradeRow]
     days: Mapping[date, PocketState]
     states: IncomeStates
 
@@ -64,12 +63,12 @@ def compose_brokerage(
     return _document(
         statement,
         issue,
-        summary=contents.summary(statement, reading.entries),
+        summary=contents.summary(statement, reading.lines.totals),
         charts=contents.charts(statement, contents.day_values(market, statement.period, reading.days, reading.states)),
         tables=(
             contents.holdings(statement, reading.costs, market),
             contents.income(statement, reading.states),
-            contents.activity(statement, reading.entries, reading.trades),
+            reading.lines.table(statement),
         ),
         notes=paragraphs(contents.NOTES),
     )

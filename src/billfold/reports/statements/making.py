@@ -24,6 +24,7 @@ from billfold.reports.printing.recipients import recipient_of
 from billfold.reports.printing.signing import Subject, print_signed
 from billfold.reports.statements import contents, store
 from billfold.reports.statements.bank_contents import PaymentLines
+from billfold.reports.statements.brokerage_activity import ActivityLines
 from billfold.reports.statements.brokerage_contents import IncomeStates
 from billfold.reports.statements.contents import BrokerageReading, Issue
 from billfold.reports.statements.types import MONTHLY, Month, StatementRow, StatementType
@@ -192,12 +193,16 @@ async def _read_brokerage(bank: Bank, statement: AccountStatement, month: Month)
     through = statement.position.entry_no
     instants = (et_instant(month.first_day.replace(month=1), 0), month.starts_at, month.next.starts_at)
     boundaries = [Boundary(customer_id, pocket_id, bank.calendars.business_date(at), at) for at in instants]
+    lines = ActivityLines()
+    async for page in list_entries(bank, statement):
+        lines.add_entries(page)
+    async for trades in store.list_trades(bank.pool, (customer_id, pocket_id), statement.entries_after, through):
+        lines.add_trades(trades)
     return BrokerageReading(
-        entries=[each async for page in list_entries(bank, statement) for each in page],
+        lines=lines,
         costs=await store.costs(
             bank.pool, customer_id, pocket_id, through, [each.security.cusip for each in statement.closing.holdings]
         ),
-        trades=await store.list_trades(bank.pool, customer_id, pocket_id, statement.entries_after, through),
         days=await store.day_states(bank.pool, customer_id, pocket_id, month),
         states=IncomeStates(*await pocket_states_before(bank.pool, boundaries)),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
@@ -94,8 +94,11 @@ SELECT cusip, sum(CASE WHEN incoming THEN tax_basis ELSE -tax_basis END)::bigint
 _TRADES = """
 SELECT customer_id, pocket_id, entry_no, trade_no, trade_id, activity, incoming, cusip, units, price_micros, notional,
        traded_at, book_date, settles_on, counter_pocket_id, transfer_id, tax_basis
-  FROM trade WHERE customer_id = $1 AND pocket_id = $2 AND entry_no > $3 AND entry_no <= $4 ORDER BY entry_no, trade_no
+  FROM trade WHERE customer_id = $1 AND pocket_id = $2 AND (entry_no, trade_no) > ($3, $4) AND entry_no <= $5
+ ORDER BY entry_no, trade_no LIMIT $6
 """
+_TRADES_PER_PAGE = 500
+_TRADE_NO_MAX = 2**15 - 1
 _DAY_STATES = """
 SELECT business_date, positions, cash, earnings_basis, inflow, outflow, fees, realised FROM snapshot
  WHERE customer_id = $1 AND pocket_id = $2 AND business_date BETWEEN $3 AND $4
@@ -188,10 +191,13 @@ async def costs(
 
 
 async def list_trades(
-    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, after: int, through: int
-) -> list[TradeRow]:
-    """Return the trades of a Pocket after one journal entry up to another, in their order."""
-    return [TradeRow(*row) for row in await conn.fetch(_TRADES, customer_id, pocket_id, after, through)]
+    conn: Connection | Pool, key: tuple[UUID, UUID], after: int, through: int
+) -> AsyncIterator[list[TradeRow]]:
+    """Yield the trades of a customer's Pocket after one journal entry up to another, in their order, page by page."""
+    place = (after, _TRADE_NO_MAX)
+    while page := [TradeRow(*row) for row in await conn.fetch(_TRADES, *key, *place, through, _TRADES_PER_PAGE)]:
+        yield page
+        place = (page[-1].entry_no, page[-1].trade_no)
 
 
 async def day_states(

@@ -14,6 +14,9 @@ from billfold.platform.dates import et_date, et_instant
 MADE_AT: Final = time(6)
 """From when on (ET) the statements of a month are made, on the first day of the next: what it booked is committed."""
 
+LINES_MAX: Final = 5_000
+"""How many lines of activity are printed one by one; of more there is one line per day and kind."""
+
 
 class StatementType(StrEnum):
     """What is listed as a statement."""
