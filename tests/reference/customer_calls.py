@@ -12,6 +12,7 @@ from tests.reference.shared_calls import (
     play_events,
     play_explanations,
     play_reports,
+    play_request_log,
 )
 
 from billfold.reports.proofs.roots.worker import publish_root
@@ -52,6 +53,7 @@ async def play_customer_api(r, world, other):
     await play_explanations(r, pocket, V2)
     await publish_root(r.desk.bank)
     await r.get("get_daily_proof", f"{V1}/proofs/latest/")
+    await play_request_log(r)
 
 
 async def _play_invites(r, base):

@@ -12,6 +12,7 @@ from tests.reference.shared_calls import (
     play_events,
     play_explanations,
     play_reports,
+    play_request_log,
 )
 from tests.support.applications import PERSON, PICTURE, RETAIL
 from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
@@ -60,11 +61,8 @@ async def play_partner_api(r):
 
 
 async def _play_reports(r, customer):
-    body = {
-        "type": "TRADE_REPORT",
-        "parameters": {"customer_id": customer, "date_from": "2025-06-01", "date_to": "2025-06-02"},
-        "output_formats": ["CSV"],
-    }
+    span = {"customer_id": customer, "date_from": "2025-06-01", "date_to": "2025-06-02"}
+    body = {"type": "TRADE_REPORT", "parameters": span, "output_formats": ["CSV"]}
     report = await play_reports(r, f"{V1}/reports/", body)
     await r.post("add_report_formats", f"{report}formats/", {"output_formats": ["TMS_CSV"]})
 
@@ -366,6 +364,7 @@ async def _play_statements(r, customer, pocket):
     await r.post("-", f"{BOX}/clock/freeze/")  # Explanations say when they were made.
     await r.desk.until("2025-07-01T10:05:00-04:00")
     await play_explanations(r, pocket, f"{V2}/customers/{customer}")
+    await play_request_log(r)
 
 
 async def _play_events(r):

@@ -37,6 +37,7 @@ ON_THE_WALL: dict[str, dict[str, object]] = {
     },
     "SandboxFork": {"created_at": _AT, "size": 18_612_224},
     "SandboxTask": {"started_at": _AT, "ended_at": "2025-06-02T13:00:01.200000Z"},
+    "RequestLogEntry": {"trace_id": "9b" * 16, "timestamp": _AT, "duration_ms": 12},
     "CustomerAuditLogEntry": {"timestamp": _AT, "user_agent": "books/1.0"},
 }
 """Fields of objects that live on the wall clock, or on chance."""

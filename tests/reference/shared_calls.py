@@ -74,6 +74,16 @@ async def play_events(r):
     await r.delete("delete_subscription", one)
 
 
+async def play_request_log(r):
+    """Read what was sent, and what was refused."""
+    log = "/api/v2/request-log/"
+    await r.desk.send("GET", "/api/v2/pockets/x/")
+    await r.desk.app.request_log.write()
+    newest = (await r.get("list_logged_requests", log, error_code="invalid-input"))["items"][0]
+    await r.get("list_request_errors", f"{log}errors/", limit=1)
+    await r.get("get_logged_request", f"{log}{UUID(newest['trace_id'])}/")
+
+
 def attempts(subscription_id, event_id):
     """Return a list of attempts: nobody delivers while examples are recorded."""
     attempt = DeliveryAttempt(

@@ -67,7 +67,7 @@ async def test_expired_rows_are_removed_and_others_stay(bank):
         assert await dpop.consume_proof(conn, SPA.thumbprint, f"jti {ago}", until=until)
         assert await credentials.consume_assertion(conn, issuer="books", jti=f"jti {ago}", expires_at=until)
 
-    removed = await purge(bank.pool, now, attempts_days=30)
+    removed = await purge(bank.pool, now, attempts_days=30, requests_days=7)
 
     for table in ("access_token", "consumed_dpop_proof", "consumed_assertion"):
         assert (removed[table], await conn.fetchval(f"SELECT count(*) FROM {table}")) == (1, 1)
@@ -85,6 +85,9 @@ OF_USERS = {
     "invitation": "member_id, customer_id, email, first_name, last_name, role, created_at, expires_at, link_hash,"
     " link_expires_at) SELECT gen_random_uuid(), customer_id, $1 || '@b.example', 'A', 'B', 'ADMIN', $3::timestamptz,"
     " $3::timestamptz + interval '1 day', $1::text::bytea, $3::timestamptz FROM membership WHERE user_id = $2",
+    "request_log": "tenant_id, requested_at, trace_id, method, path, operation, status, fields, has_idempotency_key,"
+    " is_replayed, ip_address, duration_ms) SELECT $2, $3, gen_random_uuid(), 'GET', $1, 'x', 200, '{}', false, false,"
+    " '', 1",
     "failed_work": "kind, item, tries, error, failed_at, again_at) SELECT $2::uuid::text, $1, 1, '', $3, $3",
 }
 
@@ -95,7 +98,7 @@ async def test_what_users_leave_behind_is_removed_when_it_is_over(bank):
     for table, insert in OF_USERS.items():
         for name, at in (("old", now - timedelta(days=200)), ("young", now + timedelta(days=1))):
             await conn.execute(f"INSERT INTO {table} ({insert}", name, anna.user_id, at)
-    removed = await purge(bank.pool, now, attempts_days=30)
+    removed = await purge(bank.pool, now, attempts_days=30, requests_days=7)
     for table in OF_USERS:
         assert (table, removed[table], await conn.fetchval(f"SELECT count(*) FROM {table}")) == (table, 1, 1)
 
@@ -106,7 +109,8 @@ async def test_the_purge_removes_all_that_is_over_however_much_it_is(bank):
         wall_now() - timedelta(seconds=1),
         2 * ROWS_PER_STATEMENT + 1,
     )
-    assert (await purge(bank.pool, wall_now(), attempts_days=30))["consumed_dpop_proof"] == 2 * ROWS_PER_STATEMENT + 1
+    removed = await purge(bank.pool, wall_now(), attempts_days=30, requests_days=7)
+    assert removed["consumed_dpop_proof"] == 2 * ROWS_PER_STATEMENT + 1
 
 
 async def test_a_table_that_cannot_be_purged_keeps_no_other_from_it(bank, bank_dsn):
@@ -114,5 +118,5 @@ async def test_a_table_that_cannot_be_purged_keeps_no_other_from_it(bank, bank_d
     await owner.execute("ALTER TABLE session RENAME TO gone")
     await owner.execute("INSERT INTO consumed_dpop_proof VALUES ('k', 'x', now() - interval '1 hour')")
     await owner.close()
-    assert (await purge(bank.pool, wall_now(), attempts_days=30))["consumed_dpop_proof"] == 1
+    assert (await purge(bank.pool, wall_now(), attempts_days=30, requests_days=7))["consumed_dpop_proof"] == 1
     assert [(each.kind, each.item) for each in await list_failed(bank.pool)] == [("purge", "session")]

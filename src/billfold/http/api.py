@@ -50,6 +50,7 @@ from billfold.platform import ids
 from billfold.platform.clock import business_now, wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import BillfoldError
+from billfold.request_log.recorder import RequestRecorder
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Send
@@ -117,6 +118,7 @@ class Api:
         self.services: dict[str, Any] = {"bank": bank, **services}
         self._store = IdempotencyStore(bank.pool, bank.vault)
         self._deprecations = Deprecations(bank.pool)
+        self.request_log = RequestRecorder(bank.pool)
         self._clock = create_clock_headers(bank)
         self._turns = UploadTurns(bank.settings.uploads_per_tenant)
         self._edge = EdgeMiddleware(self._router, bank.settings, self._clock)
@@ -125,6 +127,7 @@ class Api:
         """Write down what is under way."""
         await self._store.close()
         await self._deprecations.close()
+        await self.request_log.close()
         if self._clock is not None:
             await self._clock.close()
 
@@ -152,7 +155,9 @@ class Api:
         try:
             await self.serve(operation, request, receive, send=send)
         except Exception as error:  # noqa: BLE001 - each has its response
-            await self.error_response(error, request).send(send)
+            response = self.error_response(error, request)
+            self.request_log.record(operation, request, response, proven=False)
+            await response.send(send)
 
     async def serve(self, operation: Operation, request: RawRequest, receive: Receive, send: Send) -> None:
         """Serve a request of an operation. Raises what is wrong before it is counted."""
@@ -218,6 +223,7 @@ class Api:
         wall = wall_now()
         identity = await self.authenticator.authenticate(sender, request, operation, access=access, wall=wall)
         response, headers = await self.answer(operation, request, identity, wall=wall)
+        self.request_log.record(operation, request, response, proven=True)
         await _send(request, response, headers, receive=receive, send=send)
 
     async def answer(

@@ -24,9 +24,11 @@ from billfold.http.caller import Call
 from billfold.http.json_syntax import CONTROL, check_json, has_control, malformed
 from billfold.http.schemas import CheckedBody
 from billfold.http.validation_errors import field_errors, mistakes_in
+from billfold.platform.clock import monotonic
 from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 from billfold.platform.network.addresses import network_of, without_port
+from billfold.request_log.types import Requester
 
 if TYPE_CHECKING:
     from litestar.types import HTTPScope, Receive
@@ -45,6 +47,7 @@ class RawRequest:
 
     __slots__ = (
         "_query_values",
+        "began_at",
         "body",
         "caller",
         "client",
@@ -56,10 +59,12 @@ class RawRequest:
         "path",
         "path_params",
         "query",
+        "requester",
         "trace_id",
     )
 
     def __init__(self, scope: HTTPScope, trace_id: str, client: str) -> None:
+        self.began_at = monotonic()
         self.trace_id = trace_id
         self.client = client
         """The address of who called, behind trusted proxies."""
@@ -78,6 +83,8 @@ class RawRequest:
         self.data: Any = None
         """The body as the operation declares it."""
         self.caller: Call | None = None
+        self.requester: Requester | None = None
+        """Whose token it carries, proven or not."""
         self._query_values: dict[str, list[str]] | None = None
 
     def header(self, name: bytes) -> str | None:

@@ -1,6 +1,6 @@
 """Removes expired rows in small batches: idempotency keys, tokens, counters, sessions, e-mails, orphan files.
 
-Webhook delivery attempts and what daily roots are proven with go after the configured numbers of days.
+Webhook delivery attempts, logged requests and what daily roots are proven with go after the configured numbers of days.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from billfold.events.webhooks import attempts
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.reports.downloads import store as download_store
 from billfold.reports.proofs.roots import store as root_store
+from billfold.request_log import store as request_store
 
 if TYPE_CHECKING:
     from billfold.documents.ports import FileStore
@@ -69,7 +70,7 @@ _EXPIRED_ROWS = {
 _PURGE = "DELETE FROM {table} WHERE ({key}) IN (SELECT {key} FROM {table} WHERE {column} < $1 LIMIT $2)"
 
 
-async def purge(pool: Pool, wall: datetime, *, attempts_days: int) -> dict[str, int]:
+async def purge(pool: Pool, wall: datetime, *, attempts_days: int, requests_days: int) -> dict[str, int]:
     """Remove all expired rows, `ROWS_PER_STATEMENT` at a time; return how many of each table.
 
     A table for which it fails does not keep the others from it.
@@ -85,6 +86,9 @@ async def purge(pool: Pool, wall: datetime, *, attempts_days: int) -> dict[str, 
             failed[table] = error
     removed["delivery_attempt"] = await attempts.purge_attempts(
         pool, wall - timedelta(days=attempts_days), limit=ROWS_PER_STATEMENT
+    )
+    removed["request_log"] = await request_store.purge_requests(
+        pool, wall - timedelta(days=requests_days), limit=ROWS_PER_STATEMENT
     )
     await aside.record(pool, failed, wall)
     return removed

@@ -121,8 +121,11 @@ class _Every:
 
 async def purge_expired(bank: Bank) -> int:
     """Remove expired rows; return how many."""
-    removed = await purge(bank.pool, wall_now(), attempts_days=bank.settings.webhook_attempts_days)
-    proofs = await purge_daily_proofs(bank.pool, await bank.now(), days=bank.settings.daily_proofs_days)
+    settings = bank.settings
+    removed = await purge(
+        bank.pool, wall_now(), attempts_days=settings.webhook_attempts_days, requests_days=settings.request_log_days
+    )
+    proofs = await purge_daily_proofs(bank.pool, await bank.now(), days=settings.daily_proofs_days)
     return sum(removed.values()) + proofs
 
 

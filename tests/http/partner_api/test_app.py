@@ -70,7 +70,8 @@ async def test_an_id_of_nobody_is_404_and_text_that_is_no_id_422(partner_desk, m
     text = NAME.sub("not-an-id", path)
     await partner_desk.invalid(method, text, body_of(method, path), loc=f"path.{names[0]}")
     shouted = NAME.sub(UNKNOWN.replace("-", ""), path)
-    await partner_desk.invalid(method, shouted, body_of(method, path), loc=f"path.{names[0]}")
+    if names != ["trace_id"]:  # which headers and problems write without hyphens
+        await partner_desk.invalid(method, shouted, body_of(method, path), loc=f"path.{names[0]}")
 
 
 @pytest.mark.parametrize(("method", "path"), [each for each in OPERATIONS if each[0] == "GET"])

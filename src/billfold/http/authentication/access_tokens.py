@@ -30,6 +30,7 @@ from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, Refused
 from billfold.platform.ids import command_id
+from billfold.request_log.types import Requester
 
 KEY_HEADER = "idempotency-key"
 _KEY_CHARS_MAX = 255
@@ -131,6 +132,7 @@ class AccessTokenAuthenticator:
         access = await access_tokens.find_access_token(self._bank.pool, token, now)
         if access is None:
             raise challenge(scheme, "invalid_token", "The access token is unknown or has expired.")
+        request.requester = Requester(access.customer_id, access.client_id, access.member_id)
         return scheme, token, access
 
     async def _partner_of(self, token: AccessToken) -> UUID:

@@ -27,6 +27,7 @@ from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import Vault, hash_token, is_unambiguous, verify_signature
 from billfold.platform.errors import BillfoldError, InvalidInput
+from billfold.request_log.types import Requester
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
@@ -102,6 +103,7 @@ class SignedRequestAuthenticator:
         credential = await self._credentials.find(token.strip(), wall)
         if credential is None or not self._is_at_home(credential, request.host):
             raise unauthorized("The access token is unknown here, or has expired.")
+        request.requester = Requester(credential.partner.partner_id, user_id=credential.user_id)
         return credential
 
     def _is_at_home(self, credential: Credential, host: str) -> bool:

@@ -267,6 +267,7 @@ class Settings:
     webhook_attempts_days: int = setting(
         kinds.integer(1, 3650, "days"), "How long attempts to deliver a webhook are listed, after the last one.", 30
     )
+    request_log_days: int = setting(kinds.integer(1, 365, "days"), "How long requests to the APIs are listed.", 7)
     daily_proofs_days: int = setting(
         kinds.integer(30, 36_500, "days"),
         "For how long proofs out of a daily root can be made; the signed root stays for good.",

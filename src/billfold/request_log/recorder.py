@@ -1,0 +1,168 @@
+"""Requests on their way to the log: kept in memory for a second, written down many at once.
+
+Nobody waits for it. What does not fit into memory, or cannot be written, is counted and dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from billfold.http.operations import Operation
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import HttpResponse, StreamedResponse
+from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.shortage import error_summary
+from billfold.request_log import store
+from billfold.request_log.field_names import names_of, places_among
+from billfold.request_log.types import LoggedRequest
+
+if TYPE_CHECKING:
+    from billfold.platform.database.pool import Pool
+
+log = structlog.get_logger(__name__)
+
+WRITE_SECONDS = 1.0
+QUEUED_MAX = 10_000
+"""How many requests wait to be written at most."""
+QUEUED_OF_TENANT_MAX = 5_000
+"""How many of them are of one tenant."""
+UNPROVEN_PER_MINUTE = 60
+"""How many requests of a tenant are logged whose token is known but whose proof is wrong: a token may be stolen."""
+_FIRST_ERROR = 400
+_STREAMED_STATUS = 200
+_KEYS = frozenset({b"idempotency-key", b"x-service-idempotency"})
+_REPLAYED = b"idempotent-replayed"
+
+
+class _Mistake(msgspec.Struct):
+    loc: list[str | int]
+
+
+class _ErrorBody(msgspec.Struct):
+    """What both forms of an error have in common."""
+
+    code: str = "invalid-input"
+    detail: str | list[_Mistake] = ""
+
+
+class _Outcome(NamedTuple):
+    error_code: str | None = None
+    places: list[list[str | int]] = []  # noqa: RUF012 - of a tuple, never changed
+    is_replayed: bool = False
+
+
+_read_error = msgspec.json.Decoder(_ErrorBody).decode
+
+
+class RequestRecorder:
+    """What one API of one process has still to write down."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._names: dict[str, frozenset[str]] = {}
+        self._clear()
+        self._unproven: Counter[UUID] = Counter()
+        self._minute = 0.0
+        self._task: asyncio.Task[None] | None = None
+
+    def record(
+        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, *, proven: bool
+    ) -> None:
+        """Log a request whose token is known, once; one without such a token is nobody's."""
+        requester, request.requester = request.requester, None
+        if requester is None or not self._has_room(requester.tenant_id, proven=proven):
+            return
+        seconds = monotonic() - request.began_at
+        error_code, places, is_replayed = _outcome(response)
+        entry = LoggedRequest(
+            tenant_id=requester.tenant_id,
+            requested_at=wall_now() - timedelta(seconds=seconds),
+            trace_id=UUID(request.trace_id),
+            method=request.method,
+            path=operation.path,
+            operation=operation.name,
+            status=_STREAMED_STATUS if isinstance(response, StreamedResponse) else response.status,
+            error_code=error_code,
+            fields=self._fields(operation, places) if places else [],
+            has_idempotency_key=not _KEYS.isdisjoint(request.headers),
+            is_replayed=is_replayed,
+            client_id=requester.client_id,
+            member_id=requester.member_id,
+            user_id=requester.user_id,
+            ip_address=request.client,
+            duration_ms=round(seconds * 1000),
+        )
+        self._queue.append(entry)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._write_later())
+
+    async def write(self) -> None:
+        """Write down what waits."""
+        batch, dropped = self._queue, self._dropped
+        self._clear()
+        try:
+            await store.add_requests(self._pool, batch)
+        except Exception as error:  # noqa: BLE001 - the log is not worth a failure
+            dropped += len(batch)
+            log.warning("request_log_not_written", error=error_summary(error))
+        if dropped:
+            log.warning("requests_not_logged", count=dropped)
+
+    async def close(self) -> None:
+        """Write down what waits, now."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        await self.write()
+
+    def _fields(self, operation: Operation, places: list[list[str | int]]) -> list[str]:
+        if operation.name not in self._names:
+            self._names[operation.name] = names_of(operation)
+        return places_among(self._names[operation.name], places)
+
+    def _clear(self) -> None:
+        self._queue: list[LoggedRequest] = []
+        self._of_tenant: Counter[UUID] = Counter()
+        self._dropped = 0
+
+    def _has_room(self, tenant_id: UUID, *, proven: bool) -> bool:
+        """Tell whether one more request of a tenant fits, and count it."""
+        fits = len(self._queue) < QUEUED_MAX and self._of_tenant[tenant_id] < QUEUED_OF_TENANT_MAX
+        if fits and not proven:
+            minute = monotonic() // 60
+            if minute != self._minute:
+                self._minute, self._unproven = minute, Counter()
+            self._unproven[tenant_id] += 1
+            fits = self._unproven[tenant_id] <= UNPROVEN_PER_MINUTE
+        if fits:
+            self._of_tenant[tenant_id] += 1
+        else:
+            self._dropped += 1
+        return fits
+
+    async def _write_later(self) -> None:
+        while self._queue or self._dropped:
+            await asyncio.sleep(WRITE_SECONDS)
+            await self.write()
+
+
+def _outcome(response: HttpResponse | StreamedResponse) -> _Outcome:
+    """Return the code of an error and where the mistakes are; of no response is more kept."""
+    if isinstance(response, StreamedResponse):
+        return _Outcome()
+    is_replayed = any(name == _REPLAYED for name, _ in response.headers)
+    if response.status < _FIRST_ERROR:
+        return _Outcome(is_replayed=is_replayed)
+    try:
+        body = _read_error(response.body)
+    except msgspec.DecodeError:
+        return _Outcome("unknown", is_replayed=is_replayed)
+    places = [each.loc for each in body.detail] if isinstance(body.detail, list) else []
+    return _Outcome(body.code, places, is_replayed)

@@ -1,0 +1,101 @@
+"""The request log of a partner or a company: pages, one request, errors in groups."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+from uuid import UUID
+
+import msgspec
+
+from billfold.http.caller import Caller, CustomerCaller
+from billfold.http.list_params import Limit, ListQuery, Offset, Since, Until, page_of
+from billfold.http.operations import SIGNED, get, with_scope
+from billfold.http.parameters import Query, parse_choice, parse_uuid
+from billfold.http.schemas import CursorList, OffsetList
+from billfold.ledger.bank import Bank
+from billfold.platform.paging import LIMIT_DEFAULT
+from billfold.request_log import store
+from billfold.request_log.schemas import RequestErrorGroup, RequestLogEntry, render_group, render_request
+from billfold.request_log.types import RequestFilter
+
+READS = with_scope("team.read", "team")
+PATH = "/api/v2/request-log/"
+STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx")
+_TRACE_ID = re.compile(r"[0-9a-f]{32}")
+
+
+def _parse_class(name: str, text: str) -> str:
+    return parse_choice(STATUS_CLASSES, name, text)
+
+
+class SpanQuery(msgspec.Struct, frozen=True, kw_only=True):
+    """From when to when."""
+
+    timestamp_from: Since = None
+    timestamp_to: Until = None
+
+
+class RequestQuery(SpanQuery, frozen=True, kw_only=True):
+    """Filters of the list."""
+
+    status: Annotated[
+        str | None,
+        Query(
+            parse=_parse_class,
+            schema={"type": "string", "enum": list(STATUS_CLASSES)},
+            description="The class of the status of the response.",
+        ),
+    ] = None
+    operation: Annotated[str | None, Query(description="The operationId.")] = None
+    error_code: Annotated[str | None, Query(description="The `code` of a problem; `invalid-input` for a 422.")] = None
+
+
+@get(PATH, SIGNED, READS, tag="request-log")
+async def list_logged_requests(
+    caller: Caller | CustomerCaller, bank: Bank, wanted: ListQuery, filters: RequestQuery
+) -> CursorList[RequestLogEntry]:
+    """List requests, newest first.
+
+    A request is here a second or two after its response, and for some days. It is a log for finding mistakes: under
+    heavy load requests may be missing. Requests whose token is not known are in nobody's log.
+    """
+    first = None if filters.status is None else int(filters.status[0]) * 100
+    listed, values = store.filtered_list(
+        RequestFilter(
+            tenant_id=_tenant(caller),
+            since=filters.timestamp_from,
+            until=filters.timestamp_to,
+            operation=filters.operation,
+            statuses=None if first is None else (first, first + 100),
+            error_code=filters.error_code,
+        )
+    )
+    page = await wanted.read(bank, listed, *values, scope="request-log")
+    return page_of(page, [render_request(row) for row in page.items])
+
+
+@get(f"{PATH}errors/", SIGNED, READS, tag="request-log")
+async def list_request_errors(
+    caller: Caller | CustomerCaller, bank: Bank, span: SpanQuery, offset: Offset = 0, limit: Limit = LIMIT_DEFAULT
+) -> OffsetList[RequestErrorGroup]:
+    """List errors by operation and code, those that happened last first.
+
+    Each comes with how often it happened and the last request. The newest 10,000 errors are counted.
+    """
+    found = await store.list_error_groups(
+        bank.pool, _tenant(caller), since=span.timestamp_from, until=span.timestamp_to
+    )
+    items = [render_group(each) for each in found[offset : offset + limit]]
+    return OffsetList(offset=offset, count=len(found), items=items)
+
+
+@get(f"{PATH}{{trace_id}}/", SIGNED, READS, tag="request-log", refuses=("not-found",))
+async def get_logged_request(caller: Caller | CustomerCaller, bank: Bank, trace_id: str) -> RequestLogEntry:
+    """Get a request by the trace id of its response."""
+    wanted = UUID(trace_id) if _TRACE_ID.fullmatch(trace_id) else parse_uuid("path", "trace_id", trace_id)
+    return render_request(await store.get_request(bank.pool, _tenant(caller), wanted))
+
+
+def _tenant(caller: Caller | CustomerCaller) -> UUID:
+    return caller.partner_id if isinstance(caller, Caller) else caller.customer_id

@@ -1,0 +1,109 @@
+"""The rows of the log. They are read by tenant and time, and one by its trace id."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.platform.database.keyset import KeysetList
+from billfold.platform.errors import NotFound
+from billfold.request_log.types import ErrorGroup, LoggedRequest, RequestFilter
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.platform.database.pool import Pool
+
+GROUPED_MAX = 10_000
+"""How many of the newest errors are grouped."""
+_COLUMNS = LoggedRequest._fields
+_SELECTED = ", ".join(_COLUMNS)
+_SPAN = """
+ tenant_id = $1 AND requested_at >= coalesce($2::timestamptz, '-infinity')
+   AND requested_at < coalesce($3::timestamptz, 'infinity')
+"""
+_LIST = f"SELECT {_SELECTED} FROM request_log WHERE {_SPAN} AND status >= $4 AND status < $5"
+_GET = f"SELECT {_SELECTED} FROM request_log WHERE trace_id = $2 AND tenant_id = $1"
+# Counted among the newest alone, so that a log full of errors is read as fast as any other.
+_GROUPS = f"""
+WITH newest AS MATERIALIZED (
+  SELECT requested_at, trace_id, operation, error_code FROM request_log
+   WHERE {_SPAN} AND status >= 400 ORDER BY requested_at DESC, trace_id DESC LIMIT {GROUPED_MAX}
+), counted AS (
+  SELECT operation, error_code, count(*) AS count, max(requested_at) AS last_at FROM newest GROUP BY 1, 2
+)
+SELECT c.count, l.* FROM counted c CROSS JOIN LATERAL (
+  SELECT {_SELECTED} FROM request_log r
+   WHERE r.tenant_id = $1 AND r.requested_at = c.last_at AND r.status >= 400
+     AND r.operation = c.operation AND r.error_code = c.error_code LIMIT 1
+) l ORDER BY l.requested_at DESC, l.trace_id
+"""
+_PURGE = """
+DELETE FROM request_log WHERE ctid = ANY(ARRAY(SELECT ctid FROM request_log WHERE requested_at < $1 LIMIT $2))
+"""
+
+
+def _entry(row: Record) -> LoggedRequest:
+    return LoggedRequest(*(row[name] for name in _COLUMNS))
+
+
+_ORDER = {"requested_at": "timestamptz", "trace_id": "uuid"}
+# A statement for each set of filters: which index serves depends on them.
+_ALL = KeysetList(_LIST + " AND {page}", _entry, **_ORDER)
+_ERRORS = KeysetList(_LIST + " AND status >= 400 AND {page}", _entry, **_ORDER)
+_OF_OPERATION = KeysetList(_LIST + " AND operation = $6 AND {page}", _entry, **_ORDER)
+_OF_CODE = KeysetList(_LIST + " AND status >= 400 AND error_code = $6 AND {page}", _entry, **_ORDER)
+_OF_BOTH = KeysetList(_LIST + " AND status >= 400 AND operation = $6 AND error_code = $7 AND {page}", _entry, **_ORDER)
+_STATUSES = (100, 600)
+_FIRST_ERROR = 400
+
+
+def filtered_list(wanted: RequestFilter) -> tuple[KeysetList[LoggedRequest], tuple[Any, ...]]:
+    """Return the list of the requests of a filter, newest first, and the values it takes."""
+    first, end = wanted.statuses or _STATUSES
+    values: tuple[Any, ...] = wanted.tenant_id, wanted.since, wanted.until, first, end
+    match wanted.operation, wanted.error_code:
+        case None, None:
+            return (_ERRORS if first >= _FIRST_ERROR else _ALL), values
+        case operation, None:
+            return _OF_OPERATION, (*values, operation)
+        case None, code:
+            return _OF_CODE, (*values, code)
+        case operation, code:
+            return _OF_BOTH, (*values, operation, code)
+
+
+async def get_request(pool: Pool, tenant_id: UUID, trace_id: UUID) -> LoggedRequest:
+    """Return one request of a tenant. Raises NotFound."""
+    row = await pool.fetchrow(_GET, tenant_id, trace_id)
+    if row is None:
+        raise NotFound("There is no such request in the log.")
+    return _entry(row)
+
+
+async def list_error_groups(
+    pool: Pool, tenant_id: UUID, *, since: datetime | None, until: datetime | None
+) -> list[ErrorGroup]:
+    """Return the newest errors of a tenant by operation and code, those that happened last first."""
+    rows = await pool.fetch(_GROUPS, tenant_id, since, until)
+    return [ErrorGroup(row["operation"], row["error_code"], row["count"], _entry(row)) for row in rows]
+
+
+async def add_requests(pool: Pool, batch: Sequence[LoggedRequest]) -> None:
+    """Write rows. A crash of the database may lose the last of them: nobody waits for its disk."""
+    if not batch:
+        return
+    async with pool.acquire() as conn, conn.transaction():
+        await conn.execute("SET LOCAL synchronous_commit TO off")
+        await conn.copy_records_to_table("request_log", records=batch, columns=_COLUMNS)
+
+
+async def purge_requests(pool: Pool, before: datetime, *, limit: int) -> int:
+    """Remove rows that are older, `limit` at a time; return how many."""
+    removed = last = int((await pool.execute(_PURGE, before, limit)).split()[-1])
+    while last == limit:
+        last = int((await pool.execute(_PURGE, before, limit)).split()[-1])
+        removed += last
+    return removed

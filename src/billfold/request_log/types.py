@@ -1,0 +1,61 @@
+"""A request as it is logged, and filters of the log."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+
+
+class Requester(NamedTuple):
+    """Whose token a request carries: the tenant in whose log it is kept, and who of it."""
+
+    tenant_id: UUID
+    client_id: str | None = None
+    member_id: UUID | None = None
+    user_id: UUID | None = None
+    """The user of a partner."""
+
+
+class LoggedRequest(NamedTuple):
+    """A row of the log, in the order of its columns."""
+
+    tenant_id: UUID
+    requested_at: datetime
+    trace_id: UUID
+    method: str
+    path: str
+    operation: str
+    status: int
+    error_code: str | None
+    fields: list[str]
+    has_idempotency_key: bool
+    is_replayed: bool
+    client_id: str | None
+    member_id: UUID | None
+    user_id: UUID | None
+    ip_address: str
+    duration_ms: int
+
+
+class RequestFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Which requests of a tenant: None is all."""
+
+    tenant_id: UUID
+    since: datetime | None = None
+    until: datetime | None = None
+    operation: str | None = None
+    statuses: tuple[int, int] | None = None
+    """The first status, and the one after the last."""
+    error_code: str | None = None
+
+
+class ErrorGroup(msgspec.Struct, frozen=True):
+    """Errors of one operation with one code."""
+
+    operation: str
+    error_code: str
+    count: int
+    last: LoggedRequest

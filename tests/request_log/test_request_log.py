@@ -1,0 +1,115 @@
+"""Engineers find what their programs did wrong: theirs alone, and nothing of what was sent."""
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from tests.support.customer_client import token_for
+from tests.support.oauth_clients import new_key
+from tests.support.partner_desk import UNKNOWN
+
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.request_log import recorder
+from billfold.request_log.store import add_requests, purge_requests
+from billfold.request_log.types import LoggedRequest
+
+PATH = "/api/v2/request-log/"
+PAN = "4111111111111111"
+
+
+@pytest.fixture(params=["partner_desk", "customer_desk"])
+def desk(request):
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def other(request, desk):
+    is_partner = request.node.callspec.params["desk"] == "partner_desk"
+    return request.getfixturevalue("other_partner" if is_partner else "other_customer")
+
+
+async def logged(desk, path=PATH, **filters):
+    await desk.app.request_log.write()
+    return (await desk.get(path, filters))["items"]
+
+
+async def test_each_request_is_in_its_own_log_with_what_was_wrong_and_nothing_that_was_sent(desk, other, bank):
+    await desk.get("/api/v2/pockets/")
+    sent = {"pocket_name": 7, PAN: PAN, "deposit_strategy_id": PAN}
+    path = "/api/v2/pockets/" if hasattr(desk, "team") else f"/api/v2/customers/{await desk.customer()}/pockets/"
+    wrong = await desk.ask("POST", path, sent, status=422, key=ids.new())
+    missing = await desk.refused("GET", f"/api/v2/pockets/{UNKNOWN}/", status=404, code="not-found")
+    newest, second, *_ = await logged(desk)
+    assert (newest["trace_id"], newest["error_code"], newest["path"]) == (
+        missing["trace_id"],
+        "not-found",
+        "/api/v2/pockets/{pocket_id}/",
+    )
+    assert (second["status"], second["error_code"], second["has_idempotency_key"]) == (422, "invalid-input", True)
+    assert {"body.pocket_name", "body.*"} <= set(second["fields"])
+    who = ("client_id", "member_id") if hasattr(desk, "team") else ("user_id",)
+    assert all(second[name] for name in who)
+    assert await desk.get(f"{PATH}{second['trace_id']}/") == second
+    assert second["trace_id"] == wrong.headers["x-service-trace-id"]
+    for nobody in (second["trace_id"], UNKNOWN):
+        await other.refused("GET", f"{PATH}{nobody}/", status=404, code="not-found")
+    assert missing["trace_id"] not in {each["trace_id"] for each in await logged(other)}
+    rows = await bank.pool.fetch("SELECT request_log::text FROM request_log")
+    assert not [row for row in rows if PAN in row[0] or str(UNKNOWN) in row[0]]
+
+
+async def test_a_log_is_filtered_paged_and_its_errors_are_grouped(desk, bank):
+    tenant = UUID(desk.team.customer) if hasattr(desk, "team") else desk.partner.partner_id
+    now = wall_now()
+    await add_requests(bank.pool, [row_of(tenant, now - timedelta(minutes=each), each) for each in range(12)])
+    old = {"timestamp_to": now.isoformat(), "timestamp_from": (now - timedelta(hours=1)).isoformat()}
+    ages = [each["duration_ms"] for each in await desk.pages(PATH, old, limit=5)]
+    assert ages == list(range(1, 12))
+    for filters, expected in (
+        ({"status": "5xx"}, [6]),
+        ({"status": "4xx"}, [3, 9]),
+        ({"operation": "list_pockets", "status": "2xx"}, [2, 4, 8, 10]),
+        ({"error_code": "not-found"}, [3, 9]),
+        ({"operation": "list_pockets", "error_code": "not-found"}, []),
+        ({"operation": "get_pocket", "error_code": "not-found"}, [3, 9]),
+    ):
+        assert [each["duration_ms"] for each in await logged(desk, **old, **filters)] == expected, filters
+    groups = await logged(desk, f"{PATH}errors/", **old)
+    assert [(each["operation"], each["error_code"], each["count"]) for each in groups] == [
+        ("get_pocket", "not-found", 2),
+        ("list_pockets", "internal-error", 1),
+    ]
+    assert groups[0]["last"]["duration_ms"] == 3
+    await desk.invalid("GET", PATH, filters={"status": "9xx"}, loc="query.status")
+    assert await purge_requests(bank.pool, now - timedelta(minutes=8), limit=2) == 3
+
+
+def row_of(tenant, at, number):
+    """A request: each third one fails, each sixth of these on the side of the bank."""
+    status, code = {0: (500, "internal-error"), 3: (404, "not-found")}.get(number % 6, (200, None))
+    operation = "get_pocket" if number % 2 else "list_pockets"
+    return LoggedRequest(
+        *(tenant, at, ids.new(), "GET", "/", operation, status, code, [], False, False, None, None, None), "::1", number
+    )
+
+
+async def test_nobody_fills_the_log_of_others_nor_what_waits_for_it(desk, bank, monkeypatch):
+    monkeypatch.setattr(recorder, "UNPROVEN_PER_MINUTE", 3)
+    monkeypatch.setattr(recorder, "QUEUED_OF_TENANT_MAX", 6)
+    for sent in ("Bearer unknown", None):
+        await desk.ask("GET", PATH, status=401, headers={"authorization": sent or ""})
+    wrong = {"x-service-signature": "AAAA"}
+    if hasattr(desk, "team"):
+        stolen = await token_for(bank, desk.team)
+        stolen.key = new_key()
+        attempts = [await desk.send("GET", PATH, token=stolen) for _ in range(5)]
+    else:
+        attempts = [await desk.send("GET", PATH, headers=wrong) for _ in range(5)]
+    assert {each.status_code for each in attempts} == {401}
+    await desk.app.request_log.write()
+    assert await bank.pool.fetchval("SELECT count(*) FROM request_log WHERE status = 401") == 3
+    for _ in range(10):
+        await desk.get(PATH)
+    await desk.app.request_log.write()
+    assert await bank.pool.fetchval("SELECT count(*) FROM request_log WHERE status = 200") == 6
