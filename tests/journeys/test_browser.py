@@ -3,18 +3,24 @@
 import asyncio
 import os
 import re
+import time
+from contextlib import asynccontextmanager
 from datetime import datetime
+from email import message_from_bytes, policy
 from pathlib import Path
+from typing import Any
 
+import pyotp
 import pytest
-import pytest_asyncio
 from tests.support.axe import chromium
 from tests.support.browser import found
 from tests.support.sandbox_process import Sandbox
 from tests.support.visitor import PHONE_WINDOW, Gallery, Visitor
 from tests.support.webhook_receivers import answer, receiving
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+from billfold.client.oauth import Authorization, ClientRegistration
+from billfold.client.sandbox import local_client, sandbox_customer
+
 SUPPLIER = {
     "Company": "Fabrikam",
     "Routing_number": "021000021",
@@ -25,9 +31,24 @@ SUPPLIER = {
     "Postal_code": "10001",
     "Country": "US",
 }
+PASSWORD = "walnut-orbit-canyon"
+DOCUMENTATION = {
+    "/docs/": "documentation",
+    "/docs/domain/yield": "documentation yield",
+    "/docs/api/customer/create_pocket": "documentation operation",
+    "/docs/search?q=wire": "documentation search",
+}
+APPROVAL_RULE = {
+    "name": "Large wires",
+    "approver_roles": ["ADMIN"],
+    "min_amount_usdc": 1_000_000_000,
+    "required_approvals": 1,
+    "transfer_types": ["WIRE"],
+}
 CLOCK_MOVES_MAX = 8
 EVENT_ID = re.compile("^[0-9a-f]{8}-[0-9a-f-]{27}$")
 EVENT = "transfers.wire.in.success"
+PATIENCE_SECONDS = 30
 
 
 class Place:
@@ -39,44 +60,43 @@ class Place:
         self.home = f"/companies/{self.box.customer_id}"
         self.pocket = f"{self.home}/pockets/{self.box.pocket_ids[0]}"
 
-    async def signed_in(self, person, **window):
-        visitor = await Visitor.arrive(self.browser, self.gallery, box=self.box, person=person, **window)
-        await visitor.sign_in()
-        return visitor
+        self.ada: Any = None
+        """The administrator, signed in."""
+        self.bo: Any = None
+        """A colleague who approves, signed in on a phone."""
+
+    async def arrive(self, person=None, **window):
+        return await Visitor.arrive(self.browser, self.gallery, box=self.box, person=person, **window)
+
+    async def link(self, recipient, path):
+        """Wait for the newest e-mail to somebody with a link to a page; return where it leads."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            for file in sorted((self.sandbox.state / "mail").glob("*.eml"), key=lambda each: -each.stat().st_mtime_ns):
+                email = message_from_bytes(file.read_bytes(), policy=policy.default)
+                links = re.findall(rf"{self.box.auth_url}({path}\?link=\S+)", email.get_content())
+                if email["To"] == recipient and links:
+                    return links[0]
+            assert time.monotonic() < deadline, recipient
+            await asyncio.sleep(0.2)
 
 
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def place(tmp_path_factory):
-    """A sandbox whose story is played, and Chromium."""
-    async with chromium() as browser:
-        folder = tmp_path_factory.mktemp("browser")
-        gallery = Gallery(Path(os.environ.get("BILLFOLD_SCREENSHOTS") or folder / "screenshots"))
-        networks = {"BILLFOLD_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128"}
-        sandbox = Sandbox(folder, "--seed", "7", **networks)
-        try:
-            yield Place(await asyncio.to_thread(sandbox.wait_up), browser, gallery)
-        finally:
-            await asyncio.to_thread(sandbox.end)
-
-
-@pytest.fixture(autouse=True)
-def no_faults(place):
-    """Every page of a story is as it should be."""
-    yield
-    faults, place.gallery.faults = place.gallery.faults, []
-    assert faults == []
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def ada(place):
-    """The administrator, signed in."""
-    return await place.signed_in(place.box.person)
-
-
-@pytest_asyncio.fixture(loop_scope="module", scope="module")
-async def bo(place):
-    """A colleague who approves, signed in on a phone."""
-    return await place.signed_in(place.box.colleague, window=PHONE_WINDOW)
+@asynccontextmanager
+async def opened(folder):
+    """Open a sandbox whose story is played, and Chromium, where both people of the company sign in."""
+    gallery = Gallery(Path(os.environ.get("BILLFOLD_SCREENSHOTS") or folder / "screenshots"))
+    networks = {"BILLFOLD_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128"}
+    sandbox = Sandbox(folder, "--seed", "7", **networks)
+    try:
+        async with chromium() as browser:
+            place = Place(await asyncio.to_thread(sandbox.wait_up), browser, gallery)
+            place.ada = await place.arrive(place.box.person)
+            place.bo = await place.arrive(place.box.colleague, window=PHONE_WINDOW)
+            for each in (place.ada, place.bo):
+                await each.sign_in()
+            yield place
+    finally:
+        await asyncio.to_thread(sandbox.end)
 
 
 async def simulate(visitor, name, choices, **fields):
@@ -139,13 +159,14 @@ async def approve(visitor, place, title):
     await visitor.press("Approve", "approvals")
 
 
-async def test_a_wire_is_requested_approved_on_a_phone_and_settles(place, ada, bo):
+async def a_wire_is_requested_approved_on_a_phone_and_settles(place):
+    ada = place.ada
     await receive_money(ada, place)
     await see_value_grow(ada, place)
     await add_supplier(ada, place)
     await ada.follow("Pay", "move money")
     request = await request_transfer(ada, place)
-    await approve(bo, place, "Fabrikam")
+    await approve(place.bo, place, "Fabrikam")
     for _ in range(CLOCK_MOVES_MAX):
         await ada.go("/sandbox", "control room")
         await ada.page.get_by_label("Run to next").select_option(label="Wires")
@@ -158,7 +179,8 @@ async def test_a_wire_is_requested_approved_on_a_phone_and_settles(place, ada, b
     assert "60,000.00" in await ada.text()
 
 
-async def test_a_month_later_the_statement_is_downloaded_and_verified(place, ada):
+async def a_month_later_the_statement_is_downloaded_and_verified(place):
+    ada = place.ada
     await ada.go("/sandbox", "control room")
     now = datetime.fromisoformat(await ada.page.locator("#now").input_value())
     later = now.replace(month=now.month + 1, day=2)
@@ -178,14 +200,28 @@ async def test_a_month_later_the_statement_is_downloaded_and_verified(place, ada
     assert verified.returncode == 0, said + wrong
 
 
-async def test_a_member_is_invited_and_a_failed_delivery_is_sent_again(place, ada):
-    await ada.go(f"/team/{place.box.customer_id}", "team")
-    await ada.follow("Invite a member", "invite")
-    await ada.fill(First_name="Kim", Last_name="Osei", Email_address="kim@dummy-customer.example")
-    await ada.page.get_by_label("Viewer").check()
-    await ada.press("Send invitation", "team")
-    assert "Kim Osei" in await ada.text()
+async def a_member_is_invited_and_joins(place):
+    kim = "kim@dummy-customer.example"
+    await place.ada.go(f"/team/{place.box.customer_id}", "team")
+    await place.ada.follow("Invite a member", "invite")
+    await place.ada.fill(First_name="Kim", Last_name="Osei", Email_address=kim)
+    await place.ada.page.get_by_label("Viewer").check()
+    await place.ada.press("Send invitation", "team")
+    assert "Kim Osei" in await place.ada.text()
+    guest = await place.arrive(window=PHONE_WINDOW)
+    await guest.go(await place.link(kim, "/invitation"), "invitation")
+    await guest.page.locator("#password").fill(PASSWORD)
+    await guest.page.locator("#again").fill(PASSWORD)
+    await guest.press("Join the team", "set up")
+    await guest.page.get_by_text("Enter the key by hand").click()
+    secret = await guest.page.locator(".key").inner_text()
+    await guest.page.locator("#code").fill(pyotp.TOTP(secret.replace(" ", "")).now())
+    await guest.press("Use this app", "home of a viewer")
+    assert "Dummy Customer Inc." in await guest.page.title()
 
+
+async def a_failed_delivery_is_sent_again(place):
+    ada = place.ada
     mended, delivered = asyncio.Event(), asyncio.Event()
 
     async def script(_):
@@ -210,7 +246,58 @@ async def test_a_member_is_invited_and_a_failed_delivery_is_sent_again(place, ad
         assert {each.event["event_type"] for each in receiver.requests} == {EVENT}
 
 
-async def test_a_bank_whose_money_is_spent_is_rewound_to_its_fork(place, ada, bo):
+async def guests_fill_in_an_application_and_review_it(place):
+    carol, dan = "carol@helpers.example", "dan@northwind.example"
+    with sandbox_customer(place.sandbox.state / "sandbox.json") as http:
+        path = "/api/v2/business-applications/"
+        made = http.post(path, json={"name": "Fabrikam"}).raise_for_status().json()
+        for invited in (
+            {"invitation_type": "COLLABORATOR", "collaborators": [{"email": carol}]},
+            {"invitation_type": "AUTHORIZED_PERSON", "email": dan, "first_name": "Dan", "last_name": "Poe"},
+        ):
+            http.post(f"{path}{made['id']}/invite/", json=invited).raise_for_status()
+    guest = await place.arrive(window=PHONE_WINDOW)
+    await guest.go(await place.link(carol, "/onboarding"), "onboarding welcome")
+    await guest.press("Begin", "onboarding")
+    await guest.follow("Add a person", "onboarding new person")
+    await guest.fill(First_name="Bo", Last_name="Reyes", Date_of_birth="1980-02-29")
+    await guest.press("Save and continue", "onboarding person")
+    await guest.go(guest.path.partition("/people/")[0], "onboarding")
+    await guest.walk()
+    reviewer = await place.arrive(window=PHONE_WINDOW)
+    await reviewer.go(await place.link(dan, "/onboarding"), "onboarding welcome")
+    await reviewer.press("Begin", "onboarding review")
+
+
+async def every_other_page_is_in_order(place):
+    with sandbox_customer(place.sandbox.state / "sandbox.json") as http:
+        http.post("/api/v1/approval-rules/", json=APPROVAL_RULE).raise_for_status()
+    stranger = await place.arrive(window=PHONE_WINDOW)
+    await stranger.go("/forgot", "forgot")
+    await stranger.fill(Email_address=place.box.colleague.email)
+    await stranger.press("Send the link", "forgot sent")
+    await stranger.go(await place.link(place.box.colleague.email, "/password"), "password")
+    await stranger.walk()
+    ada = place.ada
+    with local_client(place.box.auth_url, place.box.ca_file) as http:
+        client = next(each for each in place.box.clients if each.client_id == "sandbox-fapi2")
+        registration = ClientRegistration(
+            issuer=place.box.auth_url,
+            client_id=client.client_id,
+            private_key=client.private_key,
+            kid=client.kid,
+            redirect_uri=client.redirect_uris[0],
+        )
+        address = Authorization(registration).begin(http, ["pockets.read"]).url
+    ada.links |= {"/confirm", "/sign-out", f"{place.home}/approvals?view=all"}
+    await ada.walk()
+    for path, name in {address.removeprefix(place.box.auth_url): "consent", **DOCUMENTATION}.items():
+        await ada.go(path, name)
+    assert list(place.gallery.left) == []
+
+
+async def a_bank_whose_money_is_spent_is_rewound_to_its_fork(place):
+    ada = place.ada
     await ada.go(place.home, "home")
     before = await ada.text()
     await ada.go("/sandbox", "control room")
@@ -221,7 +308,7 @@ async def test_a_bank_whose_money_is_spent_is_rewound_to_its_fork(place, ada, bo
     await ada.go(f"{place.home}/move-money", "move money")
     await ada.page.locator("#to").select_option(value=f"pocket:{place.box.pocket_ids[1]}")
     await request_transfer(ada, place)
-    await approve(bo, place, "Invoice 1001")
+    await approve(place.bo, place, "Invoice 1001")
     await ada.go(place.home, "home")
     assert await ada.text() != before
     await ada.go("/sandbox", "control room")
@@ -231,3 +318,27 @@ async def test_a_bank_whose_money_is_spent_is_rewound_to_its_fork(place, ada, bo
     await ada.look("task")
     await ada.go(place.home, "home")
     assert await ada.text() == before
+
+
+STORIES = (
+    a_wire_is_requested_approved_on_a_phone_and_settles,
+    a_month_later_the_statement_is_downloaded_and_verified,
+    a_member_is_invited_and_joins,
+    a_failed_delivery_is_sent_again,
+    guests_fill_in_an_application_and_review_it,
+    a_bank_whose_money_is_spent_is_rewound_to_its_fork,
+    every_other_page_is_in_order,
+)
+
+
+@pytest.mark.browser
+async def test_people_use_the_bank_in_a_browser(tmp_path, subtests):
+    """One test: test processes take tests from each other, and each would start a sandbox of its own."""
+    async with opened(tmp_path) as place:
+        for story in STORIES:
+            with subtests.test(story.__name__):
+                began = time.monotonic()
+                await story(place)
+                faults, place.gallery.faults = place.gallery.faults, []
+                assert faults == []
+                print(story.__name__, round(time.monotonic() - began, 1))

@@ -1,16 +1,23 @@
 """Somebody at Chromium: signs in with an authenticator app, and looks at pages, each of which must be in order."""
 
 import asyncio
+import re
 import time
 
 import pyotp
 from tests.support.axe import PHONE, WIDE, violations
+
+from billfold.console.app import PACKAGES
+from billfold.pages.app import page_routes
+from billfold.sandbox.control_room import room
 
 STEP_SECONDS = 30
 PATIENCE_SECONDS = 30
 WINDOW = {"width": WIDE, "height": 900}
 PHONE_WINDOW = {"width": PHONE, "height": 740}
 _LOOKS = (("light", WINDOW, "light"), ("dark", WINDOW, "dark"), ("narrow", PHONE_WINDOW, "light"))
+_NO_PAGES = ("download_", "open_link", "choose_company")
+"""Functions that answer with a file, or lead on to a page."""
 _WATCH_LAYOUT = """
 window.shifts = [];
 new PerformanceObserver((list) => {
@@ -20,6 +27,16 @@ new PerformanceObserver((list) => {
 }).observe({ type: "layout-shift", buffered: true });
 """
 _PAINTED = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(window.shifts))))"
+_LINKS = "() => [...document.links].map((each) => each.href)"
+
+
+def _page_patterns():
+    """Return what the path of every page of a sandbox is like, by the name of its function; fixed names come first."""
+    routes = [each for package in (*PACKAGES, *room.PACKAGES) for each in page_routes(package)]
+    shown = [each for each in routes if "GET" in each.http_methods and not each.fn.__name__.startswith(_NO_PAGES)]
+    paths = {each.fn.__name__: path for each in shown for path in each.paths if path != "/files/{name:str}"}
+    named = {name: re.compile(re.sub(r"{\w+:str}", "[^/]+", path)) for name, path in paths.items()}
+    return dict(sorted(named.items(), key=lambda each: paths[each[0]].count("{")))
 
 
 class Authenticator:
@@ -41,6 +58,8 @@ class Gallery:
     def __init__(self, folder):
         folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.shown = folder, set()
+        self.left = _page_patterns()
+        """What was not yet opened on a phone."""
         self.faults: list[tuple[str, object]] = []
 
     async def show(self, page, name):
@@ -56,14 +75,20 @@ class Gallery:
             await page.screenshot(path=file, type="jpeg", quality=80, full_page=True)
         self.faults += [(name, each) for each in await violations(page)]
 
+    def find_left(self, address):
+        """Return the name of the page at an address if it was not yet opened on a phone."""
+        path = address.partition("?")[0]
+        return next((name for name, each in self.left.items() if each.fullmatch(path)), None)
+
 
 class Visitor:
     """A window of a person, who has a session of its own."""
 
     def __init__(self, page, gallery, *, box, person):
         self.page, self._gallery, self._size = page, gallery, page.viewport_size
-        self.box, self.person, self.app = box, person, Authenticator(person.totp_secret)
+        self.box, self.person, self.app = box, person, person and Authenticator(person.totp_secret)
         self.main = page.locator("main")
+        self.links: set[str] = set()
         self.console: list[str] = []
         page.on("console", lambda each: self.console.append(each.text) if each.type in {"error", "warning"} else None)
         page.on("pageerror", lambda error: self.console.append(str(error)))
@@ -73,8 +98,8 @@ class Visitor:
         return self.page.url.partition("?")[0].removeprefix(self.box.auth_url)
 
     @classmethod
-    async def arrive(cls, browser, gallery, *, box, person, window=WINDOW):
-        """Open a window for a person."""
+    async def arrive(cls, browser, gallery, *, box, person=None, window=WINDOW):
+        """Open a window for a person, or for somebody whom the bank does not know."""
         context = await browser.new_context(ignore_https_errors=True, viewport=window)
         await context.add_init_script(_WATCH_LAYOUT)
         return cls(await context.new_page(), gallery, box=box, person=person)
@@ -129,8 +154,20 @@ class Visitor:
         """Look at the page that is open; what is wrong with it is among the faults of the gallery."""
         await self.page.wait_for_load_state()
         shifts = await self.page.evaluate(_PAINTED)
+        self.links |= {each.removeprefix(self.box.auth_url) for each in await self.page.evaluate(_LINKS)}
+        if self._size == PHONE_WINDOW:
+            self._gallery.left.pop(self._gallery.find_left(self.path), None)
         self._gallery.faults += [(name, each) for each in (*shifts, *self.console)]
         self.console.clear()
         await self._gallery.show(self.page, name)
         await self.page.emulate_media(color_scheme="light")
         await self.page.set_viewport_size(self._size)
+
+    async def walk(self):
+        """See on a phone each page that is left as far as links lead there."""
+        self._size = PHONE_WINDOW
+        await self.page.set_viewport_size(PHONE_WINDOW)
+        while found := {name: path for path in self.links if (name := self._gallery.find_left(path))}:
+            for name, path in found.items():
+                await self.go(path, name.removeprefix("show_").replace("_", " "))
+                self._gallery.left.pop(name, None)

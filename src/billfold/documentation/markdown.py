@@ -49,6 +49,7 @@ def render(text: str, find_link: FindLink) -> Rendered:
     parser = MarkdownIt("commonmark", {"html": False, "highlight": highlighted}).enable("table")
     parser.add_render_rule("table_open", lambda *_: '<div class="table" tabindex="0"><table>\n')
     parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    parser.add_render_rule("code_block", lambda _, tokens, at, *__: highlighted(tokens[at].content, ""))
     tokens = parser.parse(without_comments(text))
     contents = list(_add_anchors(tokens))
     for each in tokens:

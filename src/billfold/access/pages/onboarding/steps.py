@@ -66,26 +66,26 @@ def _words(name: str) -> str:
     return name.replace("_", " ").capitalize().replace("Atm ", "ATM ")
 
 
-def _address(at: str, section: str) -> tuple[Field, ...]:
+def _address(at: str) -> tuple[Field, ...]:
     return (
-        Field(f"{at}.street_address", "Street and number", autocomplete=f"{section}address-line1"),
+        Field(f"{at}.street_address", "Street and number", autocomplete="address-line1"),
         Field(
             f"{at}.street_address2",
             "Apartment, suite, floor",
-            autocomplete=f"{section}address-line2",
+            autocomplete="address-line2",
             optional=True,
         ),
-        Field(f"{at}.city", "City", autocomplete=f"{section}address-level2"),
+        Field(f"{at}.city", "City", autocomplete="address-level2"),
         Field(
             f"{at}.state",
             "State or region",
             hint="In the US two letters, such as NY.",
-            autocomplete=f"{section}address-level1",
+            autocomplete="address-level1",
             optional=True,
             chars_max=50,
         ),
-        Field(f"{at}.postal_code", "Postal code", autocomplete=f"{section}postal-code", chars_max=50),
-        Field(f"{at}.country", "Country", Kind.COUNTRY, _COUNTRIES, autocomplete=f"{section}country"),
+        Field(f"{at}.postal_code", "Postal code", autocomplete="postal-code", chars_max=50),
+        Field(f"{at}.country", "Country", Kind.COUNTRY, _COUNTRIES, autocomplete="country"),
     )
 
 
@@ -160,7 +160,7 @@ BUSINESS_STEPS: Final = (
         "contact",
         "Address and contact",
         (
-            *_address("address", ""),
+            *_address("address"),
             Field("contact.name.first_name", "First name of the contact", autocomplete="given-name", chars_max=50),
             Field("contact.name.last_name", "Last name of the contact", autocomplete="family-name", chars_max=50),
             Field("contact.email", "Email of the contact", Kind.EMAIL, autocomplete="email", chars_max=254),
@@ -199,7 +199,7 @@ PERSON_STEPS: Final = (
             Field("phone_number", "Phone", Kind.PHONE, autocomplete="tel", optional=True, chars_max=30),
         ),
     ),
-    Step("address", "Home address", _address("address", "home ")),
+    Step("address", "Home address", _address("address")),
     Step(
         "identification",
         "Identification",
