@@ -2,15 +2,19 @@
 
 import asyncio
 import json
+from datetime import timedelta
 from uuid import UUID
 
+import pyotp
 import pytest
 from tests.support.approvals import REQUESTS, hold_roles, on_us, path_of, status_of
 from tests.support.browser import forms_of, found
 from tests.support.passkey_device import Device
 
+from billfold.access.users import totp
 from billfold.approvals.checks import check_rows
 from billfold.platform.checks import Findings
+from billfold.platform.clock import wall_now
 
 
 async def with_passkey(browser):
@@ -100,40 +104,62 @@ async def test_a_decision_counts_for_what_was_shown_and_from_members_who_may_dec
     assert (now["status"], now["reviews"]) == ("PENDING", [])
     assert (await decide(approver, devices[approver], path, "DENIED")).status_code == 303
     assert await status_of(customer_desk, made) == ("DENIED", "NOT_STARTED")
+    again = await customer_desk.post(REQUESTS, on_us(funded, 3_000_00, to=other))
+    code = await new_code(customer_desk.bank, manager.team.user_id)
+    path = f"{own.home}/approvals/transfers/{again['id']}"
+    await approver.go(path)
+    form = {"decision": "APPROVED", "code": code}
+    assert [(await approver.send(path, **form)).status_code, (await approver.go(path)).status_code] == [303, 200]
+    fields = {"csrf": approver.csrf, "form_key": "k", "content_hash": again["content_hash"], **form}
+    approver.page = await approver.post(path, fields)
+    assert (approver.page.status_code, "It is decided already: APPROVED." in approver.text) == (409, True)
     await expect_damage_named(customer_desk.bank.pool)
+
+
+async def new_code(bank, user_id):
+    """Give a person an authenticator app that is in force; return a code that was not given yet."""
+    secret, now = totp.new_secret(), wall_now()
+    await totp.store_pending_authenticator(bank.pool, bank.vault, user_id, secret=secret, now=now)
+    app, earlier = pyotp.TOTP(secret), now - timedelta(minutes=5)
+    await totp.consume_code(bank.pool, bank.vault, user_id, code=app.at(earlier), now=earlier, pending=True)
+    return app.at(now)
 
 
 FORGED = """
 INSERT INTO audit_entry
 SELECT (jsonb_populate_record(a, jsonb_build_object('entry_no', a.entry_no + 1000, 'entry_id', gen_random_uuid(),
-          'details', jsonb_set(a.details::jsonb, '{confirmation,nonce}', to_jsonb('x'::text))))).*
-  FROM audit_entry a WHERE a.details::text LIKE '%nonce%'
+          'details', jsonb_set(a.details::jsonb, {changed})))).*
+  FROM audit_entry a WHERE a.details::text LIKE '%{kept}%'
 """
 DAMAGES = {
     "its confirmation is of no review": "UPDATE review SET content_hash = sha256('x')",
-    "its signature is not of this decision": FORGED,
+    "its signature is not of this decision": FORGED.format(
+        kept="nonce", changed="'{confirmation,nonce}', to_jsonb('x'::text)"
+    ),
+    "its code was not in force then": FORGED.format(kept='"step"', changed="'{confirmation,step}', to_jsonb(1)"),
+    "its code has confirmed another decision": FORGED.format(kept='"step"', changed="'{other}', to_jsonb(1)"),
 }
 
 
 async def expect_damage_named(pool):
-    """The one signed decision is verified again, and what does not fit to it is named."""
+    """Decisions that were signed, or confirmed by a code, are verified again, and what does not fit is named."""
     async with pool.acquire() as conn:
-        assert await wrong_decisions(conn) == []
+        assert await wrong_decisions(conn) == set()
         for message, damage in DAMAGES.items():
             transaction = conn.transaction()
             await transaction.start()
             await conn.execute(damage)
-            assert await wrong_decisions(conn) == [message]
+            assert await wrong_decisions(conn) == {message}
             await transaction.rollback()
 
 
 async def wrong_decisions(conn):
-    """Return what is wrong with signed decisions, of which there is one at least."""
+    """Return what is wrong with confirmed decisions, of which there are two at least."""
     findings = Findings()
     async with conn.transaction():
         await check_rows(conn, findings)
-    assert findings.checked["signed decisions"]
-    return [each.message for each in findings.report().findings]
+    assert findings.checked["confirmed decisions"] > 1
+    return {each.message for each in findings.report().findings}
 
 
 async def signed_as(browser, device, path, request):

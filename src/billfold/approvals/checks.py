@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.access.users.passkeys import is_signed
+from billfold.access.users.totp import was_in_force
 from billfold.access.users.types import Confirmation
 from billfold.approvals.rules import challenge_of
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
@@ -85,7 +86,8 @@ CHECKS = (
     Check("command", "its transfer request is not approved", _NOT_APPROVED),
 )
 _CONFIRMATIONS = """
-SELECT a.customer_id, a.entry_no, a.resource_id, a.details::json -> 'confirmation' AS confirmation,
+SELECT a.customer_id, a.entry_no, a.resource_id, a.recorded_at, a.details::json -> 'confirmation' AS confirmation,
+       count(*) OVER (PARTITION BY a.customer_id, a.member_id, a.details::json #>> '{confirmation,step}') AS same_code,
        EXISTS (SELECT 1 FROM review v
                 WHERE v.customer_id = a.customer_id AND v.request_id::text = a.resource_id AND v.member_id = a.member_id
                   AND v.decision = a.details::json #>> '{confirmation,decision}'
@@ -98,21 +100,29 @@ SELECT a.customer_id, a.entry_no, a.resource_id, a.details::json -> 'confirmatio
 
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
-    """Verify again what members signed when they decided, and that it is what their reviews are about."""
+    """Verify again how members confirmed their decisions, and that it is what their reviews are about."""
     async for row in conn.cursor(_CONFIRMATIONS, timeout=STATEMENT_TIMEOUT_SECONDS):
-        findings.checked["signed decisions"] += 1
+        findings.checked["confirmed decisions"] += 1
         key = {"customer_id": row["customer_id"], "entry_no": row["entry_no"]}
         if not row["is_reviewed"]:
             findings.add("audit_entry", key, "its confirmation is of no review", certainty=Certainty.DERIVED)
-        elif not _holds(row):
-            findings.add("audit_entry", key, "its signature is not of this decision", certainty=Certainty.CHANGED)
+        elif (message := _mistake_in(row)) is not None:
+            findings.add("audit_entry", key, message, certainty=Certainty.CHANGED)
 
 
-def _holds(row: Record) -> bool:
-    """Tell whether a passkey has signed this decision. A code is checked once, when it is given."""
+def _mistake_in(row: Record) -> str | None:
+    """Return what shows that a decision was not confirmed so: by a passkey's signature, or by a code of that time.
+
+    A code signs nothing. That it was right the bank has found out alone, and the entry's MAC keeps it.
+    """
     stored = msgspec.json.decode(row["confirmation"])
     kept = msgspec.convert(stored, Confirmation)
-    if kept.method != "hwk":
-        return True
-    request_id = UUID(row["resource_id"])
-    return is_signed(kept, challenge_of(kept.nonce, request_id, stored["decision"], stored["content_hash"]))
+    if kept.method == "hwk":
+        request_id = UUID(row["resource_id"])
+        challenge = challenge_of(kept.nonce, request_id, stored["decision"], stored["content_hash"])
+        return None if is_signed(kept, challenge) else "its signature is not of this decision"
+    if not kept.step:  # of an earlier release
+        return None
+    if not was_in_force(kept.step, row["recorded_at"]):
+        return "its code was not in force then"
+    return "its code has confirmed another decision" if row["same_code"] > 1 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import AsyncGenerator, Generator
 
 import httpx
 from typing_extensions import override
@@ -25,6 +25,21 @@ class AuthFlow(httpx.Auth):
                 response = yield next_request
                 if next_request is not request:
                     response.read()
+                next_request = flow.send(response)
+        except StopIteration:
+            return
+
+    @override
+    async def async_auth_flow(self, request: httpx.Request) -> AsyncGenerator[httpx.Request, httpx.Response]:
+        """Do the same for a client that awaits."""
+        await request.aread()
+        flow = self.auth_flow(request)
+        try:
+            next_request = next(flow)
+            while True:
+                response = yield next_request
+                if next_request is not request:
+                    await response.aread()
                 next_request = flow.send(response)
         except StopIteration:
             return

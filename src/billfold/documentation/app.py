@@ -42,10 +42,13 @@ _PAGE_HEADERS = [(name.encode(), value.encode()) for name, value in page_headers
 
 
 class DocumentationApp:
-    """The site of one process. The OpenAPI documents are made when the first page is read."""
+    """The site of one process. The OpenAPI documents are made when the first page is read.
 
-    def __init__(self, settings: Settings, documents: Documents) -> None:
-        self._settings, self._documents = settings, documents
+    `tries_at` is the origin of the pages where operations can be tried, in a sandbox.
+    """
+
+    def __init__(self, settings: Settings, documents: Documents, *, tries_at: str | None = None) -> None:
+        self._settings, self._documents, self._tries_at = settings, documents, tries_at
         self._edge = EdgeMiddleware(self._serve, settings)
         self._rendered = lru_cache(_KEPT_PAGES)(self._render)
         self._thread = ThreadPoolExecutor(1, "documentation")
@@ -67,7 +70,7 @@ class DocumentationApp:
 
     @cached_property
     def _renderer(self) -> Renderer:
-        return Renderer(self.site, self._settings.bank_name)
+        return Renderer(self.site, self._settings.bank_name, tries_at=self._tries_at)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - a body is not read
         request = raw_request_of(scope)

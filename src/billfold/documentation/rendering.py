@@ -21,7 +21,7 @@ __all__ = ["MEDIA_TYPES", "Renderer"]
 class Renderer:
     """Turns the pages of a site into HTML, in the name of the bank."""
 
-    def __init__(self, site: Site, bank_name: str) -> None:
+    def __init__(self, site: Site, bank_name: str, *, tries_at: str | None = None) -> None:
         self._site = site
         self._templates = Environment(
             loader=PackageLoader(__package__ or ""),
@@ -30,7 +30,7 @@ class Renderer:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.globals |= {"bank_name": bank_name, "books": site.books, "query": ""}
+        self._templates.globals |= {"bank_name": bank_name, "books": site.books, "query": "", "tries_at": tries_at}
         self._templates.filters["code"] = _code
         self.files = _static_files(bank_name)
 

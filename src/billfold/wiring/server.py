@@ -95,24 +95,25 @@ def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
     broadcaster = broadcaster or create_event_broadcaster(bank)
     partner = make_partner_app(bank, broadcaster)
     customer = create_customer_app(bank, broadcaster=broadcaster)
+    auth = create_auth_app(bank)
     return HostRouter(
         bank.settings,
         partner=partner,
-        auth=create_auth_app(bank),
+        auth=auth,
         customer=customer,
-        pages=_make_pages_app(bank, partner, customer),
+        pages=_make_pages_app(bank, partner, customer, auth=auth),
         cards=create_card_processor_app(bank),
         documentation=make_documentation_app(bank.settings, partner.document),
     )
 
 
-def _make_pages_app(bank: Bank, partner: PartnerApi, customer: CustomerApi) -> PagesApp:
+def _make_pages_app(bank: Bank, partner: PartnerApi, customer: CustomerApi, *, auth: AppWithLifespan) -> PagesApp:
     """Return the pages of a bank; in a sandbox with its control room."""
     if bank.settings.is_production:
         return create_pages_app(bank, customer)
     from billfold.sandbox.control_room import room  # noqa: PLC0415 - production does not import the sandbox
 
-    return create_pages_app(bank, customer, packages=room.PACKAGES, given=room.given_by(partner))
+    return create_pages_app(bank, customer, packages=room.PACKAGES, given=room.given_by(partner, customer, auth=auth))
 
 
 def make_documentation_app(settings: Settings, partner_document: Callable[[], Document]) -> DocumentationApp:
@@ -122,7 +123,7 @@ def make_documentation_app(settings: Settings, partner_document: Callable[[], Do
         "customer": partial(customer_document, settings),
         "auth": partial(auth_document, settings),
     }
-    return DocumentationApp(settings, documents)
+    return DocumentationApp(settings, documents, tries_at=None if settings.is_production else settings.auth_origin)
 
 
 def make_partner_app(bank: Bank, broadcaster: EventBroadcaster | None = None) -> PartnerApi:

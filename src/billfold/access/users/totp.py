@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 STEP_SECONDS = 30
 _SKEW_STEPS = 1
 """How far the clock of a phone may be off, before and after."""
+_SLOWEST_STEPS = 4
+"""How long a request may take from its code to what it records."""
 
 _STORE_PENDING = """
 INSERT INTO authenticator AS a (user_id, sealed, created_at) VALUES ($1, $2, $3)
@@ -40,6 +42,12 @@ def new_secret() -> str:
 def totp_uri(secret: str, email: str, *, issuer: str) -> str:
     """Return the `otpauth:` address that an app reads from a picture."""
     return pyotp.TOTP(secret).provisioning_uri(name=email, issuer_name=issuer)
+
+
+def was_in_force(step: int, at: datetime) -> bool:
+    """Tell whether the code of a time step could be given for what was recorded at some instant. Pure."""
+    recorded = int(at.timestamp()) // STEP_SECONDS
+    return recorded - _SKEW_STEPS - _SLOWEST_STEPS <= step <= recorded + _SKEW_STEPS
 
 
 def matching_totp_step(secret: str, code: str, now: datetime) -> int | None:
@@ -71,16 +79,17 @@ async def find_pending_secret(conn: Connection | Pool, vault: Vault, user_id: UU
 
 async def consume_code(
     conn: Connection | Pool, vault: Vault, user_id: UUID, *, code: str, now: datetime, pending: bool = False
-) -> bool:
-    """Return whether a code is right and was not used before; from now on it was.
+) -> int | None:
+    """Return the time step of a code that is right and was not used before, else None; from now on it was used.
 
     With `pending` it is a code of the proposed secret, which is in force from now on.
     """
     row = await conn.fetchrow(_SECRET, user_id)
     if row is None or (row["confirmed_at"] is None) != pending:
-        return False
+        return None
     step = matching_totp_step(vault.open(row["sealed"], _place(user_id)).decode(), code, now)
-    return step is not None and await conn.fetchval(_USE, user_id, step, now, pending) is True
+    is_new = step is not None and await conn.fetchval(_USE, user_id, step, now, pending) is True
+    return step if is_new else None
 
 
 async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:

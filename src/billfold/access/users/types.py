@@ -116,10 +116,12 @@ class Passkey(msgspec.Struct, frozen=True, kw_only=True):
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """With which factor a person confirmed one decision; of a passkey its answer to a challenge made with the `nonce`.
 
-    Bytes as base64url: the credential, its public key (COSE), and what WebAuthn says it signed.
+    Bytes as base64url: the credential, its public key (COSE), and what WebAuthn says it signed. Of a code the `step`
+    of time that it was good for, which no other decision of the person has.
     """
 
     method: AuthMethod
+    step: int = 0
     nonce: str = ""
     credential_id: str = ""
     public_key: str = ""

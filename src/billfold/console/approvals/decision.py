@@ -14,7 +14,7 @@ from billfold.access.users import store as user_store
 from billfold.approvals.routes.authorization_requests import decide_authorization_request, get_authorization_request
 from billfold.approvals.routes.transfer_requests import decide_transfer_request, get_transfer_request
 from billfold.approvals.schemas import AuthorizationRequest
-from billfold.console.approvals.queue import may_decide
+from billfold.console.approvals.queue import Waiting, may_decide
 from billfold.console.approvals.sentences import facts_of_change, sentence_of_change
 from billfold.console.approvals.step_up import SignedDecision, confirm, request_options
 from billfold.console.company import Company, InCompany
@@ -43,8 +43,8 @@ async def show_transfer(company: InCompany, request_id: str) -> PageResponse:
 async def decide_transfer(company: InCompany, request_id: str) -> PageResponse:
     """Approve or deny a transfer."""
     key = path_id(request_id, _NO_SUCH)
-    await company.api.get(get_transfer_request, transfer_id=key)
-    wrong = await _decide(company, key, decide_transfer_request, transfer_id=key)
+    found = await company.api.get(get_transfer_request, transfer_id=key)
+    wrong = await _decide(company, found, decide_transfer_request, transfer_id=key)
     return await _transfer_page(company, key, wrong) if wrong else _decided(company)
 
 
@@ -58,8 +58,8 @@ async def show_change(company: InCompany, request_id: str) -> PageResponse:
 async def decide_change(company: InCompany, request_id: str) -> PageResponse:
     """Approve or deny a sensitive change."""
     key = path_id(request_id, _NO_SUCH)
-    await company.api.get(get_authorization_request, request_id=key)
-    wrong = await _decide(company, key, decide_authorization_request, request_id=key)
+    found = await company.api.get(get_authorization_request, request_id=key)
+    wrong = await _decide(company, found, decide_authorization_request, request_id=key)
     if wrong:
         return await _change_page(company, key, wrong)
     found = await company.api.get(get_authorization_request, request_id=key)
@@ -79,10 +79,12 @@ async def show_passkey_options(company: InCompany, request_id: str) -> PageRespo
     return Response(body, media_type=MediaType.JSON)
 
 
-async def _decide(company: Company, key: UUID, operation: Any, **names: UUID) -> Mistake | None:  # noqa: ANN401 - an operation
+async def _decide(company: Company, request: Waiting, operation: Any, **names: UUID) -> Mistake | None:  # noqa: ANN401 - an operation
     """Decide as the form says; return what stands against it, None when it is decided."""
+    if request.status != "PENDING":
+        return Refused("already-reviewed", f"It is decided already: {request.status}.")
     form = company.page.form
-    decision = SignedDecision(key, form.get("decision", ""), form.get("content_hash", ""))
+    decision = SignedDecision(request.id, form.get("decision", ""), form.get("content_hash", ""))
     if decision.decision not in _DONE:
         return "Choose to approve or to deny."
     wrong = await confirm(company, decision)

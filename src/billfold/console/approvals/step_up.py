@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.access.pages.account.passkeys import verify_passkey
-from billfold.access.pages.sign_in.second_factor import find_code_mistake
+from billfold.access.pages.sign_in.second_factor import use_code
 from billfold.access.users import passkeys
 from billfold.access.users import store as user_store
 from billfold.access.users.types import Confirmation
@@ -50,16 +50,17 @@ async def request_options(page: PageContext, decision: SignedDecision) -> tuple[
 async def confirm(company: Company, decision: SignedDecision) -> Mistake | None:
     """Check the factor that came with a decision; None when it holds, and counts as authenticated now."""
     page = company.page
-    confirmation = Confirmation(method="otp")
     if credential := page.form.get("credential"):
         nonce = page.form.get("nonce", "")
         found = await verify_passkey(page, credential, over=decision.challenge(nonce))
         if found is None or found.user_id != page.user.user_id:
             return _NOT_ACCEPTED
-        confirmation = passkeys.confirmation_of(credential, found, nonce)
-    elif not page.form.get("code"):
+        company.confirmed(passkeys.confirmation_of(credential, found, nonce))
+        return None
+    if not page.form.get("code"):
         return InvalidInput.at("code", msg="is needed to decide")
-    elif (mistake := await find_code_mistake(page)) is not None:
-        return mistake
-    company.confirmed(confirmation)
+    used = await use_code(page)
+    if not isinstance(used, int):
+        return used
+    company.confirmed(Confirmation(method="otp", step=used))
     return None

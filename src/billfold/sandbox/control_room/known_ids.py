@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
 
 from billfold.accounts.counterparties.routes import list_counterparties
 from billfold.accounts.customers.routes import list_customers
@@ -49,17 +50,18 @@ IDS: Mapping[str, _Source] = MappingProxyType(
 )
 
 
-async def list_known(api: ApiClient, parameter: str) -> list[tuple[str, str]]:
-    """Return the ids that a parameter may have, each with what it stands for."""
+async def list_known(api: ApiClient, parameter: str, customer_id: UUID | None = None) -> list[tuple[str, str]]:
+    """Return the ids that a parameter may have, each with what it stands for: of one customer, or of all."""
     source = IDS[parameter]
     if not source.is_of_customer:
         items = (await api.get(source.operation, limit=_SHOWN)).items
+        items = [each for each in items if customer_id in {None, getattr(each, "customer_id", each.id)}]
     else:
-        customers = (await api.get(list_customers, limit=_CUSTOMERS)).items
+        customers = [each.id for each in (await api.get(list_customers, limit=_CUSTOMERS)).items]
         items = [
             item
-            for each in customers
-            for item in (await api.get(source.operation, customer_id=each.id, limit=_SHOWN)).items
+            for each in (customers if customer_id is None else [customer_id])
+            for item in (await api.get(source.operation, customer_id=each, limit=_SHOWN)).items
         ]
     return [(str(getattr(each, source.id_field)), _words(each)) for each in items[:_SHOWN]]
 

@@ -9,18 +9,22 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from litestar.di import Provide
 from litestar.params import SkipValidation
 
+from billfold.access.auth_server.app import auth_document
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.types import Credential
 from billfold.console.api_client import ApiClient
 from billfold.console.page_clock import PageClock, read_page_clock
 from billfold.http.api import Identity
 from billfold.http.authentication.signed_requests import SignedRequestAuthenticator
+from billfold.http.customer_api.app import CustomerApi, customer_document
+from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.operations import Operation
 from billfold.http.partner_api.app import PROOFS, PartnerApi
 from billfold.http.raw_request import RawRequest
@@ -28,6 +32,7 @@ from billfold.pages.page_context import PageContext, PageResponse
 from billfold.platform.dates import ET
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
+from billfold.sandbox.control_room.signed_calls import ServedApi, SignedCalls
 from billfold.sandbox.provisioning import PARTNER
 
 PACKAGES = ("billfold.sandbox.control_room",)
@@ -42,8 +47,10 @@ _ELSEWHERE = (
 class ControlRoom:
     """One request of a browser on the machine of the sandbox."""
 
-    def __init__(self, page: PageContext, api: PartnerApi, credential: Credential, clock: PageClock) -> None:
-        self.page, self.clock = page, clock
+    def __init__(
+        self, page: PageContext, api: PartnerApi, calls: SignedCalls, *, credential: Credential, clock: PageClock
+    ) -> None:
+        self.page, self.clock, self.calls = page, clock, calls
         authenticator = api.authenticator
         assert isinstance(authenticator, SignedRequestAuthenticator)
         self._authenticator, self._credential = authenticator, credential
@@ -68,12 +75,18 @@ InRoom = SkipValidation[ControlRoom]
 """What a page function takes as `room`."""
 
 
-def given_by(api: PartnerApi) -> Mapping[str, Provide]:
-    """Return what the pages of the control room take by name."""
-    return {"room": Provide(_room_of(api))}
+def given_by(partner: PartnerApi, customer: CustomerApi, *, auth: AppWithLifespan) -> Mapping[str, Provide]:
+    """Return what the pages of the control room take by name. The applications are those that can be tried."""
+    settings = partner.bank.settings
+    apis = {
+        "partner": ServedApi(partner, f"https://{PARTNER}.{settings.domain}:{settings.port}", partner.document),
+        "customer": ServedApi(customer, settings.customer_origin, partial(customer_document, settings)),
+        "auth": ServedApi(auth, settings.auth_origin, partial(auth_document, settings)),
+    }
+    return {"room": Provide(_room_of(partner, SignedCalls(apis, settings.state_dir)))}
 
 
-def _room_of(api: PartnerApi) -> Callable[[PageContext], Awaitable[ControlRoom]]:
+def _room_of(api: PartnerApi, calls: SignedCalls) -> Callable[[PageContext], Awaitable[ControlRoom]]:
     async def enter(page: PageContext) -> ControlRoom:
         if not is_on_this_machine(page.request.client):
             raise Refused("forbidden", _ELSEWHERE)
@@ -84,7 +97,7 @@ def _room_of(api: PartnerApi) -> Callable[[PageContext], Awaitable[ControlRoom]]
         credential = Credential(
             partner=partner, user_id=user.user_id, expires_at=page.now + _LIFETIME, shared_secrets=()
         )
-        return ControlRoom(page, api, credential, await read_page_clock(page))
+        return ControlRoom(page, api, calls, credential=credential, clock=await read_page_clock(page))
 
     return enter
 

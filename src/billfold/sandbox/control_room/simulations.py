@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from litestar import get, post
@@ -15,7 +15,7 @@ from billfold.http.operations import Operation, operations_below
 from billfold.http.responses import HttpResponse
 from billfold.pages.page_context import PUBLIC, Mistake, PageResponse
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.sandbox.control_room.known_ids import IDS, list_known
+from billfold.sandbox.control_room.fields import Field, field_of, kind_of, schema_of
 from billfold.sandbox.control_room.overview import PATH
 from billfold.sandbox.control_room.room import ControlRoom, InRoom
 from billfold.sandbox.simulations.catalogue import Parameter, Simulation, magic_values, simulations
@@ -25,21 +25,7 @@ _WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
 _CLOCK = "clock"
 """The area that the first page has buttons for."""
 _TITLES = {"ach": "ACH", "card-money": "Card payments", "payments": "Incoming payments"}
-_CHOSEN = "event_id"
-"""An id that its sender chooses."""
 _FIRST_ERROR = 400
-
-
-class Field(NamedTuple):
-    """A parameter as a form asks for it."""
-
-    name: str
-    kind: str
-    is_required: bool
-    value: str
-    choices: list[str]
-    known: list[tuple[str, str]]
-    """Ids that may be meant, each with what it stands for."""
 
 
 @get(f"{PATH}/simulations", opt=PUBLIC)
@@ -87,7 +73,9 @@ async def _show(
     room: ControlRoom, simulation: Simulation, *, wrong: Mistake = "", answer: str | None = None
 ) -> PageResponse:
     example = examples_of("billfold.http.partner_api").get(simulation.name, {}).get("request", {})
-    fields = [await _field(room, simulation, each, example=example) for each in simulation.parameters]
+    fields = [
+        await field_of(room, each, value=example.get(each.name), area=simulation.area) for each in simulation.parameters
+    ]
     return room.render(
         "control_room_simulation",
         wrong=wrong,
@@ -98,45 +86,6 @@ async def _show(
         host=room.host,
         sample=_sample(simulation, fields),
     )
-
-
-async def _field(
-    room: ControlRoom, simulation: Simulation, parameter: Parameter, *, example: Mapping[str, Any]
-) -> Field:
-    schema, name = _schema_of(parameter), parameter.name
-    value = example.get(name, parameter.schema.get("default"))
-    known = []
-    if schema.get("format") == "uuid" and name != _CHOSEN:  # those of the example are of another bank
-        known = await list_known(room.api, name) if name in IDS else []
-        known.sort(key=lambda each: simulation.area.upper() not in each[1])
-        value = known[0][0] if known and (name in example or parameter.required) else None
-    return Field(
-        name=name,
-        kind=_kind_of(schema),
-        is_required=parameter.required,
-        value=room.page.form.get(name, _text(value)),
-        choices=schema.get("enum", ["true", "false"]),
-        known=known,
-    )
-
-
-def _schema_of(parameter: Parameter) -> dict[str, Any]:
-    """Return the schema of a value that is there."""
-    either = parameter.schema.get("anyOf", [parameter.schema])
-    found: dict[str, Any] = next(each for each in either if each.get("type") != "null")
-    return found
-
-
-def _kind_of(schema: dict[str, Any]) -> str:
-    if "enum" in schema or schema.get("type") == "boolean":
-        return "choice"
-    return str(schema.get("type", "string"))
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else _pretty(msgspec.json.encode(value))
 
 
 def _sent(parameters: Sequence[Parameter], form: Mapping[str, str]) -> dict[str, Any]:
@@ -157,8 +106,8 @@ def _sample(simulation: Simulation, fields: Sequence[Field]) -> str:
 
 def _value(parameter: Parameter, text: str) -> Any:  # noqa: ANN401 - any JSON
     """Return what a field of the form stands for; None is left out. Raises InvalidInput."""
-    schema = _schema_of(parameter)
-    kind = _kind_of(schema)
+    schema = schema_of(parameter)
+    kind = kind_of(schema)
     if not text.strip():
         return None
     if schema.get("type") == "boolean":

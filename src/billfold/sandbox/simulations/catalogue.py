@@ -24,7 +24,7 @@ _EXAMPLES = "billfold.http.partner_api"
 _TASKS = frozenset({"control", "scenarios"})
 """Areas whose operations concern the sandbox as a whole."""
 _OBEYED = (simulated_screening, simulated_network, simulated_fedwire, simulated_linking, simulated_identity_check)
-Place = Literal["path", "body"]
+Place = Literal["path", "query", "body"]
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):

@@ -54,20 +54,21 @@ async def _ask(page: PageContext, wrong: Mistake = "") -> PageResponse:
 
 async def _refuse_code(page: PageContext) -> PageResponse | None:
     """Return the page that says what is wrong with a code, or None when it is right."""
-    mistake = await find_code_mistake(page)
-    return None if mistake is None else await _ask(page, mistake)
+    used = await use_code(page)
+    return None if isinstance(used, int) else await _ask(page, used)
 
 
-async def find_code_mistake(page: PageContext) -> Mistake | None:
-    """Use up the code of a form; return what is wrong with it, or None. Wrong ones count, and are recorded."""
+async def use_code(page: PageContext) -> int | Mistake:
+    """Use up the code of a form; return its time step, or what is wrong with it. Wrong ones count, and are recorded."""
     user = page.user
     subject = lockout.totp_subject(user.user_id)
     locked = await check_lockout(page, subject, user)
     if locked is not None:
         return locked
     code = page.form.get("code", "")
-    if not await totp.consume_code(page.pool, page.vault, user.user_id, code=code, now=page.now):
+    step = await totp.consume_code(page.pool, page.vault, user.user_id, code=code, now=page.now)
+    if step is None:
         await record_wrong_factor(page, user, factor="code")
         return _WRONG
     await clear_lockout(page, subject)
-    return None
+    return step

@@ -1,0 +1,155 @@
+"""An operation of the API reference tried against this sandbox: a form made from its parameters, and what is answered.
+
+The requests are those of a program: signed with the credentials that the sandbox has published, limited and logged as
+all others. A form that is sent twice is one request under one idempotency key.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import httpx
+import msgspec
+from litestar import get, post
+
+from billfold.documentation.reference.call import Call, call_of
+from billfold.documentation.reference.curl_sample import curl_sample
+from billfold.documentation.reference.fields import resolved
+from billfold.documentation.reference.operations import ApiOperation, Content
+from billfold.pages.page_context import PUBLIC, Mistake, PageResponse
+from billfold.platform.errors import InvalidInput
+from billfold.platform.ids import command_id
+from billfold.sandbox.control_room.fields import field_of
+from billfold.sandbox.control_room.overview import PATH
+from billfold.sandbox.control_room.room import ControlRoom, InRoom
+from billfold.sandbox.simulations.catalogue import Parameter
+
+_ONE = f"{PATH}/try/{{api:str}}/{{operation_id:str}}"
+_SHOWN_CHARS = 30_000
+_UNSHOWN = frozenset({"content-length", "date", "server", "vary"})
+"""Headers that say nothing about the request."""
+
+
+class Answer(NamedTuple):
+    """What was answered: the status in words, headers, and the body as text."""
+
+    status: str
+    headers: list[tuple[str, str]]
+    body: str
+    is_error: bool
+    is_cut: bool
+
+
+@get(_ONE, opt=PUBLIC)
+async def show_trial(api: str, operation_id: str, room: InRoom) -> PageResponse:
+    """Show the form of an operation."""
+    return await _show(room, room.calls.find(api, operation_id))
+
+
+@post(_ONE, opt=PUBLIC)
+async def try_operation(api: str, operation_id: str, room: InRoom) -> PageResponse:
+    """Send the request that the form stands for, and show it with what was answered."""
+    operation = room.calls.find(api, operation_id)
+    try:
+        call = _call(operation, room.page.form)
+    except InvalidInput as wrong:
+        return await _show(room, operation, wrong=wrong)
+    response = await room.calls.send(
+        call, key=str(command_id("try it", room.page.form_key)), client=room.page.request.client
+    )
+    return await _show(room, operation, call=call, answer=_answer(response))
+
+
+async def _show(
+    room: ControlRoom,
+    operation: ApiOperation,
+    *,
+    wrong: Mistake = "",
+    call: Call | None = None,
+    answer: Answer | None = None,
+) -> PageResponse:
+    usual = call_of(operation)
+    fields = [
+        await field_of(room, each, value=usual.variables.get(each.name), customer_id=room.calls.credentials.customer_id)
+        for each in _parameters(operation)
+    ]
+    given = json.dumps(usual.body, indent=2, ensure_ascii=False) if operation.content in _TYPED else ""
+    return room.render(
+        "control_room_trial",
+        wrong=wrong,
+        operation=operation,
+        fields=fields,
+        given=room.page.form.get("body", given),
+        is_stream=usual.is_stream,
+        sends_file=operation.content is Content.FILE,
+        answer=answer,
+        curl=curl_sample(call) if call else "",
+    )
+
+
+_TYPED = {Content.JSON, Content.FORM}
+
+
+def _parameters(operation: ApiOperation) -> list[Parameter]:
+    """Return what a form asks for beside the body."""
+    return [
+        Parameter(
+            name=each["name"],
+            place=place,
+            required=each.get("required", False),
+            schema=dict(resolved(operation.document, each.get("schema", {}))),
+        )
+        for place in ("path", "query")
+        for each in operation.parameters_in(place)
+    ]
+
+
+def _call(operation: ApiOperation, form: Mapping[str, str]) -> Call:
+    """Return the call that a form stands for. Raises InvalidInput."""
+    given = {each.name: (each, form.get(each.name, "").strip()) for each in _parameters(operation)}
+    for each, text in given.values():
+        if each.required and not text:
+            raise InvalidInput.at(each.place, each.name, msg="must be given")
+    in_path = {name: text for name, (each, text) in given.items() if each.place == "path"}
+    in_query = [(name, text) for name, (each, text) in given.items() if each.place == "query" and text]
+    call = call_of(operation, in_path, _body(operation, form.get("body", "")))
+    if call.is_stream:
+        raise InvalidInput.at("body", "stream", msg="has no end: read it with curl")
+    return replace(call, query=urlencode(in_query))
+
+
+def _body(operation: ApiOperation, text: str) -> Any:  # noqa: ANN401 - any JSON
+    if operation.content not in _TYPED:
+        return None
+    try:
+        body = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        raise InvalidInput.at("body", "body", msg="is not JSON") from None
+    if operation.content is Content.FORM and not isinstance(body, dict):
+        raise InvalidInput.at("body", "body", msg="must be an object")
+    return body
+
+
+def _answer(response: httpx.Response) -> Answer:
+    text = _text(response)
+    return Answer(
+        status=f"{response.status_code} {response.reason_phrase}",
+        headers=[(name, value) for name, value in response.headers.items() if name not in _UNSHOWN],
+        body=text[:_SHOWN_CHARS],
+        is_error=response.is_error,
+        is_cut=len(text) > _SHOWN_CHARS,
+    )
+
+
+def _text(response: httpx.Response) -> str:
+    """Return a body as text: JSON with a line for each field, of a file what it is."""
+    kind = response.headers.get("content-type", "").partition(";")[0]
+    if kind.endswith("json"):
+        return msgspec.json.format(response.content).decode()
+    if kind.startswith("text/"):
+        return response.text
+    return f"{kind}, {len(response.content):,} bytes" if response.content else ""
