@@ -86,6 +86,7 @@ async def test_a_decision_counts_for_what_was_shown_and_from_members_who_may_dec
         assert 'name="decision"' not in browser.page.text
         fields = await signed_as(browser, devices[browser], path, made)
         assert (await browser.post(path, fields)).status_code == 409
+        assert "The code is needed to decide." in (await browser.post(path, fields | {"credential": ""})).text
     assert (await stranger.go(path)).status_code == 404
     assert (await stranger.go(path.replace(own.home, stranger.home))).status_code == 404
     approver.page = shown
@@ -96,24 +97,28 @@ async def test_a_decision_counts_for_what_was_shown_and_from_members_who_may_dec
     body["transfer"]["amount"]["amount_usdc"] = 2_000_00
     await customer_desk.ask("PATCH", path_of(made), {"transfer": body["transfer"]}, status=200)
     approver.page = shown
-    page = await approver.send(path, **await signed(approver, devices[approver], path))
-    assert page.status_code == 409
+    assert (await approver.send(path, **await signed(approver, devices[approver], path))).status_code == 409
     assert "The request has changed." in approver.text
     assert "$2,000.00" in approver.text
     now = await customer_desk.get(path_of(made))
     assert (now["status"], now["reviews"]) == ("PENDING", [])
     assert (await decide(approver, devices[approver], path, "DENIED")).status_code == 303
     assert await status_of(customer_desk, made) == ("DENIED", "NOT_STARTED")
-    again = await customer_desk.post(REQUESTS, on_us(funded, 3_000_00, to=other))
-    code = await new_code(customer_desk.bank, manager.team.user_id)
-    path = f"{own.home}/approvals/transfers/{again['id']}"
+    await expect_damage_named(customer_desk.bank.pool, SIGNED)
+
+
+async def test_a_decision_by_a_code_is_taken_once_and_leaves_what_verify_checks(
+    customer_desk, manager, console, funded, other
+):
+    approver, made = await console(manager), await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, to=other))
+    path = f"{approver.home}/approvals/transfers/{made['id']}"
+    form = {"decision": "APPROVED", "code": await new_code(customer_desk.bank, manager.team.user_id)}
     await approver.go(path)
-    form = {"decision": "APPROVED", "code": code}
     assert [(await approver.send(path, **form)).status_code, (await approver.go(path)).status_code] == [303, 200]
-    fields = {"csrf": approver.csrf, "form_key": "k", "content_hash": again["content_hash"], **form}
+    fields = {"csrf": approver.csrf, "form_key": "k", "content_hash": made["content_hash"], **form}
     approver.page = await approver.post(path, fields)
     assert (approver.page.status_code, "It is decided already: APPROVED." in approver.text) == (409, True)
-    await expect_damage_named(customer_desk.bank.pool)
+    await expect_damage_named(customer_desk.bank.pool, BY_CODE)
 
 
 async def new_code(bank, user_id):
@@ -128,24 +133,24 @@ async def new_code(bank, user_id):
 FORGED = """
 INSERT INTO audit_entry
 SELECT (jsonb_populate_record(a, jsonb_build_object('entry_no', a.entry_no + 1000, 'entry_id', gen_random_uuid(),
-          'details', jsonb_set(a.details::jsonb, {changed})))).*
-  FROM audit_entry a WHERE a.details::text LIKE '%{kept}%'
+          'details', jsonb_set(a.details::jsonb, {})))).*
+  FROM audit_entry a WHERE a.details::text LIKE '%confirmation%'
 """
-DAMAGES = {
-    "its confirmation is of no review": "UPDATE review SET content_hash = sha256('x')",
-    "its signature is not of this decision": FORGED.format(
-        kept="nonce", changed="'{confirmation,nonce}', to_jsonb('x'::text)"
-    ),
-    "its code was not in force then": FORGED.format(kept='"step"', changed="'{confirmation,step}', to_jsonb(1)"),
-    "its code has confirmed another decision": FORGED.format(kept='"step"', changed="'{other}', to_jsonb(1)"),
+NO_REVIEW = {"its confirmation is of no review": "UPDATE review SET content_hash = sha256('x')"}
+SIGNED = NO_REVIEW | {
+    "its signature is not of this decision": FORGED.format("'{confirmation,nonce}', to_jsonb('x'::text)"),
+}
+BY_CODE = NO_REVIEW | {
+    "its code was not in force then": FORGED.format("'{confirmation,step}', to_jsonb(1)"),
+    "its code has confirmed another decision": FORGED.format("'{other}', to_jsonb(1)"),
 }
 
 
-async def expect_damage_named(pool):
-    """Decisions that were signed, or confirmed by a code, are verified again, and what does not fit is named."""
+async def expect_damage_named(pool, damages):
+    """The one confirmed decision is verified again, and what does not fit is named."""
     async with pool.acquire() as conn:
         assert await wrong_decisions(conn) == set()
-        for message, damage in DAMAGES.items():
+        for message, damage in damages.items():
             transaction = conn.transaction()
             await transaction.start()
             await conn.execute(damage)
@@ -154,11 +159,11 @@ async def expect_damage_named(pool):
 
 
 async def wrong_decisions(conn):
-    """Return what is wrong with confirmed decisions, of which there are two at least."""
+    """Return what is wrong with confirmed decisions, of which there is one at least."""
     findings = Findings()
     async with conn.transaction():
         await check_rows(conn, findings)
-    assert findings.checked["confirmed decisions"] > 1
+    assert findings.checked["confirmed decisions"]
     return {each.message for each in findings.report().findings}
 
 

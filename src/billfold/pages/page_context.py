@@ -21,6 +21,7 @@ from uuid import UUID
 from litestar import Response
 from litestar.datastructures import Cookie
 from litestar.enums import MediaType
+from markupsafe import escape
 
 from billfold.access.users.passkeys import RelyingParty
 from billfold.access.users.passwords import PasswordGate
@@ -33,7 +34,7 @@ from billfold.ledger.bank import Bank
 from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
-from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
+from billfold.platform.errors import BillfoldError, FieldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     from litestar.types import Receive
@@ -300,12 +301,25 @@ class PageContext:
             "done": self._done if status == HTTP_OK else "",
         } | facts
         return Response(
-            self.server.theme.render(name, facts),
+            self._with_every_mistake(name, facts),
             status_code=status,
             media_type=MediaType.HTML,
             headers={**page_headers(form_target_uri), **(headers or {})},
             cookies=[session_cookie(self.cookie)] if self.is_new else [],
         )
+
+    def _with_every_mistake(self, name: str, facts: dict[str, Any]) -> str:
+        """Return a page that says all that is wrong: what no field of it is marked with stands at its top."""
+        text = self.server.theme.render(name, facts)
+        marked = {field: each for field, each in facts["mistakes"].items() if f'id="{field}-mistake"' in text}
+        wrong = " ".join(each for field, each in facts["mistakes"].items() if field not in marked)
+        if wrong:
+            facts = facts | {"mistakes": marked, "wrong": wrong}
+            text = self.server.theme.render(name, facts)
+        if facts["wrong"] and not marked and escape(facts["wrong"]) not in text:
+            shown = {"heading": "This was refused", "sentence": facts["wrong"], "trace_id": self.request.trace_id}
+            text = self.server.theme.render("error", facts | shown)
+        return text
 
 
 def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> PageResponse:
@@ -327,7 +341,13 @@ def mistakes_of(mistake: Mistake) -> dict[str, str]:
     """Return the first mistake of each field, a sentence."""
     if not isinstance(mistake, InvalidInput):
         return {}
-    return {str(each.loc[-1]): f"The {_label(str(each.loc[-1]))} {each.msg}." for each in reversed(mistake.errors)}
+    named = [(_field_of(each), each.msg) for each in reversed(mistake.errors)]
+    return {field: f"The {_label(field)} {message}." for field, message in named}
+
+
+def _field_of(error: FieldError) -> str:
+    """Return the name of a field, of an entry in a list that of the list."""
+    return str(next((each for each in reversed(error.loc) if isinstance(each, str)), error.loc[-1]))
 
 
 def _label(field: str) -> str:

@@ -10,6 +10,7 @@ from tests.support.browser import Browser, forms_of, found
 from tests.support.partner_client import close_app
 from tests.support.sandbox_tasks import performing_tasks
 
+from billfold.access.auth_server.app import create_auth_app
 from billfold.access.partners.cli import make_partner
 from billfold.access.users.totp import new_secret
 from billfold.console.app import create_pages_app
@@ -24,7 +25,7 @@ HERE = "127.0.0.1"
 FORMS = [
     *(f"clock/{move}" for move in ("next", "advance", "set", "freeze", "resume")),
     *("forks", "forks/opening/rewind", "forks/opening/drop", "reset"),
-    *("scenarios/payday/play", "simulations/sandbox_customer"),
+    *("scenarios/payday/play", "simulations/sandbox_customer", "try/partner/log_in"),
 ]
 
 
@@ -33,8 +34,10 @@ async def app(bank, customer_app):
     await make_partner(bank, PARTNER, "Sandbox Partner", username=PARTNER)
     api = build_sandbox_app()
     open_sandbox(api, bank)
-    made = create_pages_app(bank, customer_app, packages=PACKAGES, given=given_by(api))
-    async with performing_tasks(bank):
+    auth = create_auth_app(bank)
+    given = given_by(api, customer_app, auth=auth)
+    made = create_pages_app(bank, customer_app, packages=PACKAGES, given=given)
+    async with performing_tasks(bank), auth.lifespan():
         yield made
     await close_app(made)
     await close_app(api)
@@ -58,8 +61,8 @@ async def ended(browser):
     return browser.text
 
 
-async def test_people_are_listed_with_the_codes_that_sign_them_in_now(bank, browser):
-    assert "Code" not in browser.text, "no sandbox has started this bank"
+def write_credentials(bank):
+    """Write what a sandbox publishes, of which only the people are real; return them."""
     names = ("ada", "bo", "pia", "olga", "otto")
     people = [SandboxPerson(f"{name}@northwind.example", f"{name}'s own", new_secret()) for name in names]
     ada, bo, pia, *operators = people
@@ -68,6 +71,26 @@ async def test_people_are_listed_with_the_codes_that_sign_them_in_now(bank, brow
     given: Any = texts | ids | {"person": ada, "colleague": bo, "clients": (), "pocket_ids": ()}
     given |= {"partner_person": pia, "operators": operators}
     write_sandbox_file(bank.settings.state_dir, SandboxFile(**given))
+    return people
+
+
+async def test_operations_of_the_reference_are_tried_and_nothing_else(bank, browser):
+    path = "/sandbox/try/partner/log_in"
+    assert (await browser.go(path)).status_code == 503, "no sandbox has started this bank"
+    write_credentials(bank)
+    for unknown in ("partner/nothing", "cards/authorize", "partner/show_daily_root"):
+        assert (await browser.go(f"/sandbox/try/{unknown}")).status_code == 404
+    await browser.go(path)
+    await browser.send(path, body="{")
+    assert (browser.page.status_code, list(browser.mistakes)) == (422, ["body"])
+    page = await browser.send(path, body='{"username": "nobody", "password": "<b>wrong"}')
+    assert (page.status_code, "<b>" in page.text, "401 Unauthorized" in browser.text) == (200, False, True)
+    assert 'curl "$PARTNER_URL$path"' in browser.text
+
+
+async def test_people_are_listed_with_the_codes_that_sign_them_in_now(bank, browser):
+    assert "Code" not in browser.text, "no sandbox has started this bank"
+    people = write_credentials(bank)
     before = [TOTP(each.totp_secret).now() for each in people]
     await browser.go("/sandbox")
     after = [TOTP(each.totp_secret).now() for each in people]

@@ -16,6 +16,7 @@ import httpx
 import msgspec
 from litestar import get, post
 
+from billfold.client.responses import ApiError
 from billfold.documentation.reference.call import Call, call_of
 from billfold.documentation.reference.curl_sample import curl_sample
 from billfold.documentation.reference.fields import resolved
@@ -24,8 +25,10 @@ from billfold.pages.page_context import PUBLIC, Mistake, PageResponse
 from billfold.platform.errors import InvalidInput
 from billfold.platform.ids import command_id
 from billfold.sandbox.control_room.fields import field_of
+from billfold.sandbox.control_room.known_ids import IDS, list_known
 from billfold.sandbox.control_room.overview import PATH
 from billfold.sandbox.control_room.room import ControlRoom, InRoom
+from billfold.sandbox.credentials_file import SandboxFile
 from billfold.sandbox.simulations.catalogue import Parameter
 
 _ONE = f"{PATH}/try/{{api:str}}/{{operation_id:str}}"
@@ -56,11 +59,12 @@ async def try_operation(api: str, operation_id: str, room: InRoom) -> PageRespon
     operation = room.calls.find(api, operation_id)
     try:
         call = _call(operation, room.page.form)
+        key = str(command_id("try it", room.page.form_key))
+        response = await room.calls.send(call, key=key, client=room.page.request.client)
     except InvalidInput as wrong:
         return await _show(room, operation, wrong=wrong)
-    response = await room.calls.send(
-        call, key=str(command_id("try it", room.page.form_key)), client=room.page.request.client
-    )
+    except ApiError as refused:
+        return await _show(room, operation, wrong=f"The credentials of the sandbox are not accepted: {refused}")
     return await _show(room, operation, call=call, answer=_answer(response))
 
 
@@ -72,12 +76,13 @@ async def _show(
     call: Call | None = None,
     answer: Answer | None = None,
 ) -> PageResponse:
-    usual = call_of(operation)
+    usual, box = call_of(operation), room.calls.credentials
     fields = [
-        await field_of(room, each, value=usual.variables.get(each.name), customer_id=room.calls.credentials.customer_id)
+        await field_of(room, each, value=usual.variables.get(each.name), customer_id=box.customer_id)
         for each in _parameters(operation)
     ]
-    given = json.dumps(usual.body, indent=2, ensure_ascii=False) if operation.content in _TYPED else ""
+    body = await _of_this_bank(room, usual.body, box) if operation.content in _TYPED else None
+    given = "" if body is None else json.dumps(body, indent=2, ensure_ascii=False)
     return room.render(
         "control_room_trial",
         wrong=wrong,
@@ -89,6 +94,24 @@ async def _show(
         answer=answer,
         curl=curl_sample(call) if call else "",
     )
+
+
+async def _of_this_bank(room: ControlRoom, value: Any, box: SandboxFile) -> Any:  # noqa: ANN401 - any JSON
+    """Return a recorded body with ids and credentials of this bank where those of another one are."""
+    if isinstance(value, list):
+        return [await _of_this_bank(room, each, box) for each in value]
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for name, each in value.items():
+        known = await list_known(room.api, name, box.customer_id) if name in IDS and each else []
+        if name == "username":
+            found[name] = box.username
+        elif name == "password":
+            found[name] = box.password
+        else:
+            found[name] = known[0][0] if known else await _of_this_bank(room, each, box)
+    return found
 
 
 _TYPED = {Content.JSON, Content.FORM}
