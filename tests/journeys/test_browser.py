@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import time
-from contextlib import asynccontextmanager
 from datetime import datetime
 from email import message_from_bytes, policy
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import pyotp
 import pytest
+import pytest_asyncio
 from tests.support.axe import chromium
 from tests.support.browser import found
 from tests.support.sandbox_process import Sandbox
@@ -21,6 +21,7 @@ from tests.support.webhook_receivers import answer, receiving
 from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.sandbox import local_client, sandbox_customer
 
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 SUPPLIER = {
     "Company": "Fabrikam",
     "Routing_number": "021000021",
@@ -81,9 +82,10 @@ class Place:
             await asyncio.sleep(0.2)
 
 
-@asynccontextmanager
-async def opened(folder):
-    """Open a sandbox whose story is played, and Chromium, where both people of the company sign in."""
+@pytest_asyncio.fixture(loop_scope="module", scope="module")
+async def place(tmp_path_factory):
+    """A sandbox whose story is played, and Chromium, where both people of the company sign in."""
+    folder = tmp_path_factory.mktemp("browser")
     gallery = Gallery(Path(os.environ.get("BILLFOLD_SCREENSHOTS") or folder / "screenshots"))
     networks = {"BILLFOLD_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128"}
     sandbox = Sandbox(folder, "--seed", "7", **networks)
@@ -97,6 +99,14 @@ async def opened(folder):
             yield place
     finally:
         await asyncio.to_thread(sandbox.end)
+
+
+@pytest.fixture(autouse=True)
+def no_faults(place):
+    """Every page of a story is as it should be."""
+    yield
+    faults, place.gallery.faults = place.gallery.faults, []
+    assert faults == []
 
 
 async def simulate(visitor, name, choices, **fields):
@@ -159,7 +169,7 @@ async def approve(visitor, place, title):
     await visitor.press("Approve", "approvals")
 
 
-async def a_wire_is_requested_approved_on_a_phone_and_settles(place):
+async def test_a_wire_is_requested_approved_on_a_phone_and_settles(place):
     ada = place.ada
     await receive_money(ada, place)
     await see_value_grow(ada, place)
@@ -179,7 +189,7 @@ async def a_wire_is_requested_approved_on_a_phone_and_settles(place):
     assert "60,000.00" in await ada.text()
 
 
-async def a_month_later_the_statement_is_downloaded_and_verified(place):
+async def test_a_month_later_the_statement_is_downloaded_and_verified(place):
     ada = place.ada
     await ada.go("/sandbox", "control room")
     now = datetime.fromisoformat(await ada.page.locator("#now").input_value())
@@ -200,7 +210,7 @@ async def a_month_later_the_statement_is_downloaded_and_verified(place):
     assert verified.returncode == 0, said + wrong
 
 
-async def a_member_is_invited_and_joins(place):
+async def test_a_member_is_invited_and_joins(place):
     kim = "kim@dummy-customer.example"
     await place.ada.go(f"/team/{place.box.customer_id}", "team")
     await place.ada.follow("Invite a member", "invite")
@@ -220,7 +230,7 @@ async def a_member_is_invited_and_joins(place):
     assert "Dummy Customer Inc." in await guest.page.title()
 
 
-async def a_failed_delivery_is_sent_again(place):
+async def test_a_failed_delivery_is_sent_again(place):
     ada = place.ada
     mended, delivered = asyncio.Event(), asyncio.Event()
 
@@ -246,7 +256,7 @@ async def a_failed_delivery_is_sent_again(place):
         assert {each.event["event_type"] for each in receiver.requests} == {EVENT}
 
 
-async def guests_fill_in_an_application_and_review_it(place):
+async def test_guests_fill_in_an_application_and_review_it(place):
     carol, dan = "carol@helpers.example", "dan@northwind.example"
     with sandbox_customer(place.sandbox.state / "sandbox.json") as http:
         path = "/api/v2/business-applications/"
@@ -269,7 +279,31 @@ async def guests_fill_in_an_application_and_review_it(place):
     await reviewer.press("Begin", "onboarding review")
 
 
-async def every_other_page_is_in_order(place):
+async def test_a_bank_whose_money_is_spent_is_rewound_to_its_fork(place):
+    ada = place.ada
+    await ada.go(place.home, "home")
+    before = await ada.text()
+    await ada.go("/sandbox", "control room")
+    await ada.fill(Name_of_a_new_fork="before-the-loss")
+    await ada.main.get_by_role("button", name="Fork", exact=True).click()
+    await ada.page.get_by_text("The copy is made.").wait_for()
+    await ada.look("task")
+    await ada.go(f"{place.home}/move-money", "move money")
+    await ada.page.locator("#to").select_option(value=f"pocket:{place.box.pocket_ids[1]}")
+    await request_transfer(ada, place)
+    await approve(place.bo, place, "Invoice 1001")
+    await ada.go(place.home, "home")
+    assert await ada.text() != before
+    await ada.go("/sandbox", "control room")
+    await ada.page.get_by_text("Rewind to before-the-loss").click()
+    await ada.page.locator("form[action='/sandbox/forks/before-the-loss/rewind'] button").click()
+    await ada.page.get_by_text("The bank is as it was in before-the-loss").wait_for()
+    await ada.look("task")
+    await ada.go(place.home, "home")
+    assert await ada.text() == before
+
+
+async def test_every_other_page_is_in_order(place):
     with sandbox_customer(place.sandbox.state / "sandbox.json") as http:
         http.post("/api/v1/approval-rules/", json=APPROVAL_RULE).raise_for_status()
     stranger = await place.arrive(window=PHONE_WINDOW)
@@ -294,51 +328,3 @@ async def every_other_page_is_in_order(place):
     for path, name in {address.removeprefix(place.box.auth_url): "consent", **DOCUMENTATION}.items():
         await ada.go(path, name)
     assert list(place.gallery.left) == []
-
-
-async def a_bank_whose_money_is_spent_is_rewound_to_its_fork(place):
-    ada = place.ada
-    await ada.go(place.home, "home")
-    before = await ada.text()
-    await ada.go("/sandbox", "control room")
-    await ada.fill(Name_of_a_new_fork="before-the-loss")
-    await ada.main.get_by_role("button", name="Fork", exact=True).click()
-    await ada.page.get_by_text("The copy is made.").wait_for()
-    await ada.look("task")
-    await ada.go(f"{place.home}/move-money", "move money")
-    await ada.page.locator("#to").select_option(value=f"pocket:{place.box.pocket_ids[1]}")
-    await request_transfer(ada, place)
-    await approve(place.bo, place, "Invoice 1001")
-    await ada.go(place.home, "home")
-    assert await ada.text() != before
-    await ada.go("/sandbox", "control room")
-    await ada.page.get_by_text("Rewind to before-the-loss").click()
-    await ada.page.locator("form[action='/sandbox/forks/before-the-loss/rewind'] button").click()
-    await ada.page.get_by_text("The bank is as it was in before-the-loss").wait_for()
-    await ada.look("task")
-    await ada.go(place.home, "home")
-    assert await ada.text() == before
-
-
-STORIES = (
-    a_wire_is_requested_approved_on_a_phone_and_settles,
-    a_month_later_the_statement_is_downloaded_and_verified,
-    a_member_is_invited_and_joins,
-    a_failed_delivery_is_sent_again,
-    guests_fill_in_an_application_and_review_it,
-    a_bank_whose_money_is_spent_is_rewound_to_its_fork,
-    every_other_page_is_in_order,
-)
-
-
-@pytest.mark.browser
-async def test_people_use_the_bank_in_a_browser(tmp_path, subtests):
-    """One test: test processes take tests from each other, and each would start a sandbox of its own."""
-    async with opened(tmp_path) as place:
-        for story in STORIES:
-            with subtests.test(story.__name__):
-                began = time.monotonic()
-                await story(place)
-                faults, place.gallery.faults = place.gallery.faults, []
-                assert faults == []
-                print(story.__name__, round(time.monotonic() - began, 1))
