@@ -7,8 +7,9 @@ from uuid import UUID
 
 import pyotp
 import pytest
+from tests.support.applications import PAGE
 from tests.support.approvals import REQUESTS, hold_roles, on_us, path_of, status_of
-from tests.support.browser import forms_of, found
+from tests.support.browser import ORIGIN, forms_of, found
 from tests.support.passkey_device import Device
 
 from billfold.access.users import totp
@@ -200,6 +201,40 @@ async def test_a_counterparty_is_added_approved_and_removed(customer_desk, manag
     await maker.send(one, change="remove")
     await maker.follow()
     assert "Removed , it cannot be paid" in maker.text
+
+
+async def test_an_account_is_verified_by_documents_that_are_uploaded(customer_desk, console, other_customer, funded):
+    maker, stranger = await console(customer_desk), await console(other_customer)
+    new = f"{maker.home}/counterparties/new"
+    path = f"{maker.home}/counterparties/documents?type=ach"
+    await stranger.go(stranger.home)
+    await maker.go(f"{new}?type=ach")
+    form = {"csrf": maker.csrf, "form_key": "0123456789"}
+    scan = {"file": ("a letter.pdf", PAGE, "application/pdf")}
+
+    async def upload(browser, fields, files, to=path):
+        return await browser.http.post(to, data=fields, files=files, headers={"origin": ORIGIN})
+
+    tried = [
+        ({**form, "csrf": stranger.csrf}, scan),
+        ({}, scan),
+        (form | {"form_key": "wrong"}, {"file": ("x.pdf", b"MZ", "application/pdf")}),
+    ]
+    assert [(await upload(maker, *each)).status_code for each in tried] == [403, 403, 422]
+    assert (await upload(stranger, {"csrf": stranger.csrf}, scan)).status_code == 404
+    answers = await asyncio.gather(*(upload(maker, form, scan) for _ in range(2)))
+    maker.page = next(each for each in answers if each.status_code == 303)
+    await maker.follow()
+    assert "Verify it by documents: 1 uploaded" in maker.text
+    fields = {"business_name": "Contoso", "routing_number": "021000021", "account_number": "1234567890"}
+    page = await maker.send(new, **fields, account_type="CHECKING")
+    assert page.status_code == 303, maker.text
+    await maker.follow()
+    assert ("pending review" in maker.text, page.status_code) == (True, 303), maker.text
+    await customer_desk.bank.pool.execute("UPDATE document SET status = 'INVALID'")
+    await maker.go(page.headers["location"])
+    (again,) = [each for each in forms_of(maker.page.text) if "/documents/" in each]
+    assert (await upload(maker, form | {"form_key": "another one"}, scan, to=again)).status_code == 303
 
 
 FORMS = ("move-money", "transfer-requests/{request}/cancel", "counterparties/new", "counterparties/{payee}")

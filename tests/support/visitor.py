@@ -12,7 +12,7 @@ from billfold.pages.app import page_routes
 from billfold.sandbox.control_room import room
 
 STEP_SECONDS = 30
-PATIENCE_SECONDS = 30
+PATIENCE_SECONDS = 90
 WINDOW = {"width": WIDE, "height": 900}
 PHONE_WINDOW = {"width": PHONE, "height": 740}
 _LOOKS = (("light", WINDOW, "light"), ("dark", WINDOW, "dark"), ("narrow", PHONE_WINDOW, "light"))
@@ -102,6 +102,7 @@ class Visitor:
         """Open a window for a person, or for somebody whom the bank does not know."""
         context = await browser.new_context(ignore_https_errors=True, viewport=window)
         await context.add_init_script(_WATCH_LAYOUT)
+        context.set_default_timeout(PATIENCE_SECONDS * 1000)
         return cls(await context.new_page(), gallery, box=box, person=person)
 
     async def go(self, path, name):

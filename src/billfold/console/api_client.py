@@ -53,12 +53,24 @@ class ApiClient:
         waits = response.status == _ACCEPTED and self._offered(operation).documented is MAY_NEED_APPROVAL
         return None if waits else _decoded(operation, response)
 
+    async def send_file(self, operation: Operation, file: RawRequest, /, *, key: str, **names: object) -> Any:  # noqa: ANN401 - as above
+        """Send a file, the body and headers of a request, under the key of its form."""
+        return _decoded(operation, _whole(await self.answer(operation, names, file=file, key=key)))
+
     async def answer(
-        self, operation: Operation, names: Mapping[str, object], *, body: object = None, key: str = ""
+        self,
+        operation: Operation,
+        names: Mapping[str, object],
+        *,
+        body: object = None,
+        file: RawRequest | None = None,
+        key: str = "",
     ) -> HttpResponse | StreamedResponse:
         """Return the response of an operation, whatever its status."""
         offered = self._offered(operation)
         request = self._request(offered, names, body=body, key=key)
+        if file is not None:
+            request.headers, request.body = {**request.headers, **file.headers}, file.body
         identity = await self._identify(offered, request)
         response, _ = await self._api.answer(offered, request, identity, wall=wall_now())
         return response

@@ -19,11 +19,12 @@ from billfold.console.company import Company, InCompany
 from billfold.console.counterparties.forms import FORMS, body_of, errors_in_form
 from billfold.console.listing import cents_of, read_listing
 from billfold.console.move_money.move_money import PAYABLE
+from billfold.http.raw_request import is_uuid
 from billfold.pages.page_context import Mistake, PageResponse, path_id, redirect
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _PAGE = 30
-_SCOPE = "transfers.write"
+SCOPE = "transfers.write"
 _NO_SUCH = "There is no such counterparty."
 _ONE = "/companies/{customer_id:str}/counterparties/{counterparty_id:str}"
 
@@ -40,14 +41,14 @@ async def show_counterparties(company: InCompany) -> PageResponse:
 @get("/companies/{customer_id:str}/counterparties/new")
 async def show_new(company: InCompany) -> PageResponse:
     """Show the form of a new counterparty; the address says of which kind."""
-    company.require(_SCOPE)
-    return _new_page(company, company.page.query.get("type", "wire"))
+    company.require(SCOPE)
+    return new_page(company, company.page.query.get("type", "wire"))
 
 
 @post("/companies/{customer_id:str}/counterparties/new")
 async def add(company: InCompany) -> PageResponse:
     """Add a counterparty; a rule of the team may let another member approve it first."""
-    company.require(_SCOPE)
+    company.require(SCOPE)
     page = company.page
     kind = page.form.get("type", "")
     if kind not in FORMS:
@@ -55,9 +56,9 @@ async def add(company: InCompany) -> PageResponse:
     try:
         made = await company.api.send(create_counterparty, body_of(kind, page.form), key=page.form_key)
     except InvalidInput as wrong:
-        return _new_page(company, kind, errors_in_form(wrong))
+        return new_page(company, kind, errors_in_form(wrong))
     except Refused as wrong:
-        return _new_page(company, kind, wrong)
+        return new_page(company, kind, wrong)
     if made is None:
         return redirect(f"{company.path}/approvals?view=others", done="approval-needed")
     return redirect(f"{company.path}/counterparties/{made.id}", done="counterparty-added")
@@ -66,7 +67,7 @@ async def add(company: InCompany) -> PageResponse:
 @get(_ONE)
 async def show_counterparty(company: InCompany, counterparty_id: str) -> PageResponse:
     """Show one counterparty."""
-    return await _page(company, path_id(counterparty_id, _NO_SUCH))
+    return await counterparty_page(company, path_id(counterparty_id, _NO_SUCH))
 
 
 @post(_ONE)
@@ -90,11 +91,12 @@ async def change(company: InCompany, counterparty_id: str) -> PageResponse:
                 await company.api.send(verify_micro_deposits, body, key=page.form_key, counterparty_id=key)
                 done = "deposits-confirmed"
     except (InvalidInput, Refused) as wrong:
-        return await _page(company, key, wrong)
+        return await counterparty_page(company, key, wrong)
     return redirect(f"{company.path}/counterparties/{key}", done=done)
 
 
-async def _page(company: Company, key: UUID, wrong: Mistake = "") -> PageResponse:
+async def counterparty_page(company: Company, key: UUID, wrong: Mistake = "") -> PageResponse:
+    """Return the page of one counterparty, whose forms have mistakes or none."""
     found = await company.api.get(get_counterparty, counterparty_id=key)
     return company.render(
         "counterparty",
@@ -105,6 +107,9 @@ async def _page(company: Company, key: UUID, wrong: Mistake = "") -> PageRespons
     )
 
 
-def _new_page(company: Company, kind: str, wrong: Mistake = "") -> PageResponse:
-    kind = kind if kind in FORMS else "wire"
-    return company.render("counterparty_new", wrong=wrong, kind=kind, forms=FORMS, given=company.page.form)
+def new_page(company: Company, kind: str, wrong: Mistake = "") -> PageResponse:
+    """Return the form of a new counterparty."""
+    page, kind = company.page, kind if kind in FORMS else "wire"
+    sent = page.form.get("document") or page.query.get("document", "")
+    documents = [each for each in sent.split(",") if is_uuid(each)]
+    return company.render("counterparty_new", wrong=wrong, kind=kind, forms=FORMS, documents=documents, given=page.form)

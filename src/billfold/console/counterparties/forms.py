@@ -21,24 +21,25 @@ class KindForm(NamedTuple):
 
 
 _BY_WIRE = ("incoming_wire", "A wire from the account")
+_BY_DOCUMENTS = ("supporting_documents", "Documents that show whose account it is")
 FORMS: Mapping[str, KindForm] = {
     "wire": KindForm(
         "Domestic wire",
         ("routing_number", "identifier", "institution_name", "wire_instructions"),
         has_address=True,
-        verifications=(_BY_WIRE, ("unverified", "Not verified, if your agreement allows it")),
+        verifications=(_BY_WIRE, _BY_DOCUMENTS, ("unverified", "Not verified, if your agreement allows it")),
     ),
     "ach": KindForm(
         "ACH account",
         ("routing_number", "account_number", "account_type", "institution_name"),
         has_address=False,
-        verifications=(("micro_deposits", "Two small deposits"), _BY_WIRE),
+        verifications=(("micro_deposits", "Two small deposits"), _BY_WIRE, _BY_DOCUMENTS),
     ),
     "international_wire": KindForm(
         "International wire",
         ("routing_number", "identifier", "identifier_type", "institution_name", "wire_instructions"),
         has_address=True,
-        verifications=(_BY_WIRE, ("unverified", "Not verified, if your agreement allows it")),
+        verifications=(_BY_WIRE, _BY_DOCUMENTS, ("unverified", "Not verified, if your agreement allows it")),
     ),
     "on_us": KindForm("Pocket of this bank", ("account_number",), has_address=False, verifications=()),
     "crypto_wallet_address": KindForm("USDC wallet", ("chain", "wallet_address"), has_address=False, verifications=()),
@@ -57,6 +58,8 @@ def body_of(kind: str, form: Mapping[str, str]) -> dict[str, Any]:
         body["address"] = {name: given[name] for name in ADDRESS if name in given}
     if spec.verifications:
         body["verification"] = {"type": given.get("verification", spec.verifications[0][0])}
+        if body["verification"]["type"] == _BY_DOCUMENTS[0]:
+            body["verification"]["document_ids"] = [each for each in given.get("document", "").split(",") if each]
     return body
 
 

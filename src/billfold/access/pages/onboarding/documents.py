@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import copy
 from typing import NamedTuple
 
 from litestar import get, post
 
 from billfold.access.pages.onboarding.overview import document_name
 from billfold.access.pages.onboarding.visit import Visit, visit_of
-from billfold.documents.ports import FileKind
-from billfold.documents.rules import max_file_bytes
 from billfold.documents.types import DocumentRow
-from billfold.http.file_forms import receive_file_form
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
 from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.types import InvitationType
 from billfold.pages.page_context import PUBLIC, TAKES_FILE, PageContext, PageResponse, path_id, redirect
+from billfold.pages.sent_files import received_file
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
 
@@ -74,20 +70,8 @@ async def upload_document(invite_id: str, document_id: str, page: PageContext) -
 
 
 async def _upload(visit: Visit, document: DocumentRow) -> None:
-    page, turns = visit.page, visit.page.server.turns
-    most = max(max_file_bytes(kind, document.type) for kind in FileKind)
-    async with (
-        turns.receiving(document.customer_id),
-        receive_file_form(
-            page.request, page.receive, most=most, check=lambda fields: page.check_csrf(fields.get("csrf"))
-        ) as sent,
-        turns.in_memory(document.customer_id),
-    ):
-        part = copy.copy(page.request)
-        part.headers, part.body = sent.headers, await asyncio.to_thread(sent.content.read)
-        if not sent.headers:
-            raise InvalidInput.at("body", msg="choose one first.", kind="missing")
-        await invited.upload(visit.call, visit.bank, document.document_id, part)
+    async with received_file(visit.page, document.customer_id, document.type) as sent:
+        await invited.upload(visit.call, visit.bank, document.document_id, sent.request)
 
 
 async def _visit(page: PageContext, invite_id: str) -> Visit | PageResponse:
