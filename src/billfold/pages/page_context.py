@@ -31,10 +31,11 @@ from billfold.http.json_syntax import has_control
 from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.ledger.bank import Bank
+from billfold.pages.mistakes import mistakes_of
 from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
-from billfold.platform.errors import BillfoldError, FieldError, InvalidInput, NotFound, Refused
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     from litestar.types import Receive
@@ -64,20 +65,6 @@ _BROWSER_TOKENS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
 _BROWSER_NAMES = {"Edg": "Edge", "OPR": "Opera"}
 _OS_TOKENS = ("iPhone", "iPad", "Android", "Windows", "Mac OS X", "Linux")
 _SYSTEM_NAMES = {"Mac OS X": "macOS"}
-_LABELS = {
-    "again": "password",
-    "amount_from": "smallest amount",
-    "amount_to": "largest amount",
-    "current": "current password",
-    "email": "email address",
-    "from": "first day",
-    "post_logout_redirect_uris": "redirect addresses after signing out",
-    "redirect_uris": "redirect addresses",
-    "settled_from": "first day",
-    "settled_to": "last day",
-    "to": "last day",
-}
-"""What a form calls a field whose name does not say it."""
 DONE = {
     "access-revoked": "The access is revoked.",
     "agreements-accepted": "The agreements are accepted.",
@@ -335,23 +322,6 @@ def sentence_of(mistake: Mistake) -> str:
     if isinstance(mistake, InvalidInput):
         return "Correct the marked field." if len(mistake.errors) == 1 else "Correct the marked fields."
     return mistake if isinstance(mistake, str) else mistake.detail
-
-
-def mistakes_of(mistake: Mistake) -> dict[str, str]:
-    """Return the first mistake of each field, a sentence."""
-    if not isinstance(mistake, InvalidInput):
-        return {}
-    named = [(_field_of(each), each.msg) for each in reversed(mistake.errors)]
-    return {field: f"The {_label(field)} {message}." for field, message in named}
-
-
-def _field_of(error: FieldError) -> str:
-    """Return the name of a field, of an entry in a list that of the list."""
-    return str(next((each for each in reversed(error.loc) if isinstance(each, str)), error.loc[-1]))
-
-
-def _label(field: str) -> str:
-    return _LABELS.get(field, field.replace("_", " "))
 
 
 def path_id(text: str, detail: str = "The address is wrong.") -> UUID:

@@ -11,7 +11,8 @@ from billfold.access.team.administrator import Administrator
 from billfold.access.users import store as user_store
 from billfold.access.users.types import Membership
 from billfold.approvals.types import AuthorizationRequestRow
-from billfold.pages.page_context import PageContext, PageResponse, mistakes_of, redirect
+from billfold.pages.mistakes import mistakes_of
+from billfold.pages.page_context import PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _SCOPE = "scope."
