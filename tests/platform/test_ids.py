@@ -38,6 +38,7 @@ def test_ids_are_proper_version_8_uuids(seed, command, ordinal):
 def test_ids_never_change_between_releases():
     assert str(ids.derive(_SEED, _COMMAND, 0)) == "6d4c9531-d70c-8821-89c3-78677c15a231"
     assert str(ids.command_id("partner:1", _COMMAND)) == "b3767074-c226-8751-8242-5f017fe55a37"
+    assert str(ids.at_place(ids.derive(_SEED, _COMMAND, 0), 7, 2)) == "6d4c9531-d70c-8821-9b20-bb416e8626b7"
     assert ids.digits(_SEED, _COMMAND, 0, count=12) == "947270574206"
 
 

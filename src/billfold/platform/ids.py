@@ -20,6 +20,8 @@ _GROUP_MASK = ~_MEMBERS_MAX
 _HALF_BITS = 64
 _ENTRY_BITS = 46
 _PLACE_MASK = (1 << 62) - 1
+_SPREAD = 0x9E3779B97F4A7C15
+"""An odd number (2^64 divided by the golden ratio) whose multiples look unlike their factors."""
 _VARIANT = 0x2 << 62
 _CLEAR_VERSION_BITS = ~((0xF << 76) | (0x3 << 62))
 _VERSION_4 = (0x4 << 76) | (0x2 << 62)
@@ -100,18 +102,18 @@ def group_of(member: UUID) -> UUID:
 def at_place(derived: UUID, entry_no: int, nth: int) -> UUID:
     """Return an id of ours that says where its row is: `nth` of an entry. Raises ValueError beyond 46 and 16 bits.
 
-    The second half is the place, mixed with the first; that alone tells ids apart.
+    The second half is the place, mixed with the first, which comes from the command and alone tells ids apart.
     """
     if not (0 <= entry_no < 1 << _ENTRY_BITS and 0 <= nth <= _MEMBERS_MAX):
         raise ValueError(f"no id says place {nth} of entry {entry_no}")
     first = derived.int >> _HALF_BITS
-    mixed = (entry_no << 8 * _MEMBER_BYTES | nth) ^ first & _PLACE_MASK
+    mixed = (entry_no << 8 * _MEMBER_BYTES | nth) ^ first * _SPREAD & _PLACE_MASK
     return _to_uuid(first << _HALF_BITS | _VARIANT | mixed)
 
 
 def place_of(placed: UUID) -> tuple[int, int]:
     """Return the place that an id says, (entry number, nth); that of any other id is anywhere."""
-    place = (placed.int ^ placed.int >> _HALF_BITS) & _PLACE_MASK
+    place = (placed.int ^ (placed.int >> _HALF_BITS) * _SPREAD) & _PLACE_MASK
     return place >> 8 * _MEMBER_BYTES, place & _MEMBERS_MAX
 
 
