@@ -64,6 +64,7 @@ async def get_audit_logs_csv(
         partial(_rows, bank, entry_filter),
         cells_of=partial(cells_of, bank.vault),
         separators=separator,
+        turn=bank.export_turn,
     )
 
 

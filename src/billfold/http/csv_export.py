@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Annotated, Any, TypeVar
 
@@ -11,6 +12,7 @@ from billfold.platform.csv_text import Cell, Separators, lines_of
 
 Row = TypeVar("Row")
 ROWS_PER_PAGE = 500
+_ROWS_AT_ONCE = 100
 CSV_ANSWER: dict[str, Any] = {
     "responses": {"200": {"description": "The file.", "content": {"text/csv": {"schema": {"type": "string"}}}}}
 }
@@ -28,14 +30,27 @@ def csv_stream(
     fetch: Callable[[Row | None], Awaitable[list[Row]]],
     cells_of: Callable[[Row], Iterable[Cell]],
     separators: Separators,
+    turn: asyncio.Lock,
 ) -> StreamedResponse:
-    """Return a file of `name`. `fetch` gives up to ROWS_PER_PAGE rows on from a row, or the first."""
+    """Return a file of `name`. `fetch` gives up to ROWS_PER_PAGE rows on from a row, or the first.
+
+    A part is read and written while `turn` is held: files wait for each other, and other requests for a few rows.
+    """
+
+    async def part(rows: Sequence[Row]) -> AsyncIterator[bytes]:
+        for start in range(0, len(rows), _ROWS_AT_ONCE):
+            yield lines_of(map(cells_of, rows[start : start + _ROWS_AT_ONCE]), separators)
+            await asyncio.sleep(0)
 
     async def lines() -> AsyncIterator[bytes]:
         yield lines_of([columns], separators)
         last: Row | None = None
-        while rows := await fetch(last):
-            yield lines_of(map(cells_of, rows), separators)
+        while True:
+            async with turn:
+                rows = await fetch(last)
+                written = b"".join([each async for each in part(rows)])
+            if rows:
+                yield written
             if len(rows) < ROWS_PER_PAGE:
                 return
             last = rows[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -67,6 +68,8 @@ class Bank:
     def __post_init__(self) -> None:
         self.directory = Directory(self.pool)
         self.background = BackgroundTasks()
+        self.export_turn = asyncio.Lock()
+        """Held by the one file of rows of which a part is being made."""
 
     @property
     def calendars(self) -> Calendars:

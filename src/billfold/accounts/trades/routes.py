@@ -119,7 +119,7 @@ async def get_trades_csv(
         shown = zip(_COLUMNS, _cells(render_v1_trade(row, bank, member.now)), strict=True)
         return (Decimal(value) if name in _DECIMALS else value for name, value in shown)
 
-    return csv_stream("trades.csv", _COLUMNS, fetch, cells_of=cells_of, separators=separator)
+    return csv_stream("trades.csv", _COLUMNS, fetch, cells_of=cells_of, separators=separator, turn=bank.export_turn)
 
 
 @get("/api/v2/customers/{customer_id}/trades/")

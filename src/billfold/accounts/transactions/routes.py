@@ -120,6 +120,7 @@ async def get_transactions_csv(
         fetch,
         cells_of=lambda row: _cells(render_transaction(row, member.now)),
         separators=separator,
+        turn=bank.export_turn,
     )
 
 
