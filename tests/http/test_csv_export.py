@@ -1,0 +1,31 @@
+"""Files of rows: made part by part, in turn with others."""
+
+import asyncio
+
+from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
+from billfold.platform.csv_text import Separators
+
+
+async def test_parts_of_files_are_made_one_at_a_time_and_who_reads_slowly_holds_up_nobody():
+    turn, made = asyncio.Lock(), []
+
+    async def fetch(last):
+        made.append("begin")
+        await asyncio.sleep(0)
+        made.append("end")
+        first = 0 if last is None else last + 1
+        return list(range(first, min(first + ROWS_PER_PAGE, 2 * ROWS_PER_PAGE + 1)))
+
+    def chunks():
+        return csv_stream(
+            "n.csv", ["n"], fetch, cells_of=lambda row: [row], separators=Separators.COMMA, turn=turn
+        ).chunks
+
+    async def whole():
+        return b"".join([each async for each in chunks()])
+
+    slow = chunks()
+    assert [await anext(slow), (await anext(slow))[:3]] == [b"n\r\n", b"0\r\n"]
+    files = await asyncio.wait_for(asyncio.gather(whole(), whole(), whole()), 5)
+    assert {len(each.splitlines()) for each in files} == {2 * ROWS_PER_PAGE + 2}
+    assert made == ["begin", "end"] * (1 + 3 * 3)
