@@ -14,7 +14,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from tests.support.databases import fresh_database, look_up_built_in_types_once, make_template
+from tests.support.databases import fresh_database, look_up_types_once, make_template
 
 from billfold.migrations import runner
 from billfold.platform.postgres import embedded as embedded_postgres
@@ -56,7 +56,7 @@ MEMORY = Path("/dev/shm")
 MEMORY_WANTED = 2 * 1024**3
 LONGEST_RUN_SECONDS = 6 * 3600
 
-look_up_built_in_types_once()
+look_up_types_once()
 
 
 @pytest.fixture(scope="session")

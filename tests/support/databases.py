@@ -8,13 +8,13 @@ from typing import Any
 
 import asyncpg
 
-FIRST_OWN_TYPE = 16384
+CLONE = "test_clone_"
 _numbers = count(1)
-_built_in: dict[tuple[int, ...], Any] = {}
+_known: dict[tuple[int, ...], Any] = {}
 
 
-def look_up_built_in_types_once():
-    """Keep what the driver asks for about PostgreSQL's own types, as arrays of numbers.
+def look_up_types_once():
+    """Keep what the driver asks for about types, as arrays of numbers: in all clones of a template they are the same.
 
     It asks anew on each connection, by the slowest statement of most tests, and tests open thousands.
     """
@@ -22,13 +22,13 @@ def look_up_built_in_types_once():
     look_up = driver._introspect_types
 
     async def known(connection, types, timeout):
-        key = tuple(sorted(types))
-        if max(key) >= FIRST_OWN_TYPE:
+        if not connection._params.database.startswith(CLONE):
             return await look_up(connection, types, timeout)
-        if key not in _built_in:
-            _built_in[key], _ = await look_up(connection, types, timeout)
+        key = tuple(sorted(types))
+        if key not in _known:
+            _known[key], _ = await look_up(connection, types, timeout)
         # A statement with a name: the anonymous one of the caller is still prepared.
-        return _built_in[key], SimpleNamespace(name="known")
+        return _known[key], SimpleNamespace(name="known")
 
     driver._introspect_types = known
 
@@ -53,7 +53,8 @@ async def make_template(server, name, fill, *, base="template1"):
 @asynccontextmanager
 async def fresh_database(server, template):
     """The address of a clone that is gone afterwards."""
-    name = f"test_{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{next(_numbers)}"
+    kind = "test_" if template == "template1" else CLONE
+    name = f"{kind}{os.environ.get('PYTEST_XDIST_WORKER', 'main')}_{next(_numbers)}"
     yield await server.create_database(name, template=template)
     conn = await asyncpg.connect(server.dsn)
     try:
