@@ -34,7 +34,14 @@ async def test_statements_are_listed_by_account_type_and_month_with_a_url_and_th
     ):
         assert len((await customer_desk.get("/api/v1/statements/", filters))["items"]) == count, filters
         assert len((await partner.get(listed, filters))["items"]) == count, filters
-    for name, value in (("key", "2025-6"), ("type[]", "TAX"), ("limit", 151), ("account[]", "x"), ("month", "2025-06")):
+    for name, value in (
+        ("key", "2025-6"),
+        ("key", "2025-13"),
+        ("type[]", "TAX"),
+        ("limit", 151),
+        ("account[]", "x"),
+        ("month", "2025-06"),
+    ):
         await customer_desk.ask("GET", "/api/v1/statements/", status=422, filters={name: value})
     await customer_desk.refused(
         "GET", "/api/v1/statements/", status=404, code="not-found", filters={"account[]": UNKNOWN}

@@ -24,7 +24,7 @@ from billfold.reports.statements.store import STATEMENTS, StatementFilters
 from billfold.reports.statements.types import StatementRow
 
 LIMIT_MAX = 150
-_KEY = re.compile(r"^[0-9]{4}(-[0-9]{2})?$")
+_KEY = re.compile(r"^[0-9]{4}(-(0[1-9]|1[0-2]))?$")
 READS = with_scope("pockets.read", "statements")
 
 
