@@ -31,8 +31,8 @@ def test_what_an_operator_does_is_in_the_banks_own_log_with_who_did_it(founded, 
         ("partner", "enable", "acme", "no-such-feature"),
         ("calendar", "override", "2026-11-27", "--closes", "13:00", "--reason", "Early close"),
         ("adjustment", "create", pocket, "2500", "--description", "Welcome"),
-        ("customers", "freeze", customer, "--reason", "Court order 7/25"),
-        ("customers", "unfreeze", customer, "--reason", " "),
+        ("customers", "freeze", customer, "--reason", "Court order 7/25", "--alone"),
+        ("customers", "unfreeze", customer, "--reason", " ", "--alone"),
         ("partner", "list"),
     ):
         founded(*words, BILLFOLD_OPERATOR="anna")

@@ -167,7 +167,7 @@ def test_customers_are_listed_and_shown_with_what_keeps_them_from_closing(founde
     said = founded("customers", "show", customer)[1]
     for part in ("(BUSINESS) is PENDING", "feature wires on, for it alone", "can be closed"):
         assert part in said
-    assert "is FROZEN" in founded("customers", "freeze", customer, "--reason", "Court order 7/25")[1]
+    assert "is FROZEN" in founded("customers", "freeze", customer, "--reason", "Court order 7/25", "--alone")[1]
     said = founded("customers", "show", customer)[1]
     assert "cannot be closed: The customer is FROZEN" in said
     assert founded("customers", "show", str(places.partner_id))[0] == 1
@@ -196,15 +196,15 @@ def test_a_pocket_is_frozen_and_opened_by_the_operator(founded, database_dsn):
     founded("partner", "create", "acme")
     pocket = str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id)
     for words, column, expected in (
-        (("freeze", pocket), "status", "FROZEN"),
-        (("unfreeze", pocket), "status", "OPEN"),
+        (("freeze", pocket, "--alone"), "status", "FROZEN"),
+        (("unfreeze", pocket, "--alone"), "status", "OPEN"),
         (("real-time-yield", pocket), "real_time_yield", True),
         (("real-time-yield", pocket, "--off"), "real_time_yield", False),
     ):
         assert founded("pocket", *words)[0] == 0
         rows = _fetch(database_dsn, "SELECT status, real_time_yield FROM pocket")
         assert [row[column] for row in rows] == [expected]
-    status, said = founded("pocket", "freeze", "8f72b064-f013-8fbb-add9-dd64e9528fe6")
+    status, said = founded("pocket", "freeze", "8f72b064-f013-8fbb-add9-dd64e9528fe6", "--alone")
     assert status == 1
     assert "There is no Pocket" in said
 
@@ -335,7 +335,7 @@ def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_p
     assert founded("audit", "list")[0] == 0
     founded("partner", "create", "acme")
     pocket = str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id)
-    assert founded("pocket", "freeze", pocket)[0] == 0
+    assert founded("pocket", "freeze", pocket, "--alone")[0] == 0
     customer = str(partner_ids(SEED.encode(), "acme").own_customer_id)
     status, said = founded("audit", "list", customer)
     assert status == 0
@@ -356,7 +356,7 @@ def test_the_audit_log_is_shown_exported_and_sealed(founded, database_dsn, tmp_p
 
 def test_verify_names_the_missing_tail_of_the_audit_log(founded, database_dsn, tmp_path):
     founded("partner", "create", "acme")
-    founded("pocket", "freeze", str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id))
+    founded("pocket", "freeze", str(partner_ids(SEED.encode(), "acme").facilitation_pocket_id), "--alone")
     founded("audit", "seal")
     assert founded("verify")[0] == 0
     kept_logs = f"'{MARKET_LOG}', (SELECT bank_customer_id FROM bank)"  # they prove the market and the agreements

@@ -62,6 +62,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "cards": "billfold.payments.cards.cli",
         "crypto": "billfold.payments.crypto.cli",
         "custody": "billfold.payments.custody.cli",
+        "freezes": "billfold.freezes.cli",
         "adjustment": "billfold.payments.adjustments.cli",
         "tax": "billfold.reports.tax.cli",
         "bench": "billfold.cli.bench",

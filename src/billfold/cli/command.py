@@ -17,7 +17,7 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -173,6 +173,16 @@ async def customer_of_pocket(bank: Bank, pocket_id: UUID) -> UUID:
     if entry is None:
         raise CliError(f"There is no Pocket {pocket_id}.", "Find its id in the API.")
     return entry.customer_id
+
+
+Alone = Annotated[bool, typer.Option("--alone", help="Without a second operator, in an emergency.")]
+
+
+def require_alone(what: str, *, alone: bool) -> None:
+    """Refuse a freeze by one operator who does not say that nobody else is there. Raises CliError."""
+    if not alone:
+        step = f"Run `billfold freezes propose {what} <id> --reason ...`; in an emergency add --alone."
+        raise CliError("A freeze, or its end, needs a second operator.", step)
 
 
 async def submit_as_operator(

@@ -176,6 +176,7 @@ FINGERPRINTED_TABLES = (
     _proved(CashBackRow, "cash_back_id"),
     FingerprintedTable("cash_back_rule", ("version",), ("cash_back_rule",), proof_of=_of_all, log=_ENTRIES),
     FingerprintedTable("tax_status", ("version",), ("tax_status",), proof_of=_of_all, log=_ENTRIES),
+    FingerprintedTable("freeze_proposal", ("proposal_id",), ("freeze",), proof_of=_of_all, log=_ENTRIES),
     FingerprintedTable("sanctions_hit", ("hit_id",), ("sanctions_hit",), proof_of=_of_all, log=_ENTRIES),
 )
 

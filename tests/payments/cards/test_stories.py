@@ -121,13 +121,13 @@ async def test_only_the_bank_unfreezes_a_card_and_its_processor_and_the_team_kno
     desk, customer = holder.desk, UUID(holder.pocket.customer)
     await member(desk.bank.pool, customer)
     card_id = UUID((await holder.virtual_card())["card_id"])
-    await cli.freeze(desk.bank, card_id, reason="suspected fraud")
+    await cli.freeze(desk.bank, card_id, reason="suspected fraud", alone=True)
     body = {"card_status": "ONLINE"}
     await desk.refused("PATCH", holder.status_path(card_id), body, status=409, code="card-frozen")
     await run_jobs(desk.bank)
     vault = CardVault(desk.bank.settings.state_dir / "card_processor")
     assert vault.is_stopped(str(card_id))
-    await cli.unfreeze(desk.bank, card_id, reason="holder confirmed the payments")
+    await cli.unfreeze(desk.bank, card_id, reason="holder confirmed the payments", alone=True)
     assert ("Status", "OFFLINE") in await cli.show(desk.bank, card_id)
     assert (await holder.set_status(card_id, "ONLINE"))["status"] == "ONLINE"
     await run_jobs(desk.bank)
@@ -136,7 +136,7 @@ async def test_only_the_bank_unfreezes_a_card_and_its_processor_and_the_team_kno
     (listed,) = (await desk.get(f"{holder.account}/cards/"))["items"]
     assert row[:4] == (card_id, "VIRTUAL", listed["last_four"], "ONLINE")
     with pytest.raises(CliError, match="There is no card"):
-        await cli.freeze(desk.bank, customer, reason="mistyped")
+        await cli.freeze(desk.bank, customer, reason="mistyped", alone=True)
     await desk.ask("DELETE", f"{holder.account}/virtual-cards/{card_id}/", status=204)
     assert await holder.events() == ["open", "frozen", "locked", "open", "closed"]
     await notify_of_payments(desk.bank.pool, desk.bank.vault, now=wall_now())

@@ -59,6 +59,10 @@ class Operator:
         """Return a member of the bank's team: `origin` has their name, member id and address."""
         return cls(name=f"{origin.name} ({user_id})", origin=origin, role=role)
 
+    def is_named(self, name: str) -> bool:
+        """Tell whether a name is this operator's: one person does not become two by another case."""
+        return self.name.strip().casefold() == name.strip().casefold()
+
     def may(self, power: Power) -> bool:
         """Tell whether the role includes a power."""
         return self.role is None or power in POWERS[self.role]

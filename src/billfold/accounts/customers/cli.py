@@ -15,7 +15,7 @@ from billfold.accounts.customers import store as customer_store
 from billfold.accounts.pockets import store as pocket_store
 from billfold.audit.record import audited
 from billfold.audit.types import Origin
-from billfold.cli.command import EXAMPLE_ID, OPERATOR, CommandGroup, Row, submit_as_operator
+from billfold.cli.command import EXAMPLE_ID, OPERATOR, Alone, CommandGroup, Row, require_alone, submit_as_operator
 from billfold.cli.context import CliError
 from billfold.cli.output import console
 from billfold.ledger.book.book import BANK_ROLE
@@ -89,15 +89,17 @@ async def disable(bank: Bank, customer_id: CustomerId, feature: Feature) -> str:
     return await _set_feature(bank, customer_id, feature, enabled=False)
 
 
-@group.command(f"freeze {EXAMPLE_ID} --reason 'Court order 7/25'")
-async def freeze(bank: Bank, customer_id: CustomerId, *, reason: Reason) -> str:
+@group.command(f"freeze {EXAMPLE_ID} --reason 'Court order 7/25' --alone")
+async def freeze(bank: Bank, customer_id: CustomerId, *, reason: Reason, alone: Alone = False) -> str:
     """Freeze a customer: it reads and receives; nothing goes out, and it starts nothing new."""
+    require_alone("customer", alone=alone)
     return await _set(bank, customer_id, CustomerStatus.FROZEN, reason=reason)
 
 
-@group.command(f"unfreeze {EXAMPLE_ID} --reason 'Court order 9/25'")
-async def unfreeze(bank: Bank, customer_id: CustomerId, *, reason: Reason) -> str:
+@group.command(f"unfreeze {EXAMPLE_ID} --reason 'Court order 9/25' --alone")
+async def unfreeze(bank: Bank, customer_id: CustomerId, *, reason: Reason, alone: Alone = False) -> str:
     """Unfreeze a customer. A Pocket that is frozen by itself stays so."""
+    require_alone("customer --lift", alone=alone)
     return await _set(bank, customer_id, CustomerStatus.OPEN, reason=reason)
 
 

@@ -8,27 +8,31 @@ from uuid import UUID
 import typer
 
 from billfold.accounts.commands import SetPocketState
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, customer_of_pocket, submit_as_operator
+from billfold.cli.command import EXAMPLE_ID, Alone, CommandGroup, customer_of_pocket, require_alone, submit_as_operator
 from billfold.ledger.types import PocketStatus
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
-group = CommandGroup("pocket", "Freeze and unfreeze a Pocket, switch its real-time yield.", example="freeze 5d0c...e1")
+group = CommandGroup(
+    "pocket", "Freeze and unfreeze a Pocket, switch its real-time yield.", example="freeze 5d0c...e1 --alone"
+)
 
 PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
 
 
-@group.command(f"freeze {EXAMPLE_ID}")
-async def freeze(bank: Bank, pocket_id: PocketId) -> str:
+@group.command(f"freeze {EXAMPLE_ID} --alone")
+async def freeze(bank: Bank, pocket_id: PocketId, *, alone: Alone = False) -> str:
     """Freeze a Pocket: it receives money, and no money leaves it."""
+    require_alone("pocket", alone=alone)
     await _set(bank, pocket_id, status=PocketStatus.FROZEN)
     return "The Pocket is frozen."
 
 
-@group.command(f"unfreeze {EXAMPLE_ID}")
-async def unfreeze(bank: Bank, pocket_id: PocketId) -> str:
+@group.command(f"unfreeze {EXAMPLE_ID} --alone")
+async def unfreeze(bank: Bank, pocket_id: PocketId, *, alone: Alone = False) -> str:
     """Open a frozen Pocket again."""
+    require_alone("pocket --lift", alone=alone)
     await _set(bank, pocket_id, status=PocketStatus.OPEN)
     return "The Pocket is open."
 

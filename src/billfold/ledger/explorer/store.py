@@ -16,7 +16,7 @@ SHOWN_MAX = 100
 """How many entries and events of a commit are read."""
 _POSTINGS_MAX = 1_000
 _LINK = "SELECT version, entry_no, event_no, hash FROM chain_entry WHERE customer_id = $1"
-_COMMIT = f"{_LINK} AND version BETWEEN $2 - 1 AND $2 + 1 ORDER BY version"
+_COMMIT = f"{_LINK} AND version BETWEEN $2::bigint - 1 AND $2::bigint + 1 ORDER BY version"
 _NEWEST = f"{_LINK} AND ($2::bigint IS NULL OR version < $2) ORDER BY version DESC LIMIT $3"
 # The numbers of a chain only grow: the first commit that has reached a number is found by halving.
 _REACHED = """

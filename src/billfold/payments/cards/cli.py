@@ -8,7 +8,7 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
+from billfold.cli.command import EXAMPLE_ID, Alone, CommandGroup, Row, require_alone, submit_as_operator
 from billfold.cli.context import CliError
 from billfold.payments.cards.commands import FreezeCard
 from billfold.payments.cards.store import get_card, list_newest
@@ -57,16 +57,18 @@ async def show(bank: Bank, card_id: CardId) -> Iterable[Row]:
     return [(name, value) for name, value in shown.items() if value is not None]
 
 
-@group.command(f"freeze {EXAMPLE_ID} --reason 'suspected fraud'")
-async def freeze(bank: Bank, card_id: CardId, reason: Reason) -> str:
+@group.command(f"freeze {EXAMPLE_ID} --reason 'suspected fraud' --alone")
+async def freeze(bank: Bank, card_id: CardId, reason: Reason, *, alone: Alone = False) -> str:
     """Freeze a card: it pays nothing until the bank unfreezes it."""
+    require_alone("card", alone=alone)
     await _submit(bank, card_id, is_frozen=True, reason=reason)
     return "The card is FROZEN."
 
 
-@group.command(f"unfreeze {EXAMPLE_ID} --reason 'holder confirmed the payments'")
-async def unfreeze(bank: Bank, card_id: CardId, reason: Reason) -> str:
+@group.command(f"unfreeze {EXAMPLE_ID} --reason 'holder confirmed the payments' --alone")
+async def unfreeze(bank: Bank, card_id: CardId, reason: Reason, *, alone: Alone = False) -> str:
     """Unfreeze a card. It is OFFLINE until its holder switches it on."""
+    require_alone("card --lift", alone=alone)
     await _submit(bank, card_id, is_frozen=False, reason=reason)
     return "The card is OFFLINE. Its holder can set it ONLINE."
 

@@ -20,13 +20,6 @@ STATES = (
         retryable=True,
     ),
     Problem(
-        "secret-changed",
-        409,
-        "The signing secret was changed meanwhile",
-        meaning="Somebody has made another signing secret since the page was shown, or the form was sent twice.",
-        remedy="Open the page again. The newest secret was shown to whoever made it.",
-    ),
-    Problem(
         "agreement-not-accepted",
         409,
         "The agreements have not been accepted",
@@ -224,11 +217,25 @@ STATES = (
         remedy="See it with `billfold screening show`.",
     ),
     Problem(
+        "freeze-proposed",
+        409,
+        "A proposal is open",
+        meaning="A freeze of it, or its end, is proposed already.",
+        remedy="Confirm or withdraw the proposal: `billfold freezes list`.",
+    ),
+    Problem(
+        "freeze-decided",
+        409,
+        "The proposal is decided",
+        meaning="A proposal is confirmed or withdrawn once.",
+        remedy="See it with `billfold freezes list`.",
+    ),
+    Problem(
         "same-operator",
         409,
         "Another operator decides too",
-        meaning="A hit is cleared by two different operators.",
-        remedy="Let another operator clear it.",
+        meaning="A hit is cleared, and a freeze proposed and confirmed, by two different operators.",
+        remedy="Let another operator do it.",
     ),
     Problem(
         "last-administrator",

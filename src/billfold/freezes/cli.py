@@ -1,0 +1,63 @@
+"""`billfold freezes`: freezes that one operator proposes and another confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+from uuid import UUID
+
+import typer
+
+from billfold.access.operators.types import Operator
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.freezes import decisions
+from billfold.freezes.store import list_proposals
+from billfold.freezes.types import FreezeSubject
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+
+group = CommandGroup("freezes", "Propose a freeze or its end, and confirm what another has proposed.", example="list")
+_SHOWN = 100
+
+ProposalId = Annotated[UUID, typer.Argument(help="The proposal's id, from the list.")]
+
+
+@group.table("list", columns=("proposal", "what", "reason", "status", "proposed by", "decided by", "since"))
+async def list_all(bank: Bank) -> Iterable[Row]:
+    """List the last hundred proposals, newest first."""
+    return [
+        (each.proposal_id, each.words, each.reason, each.status, each.proposed_by, each.decided_by, each.proposed_at)
+        for each in await list_proposals(bank.pool, _SHOWN)
+    ]
+
+
+@group.command(f"propose card {EXAMPLE_ID} --reason 'Suspected fraud'", f"propose customer {EXAMPLE_ID} --lift")
+async def propose(
+    bank: Bank,
+    subject: Annotated[FreezeSubject, typer.Argument(case_sensitive=False, help="What is frozen.")],
+    subject_id: Annotated[UUID, typer.Argument(help="Its id.")],
+    *,
+    reason: Annotated[str, typer.Option(help="Why, for the audit logs.")],
+    lift: Annotated[bool, typer.Option("--lift", help="End its freeze instead.")] = False,
+) -> str:
+    """Propose to freeze a customer, a Pocket or a card, or to end its freeze."""
+    made = await decisions.propose(bank, subject, subject_id, freezes=not lift, reason=reason, by=_operator(bank))
+    return f"Proposed. Another operator confirms it: billfold freezes confirm {made.proposal_id}"
+
+
+@group.command(f"confirm {EXAMPLE_ID}")
+async def confirm(bank: Bank, proposal_id: ProposalId) -> str:
+    """Confirm what another operator has proposed; it is done at once."""
+    done = await decisions.confirm(bank, proposal_id, by=_operator(bank))
+    return f"{done.words}: {done.status}."
+
+
+@group.command(f"withdraw {EXAMPLE_ID}")
+async def withdraw(bank: Bank, proposal_id: ProposalId) -> str:
+    """Withdraw a proposal."""
+    return f"{(await decisions.withdraw(bank, proposal_id, by=_operator(bank))).words}: withdrawn."
+
+
+def _operator(bank: Bank) -> Operator:
+    return Operator.of_command_line(bank.settings.operator)

@@ -1,0 +1,145 @@
+"""Proposing a freeze, confirming it, withdrawing it: who may, and what follows.
+
+A confirmed proposal is carried out by a command whose key is the proposal, so that it counts once; after a crash in
+between it is confirmed again.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from billfold.access.operators.types import Operator, Power
+from billfold.accounts.commands import SetCustomerState, SetPocketState
+from billfold.audit.record import AuditedAction, audited
+from billfold.audit.types import Origin
+from billfold.freezes.store import add_proposal, lock_proposal, update_proposal
+from billfold.freezes.types import REASON_CHARS_MAX, FreezeProposal, FreezeSubject, ProposalStatus
+from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import PocketStatus
+from billfold.payments.cards.commands import FreezeCard
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.ids import command_id
+
+if TYPE_CHECKING:
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.commands import Command
+
+_CALLER = "operator"
+
+
+async def propose(
+    bank: Bank, subject: FreezeSubject, subject_id: UUID, *, freezes: bool, reason: str, by: Operator
+) -> FreezeProposal:
+    """Propose to freeze something, or to end its freeze. Raises NotFound, InvalidInput, Refused `freeze-proposed`."""
+    by.require(Power.PROPOSE)
+    if not (1 <= len(reason.strip()) <= REASON_CHARS_MAX and reason.isprintable()):
+        raise InvalidInput.at("reason", msg=f"must be 1 to {REASON_CHARS_MAX} printable characters")
+    proposal = FreezeProposal(
+        proposal_id=ids.new(),
+        customer_id=bank_customer_id(bank.seed),
+        owner_id=await _owner(bank, subject, subject_id),
+        subject=subject,
+        subject_id=subject_id,
+        freezes=freezes,
+        reason=reason.strip(),
+        status=ProposalStatus.PROPOSED,
+        proposed_by=by.name,
+        proposed_at=await bank.now(),
+        decided_by=None,
+        decided_at=None,
+    )
+    async with _audited(bank, by, "proposed", proposal.proposal_id) as action:
+        action.details |= {"what": proposal.words, "reason": proposal.reason}
+        if not await add_proposal(action, proposal):
+            raise Refused("freeze-proposed", "There is an open proposal about it already. Confirm or withdraw that.")
+    return proposal
+
+
+async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProposal:
+    """Confirm what another operator has proposed, and do it.
+
+    Raises NotFound, Refused `same-operator`, `freeze-decided`, and what rules of customers, Pockets and cards refuse.
+    """
+    by.require(Power.DECIDE)
+    async with _audited(bank, by, "confirmed", proposal_id) as action:
+        row = await lock_proposal(action.conn, proposal_id)
+        if row.status == ProposalStatus.CONFIRMED:
+            action.skip()  # whoever confirmed it was cut off
+        else:
+            _require_proposed(row)
+            if by.is_named(row.proposed_by):
+                raise Refused("same-operator", f"{row.proposed_by} has proposed it; another operator confirms it.")
+            action.details["what"] = row.words
+            decided = {"status": ProposalStatus.CONFIRMED, "decided_by": by.name, "decided_at": await bank.now()}
+            row = await update_proposal(action, proposal_id, **decided)
+    try:
+        await bank.engine.submit(_command(row))
+    except Refused:
+        await _finish(bank, proposal_id, ProposalStatus.REFUSED, by)
+        raise
+    return await _finish(bank, proposal_id, ProposalStatus.APPLIED, by)
+
+
+async def withdraw(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProposal:
+    """Withdraw a proposal, one's own or another's. Raises NotFound, Refused `freeze-decided`."""
+    by.require(Power.PROPOSE)
+    async with _audited(bank, by, "withdrawn", proposal_id) as action:
+        row = await lock_proposal(action.conn, proposal_id)
+        _require_proposed(row)
+        decided = {"status": ProposalStatus.WITHDRAWN, "decided_by": by.name, "decided_at": await bank.now()}
+        return await update_proposal(action, proposal_id, **decided)
+
+
+async def _finish(bank: Bank, proposal_id: UUID, status: ProposalStatus, by: Operator) -> FreezeProposal:
+    async with _audited(bank, by, status.lower(), proposal_id) as action:
+        row = await lock_proposal(action.conn, proposal_id)
+        if row.status != ProposalStatus.CONFIRMED:
+            action.skip()
+            return row
+        return await update_proposal(action, proposal_id, status=status)
+
+
+def _audited(bank: Bank, by: Operator, verb: str, proposal_id: UUID) -> AbstractAsyncContextManager[AuditedAction]:
+    return audited(
+        bank.pool,
+        bank.vault,
+        bank_customer_id(bank.seed),
+        by.origin,
+        f"freeze.{verb}",
+        resource=("freeze", proposal_id),
+        now=wall_now(),
+        details={"operator": by.name},
+    )
+
+
+def _require_proposed(row: FreezeProposal) -> None:
+    if row.status != ProposalStatus.PROPOSED:
+        raise Refused("freeze-decided", f"The proposal is {row.status}.")
+
+
+async def _owner(bank: Bank, subject: FreezeSubject, subject_id: UUID) -> UUID:
+    """Return the customer whose it is; the bank itself is frozen by nobody. Raises NotFound."""
+    entry = await bank.directory.find(subject.lower(), subject_id)
+    if entry is None or entry.customer_id == bank_customer_id(bank.seed):
+        raise NotFound(f"There is no such {subject.lower()}.")
+    return entry.customer_id
+
+
+def _command(row: FreezeProposal) -> Command:
+    key, customers = command_id("freeze", row.proposal_id), (row.owner_id,)
+    who: dict[str, Any] = {"caller": _CALLER, "key": key, "customers": customers, "origin": Origin.operator()}
+    match row.subject:
+        case FreezeSubject.CUSTOMER:
+            status = CustomerStatus.FROZEN if row.freezes else CustomerStatus.OPEN
+            return SetCustomerState(**who, references=(row.owner_id,), status=status, reason=row.reason)
+        case FreezeSubject.POCKET:
+            state = PocketStatus.FROZEN if row.freezes else PocketStatus.OPEN
+            return SetPocketState(**who, pocket_id=row.subject_id, status=state)
+        case FreezeSubject.CARD:
+            fields: dict[str, Any] = {"card_id": row.subject_id, "is_frozen": row.freezes, "reason": row.reason}
+            return FreezeCard(**who, references=(row.subject_id,), **fields)

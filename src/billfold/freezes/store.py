@@ -1,0 +1,71 @@
+"""Rows of proposals. Each write leaves the fingerprint of its row in the bank's audit log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+import msgspec
+
+from billfold.approvals.store.fingerprints import proof_of
+from billfold.freezes.types import FreezeProposal
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from asyncpg import Record
+
+    from billfold.audit.record import AuditedAction
+    from billfold.platform.database.pool import Connection, Pool
+
+_TABLE = "freeze_proposal"
+_FIELDS = FreezeProposal.__struct_fields__
+_COLUMNS = ", ".join(_FIELDS)
+_INSERT = f"""
+INSERT INTO freeze_proposal ({_COLUMNS}) VALUES ({", ".join(f"${n}" for n in range(1, len(_FIELDS) + 1))})
+ON CONFLICT DO NOTHING RETURNING *
+"""
+_ONE = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE proposal_id = $1"
+_NEWEST = f"SELECT {_COLUMNS} FROM freeze_proposal ORDER BY proposed_at DESC, proposal_id LIMIT $1"
+
+
+async def add_proposal(action: AuditedAction, row: FreezeProposal) -> bool:
+    """Add a proposal; False when another about the same is open."""
+    written = await action.conn.fetchrow(_INSERT, *msgspec.structs.astuple(row))
+    if written is not None:
+        action.proves(_TABLE, row.proposal_id, proof_of(written, written.keys()))
+    return written is not None
+
+
+async def update_proposal(action: AuditedAction, proposal_id: UUID, **changes: Any) -> FreezeProposal:
+    """Change columns of a proposal that is locked; return it as it is then."""
+    sets = ", ".join(f"{name} = ${number}" for number, name in enumerate(changes, 2))
+    sql = f"UPDATE freeze_proposal SET {sets} WHERE proposal_id = $1 RETURNING *"
+    written = await action.conn.fetchrow(sql, proposal_id, *changes.values())
+    assert written is not None
+    action.proves(_TABLE, proposal_id, proof_of(written, written.keys()))
+    return _row(written)
+
+
+async def lock_proposal(conn: Connection, proposal_id: UUID) -> FreezeProposal:
+    """Return a proposal, which nobody else decides until the transaction ends. Raises NotFound."""
+    return _found(await conn.fetchrow(f"{_ONE} FOR UPDATE", proposal_id))
+
+
+async def get_proposal(conn: Connection | Pool, proposal_id: UUID) -> FreezeProposal:
+    """Return a proposal. Raises NotFound."""
+    return _found(await conn.fetchrow(_ONE, proposal_id))
+
+
+async def list_proposals(conn: Connection | Pool, limit: int) -> list[FreezeProposal]:
+    """Return the newest proposals."""
+    return [_row(record) for record in await conn.fetch(_NEWEST, limit)]
+
+
+def _found(record: Record | None) -> FreezeProposal:
+    if record is None:
+        raise NotFound("There is no such proposal.")
+    return _row(record)
+
+
+def _row(record: Record) -> FreezeProposal:
+    return msgspec.convert({name: record[name] for name in _FIELDS}, FreezeProposal)

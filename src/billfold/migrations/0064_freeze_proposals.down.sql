@@ -1,0 +1,1 @@
+DROP TABLE freeze_proposal;

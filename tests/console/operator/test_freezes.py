@@ -1,0 +1,58 @@
+"""A freeze is proposed by one operator and confirmed by another, on pages and by commands, once."""
+
+import pytest
+
+from billfold.access.operators.types import Operator
+from billfold.accounts.customers import cli as customers_cli
+from billfold.cli.context import CliError
+from billfold.freezes import cli
+from billfold.freezes.decisions import confirm, propose
+from billfold.freezes.types import FreezeSubject
+from billfold.platform.errors import Refused
+
+
+async def test_one_operator_proposes_and_another_confirms(bank, operators, customer_desk):
+    own = await customer_desk.pocket(name="Reserve")
+    olga, otto, initiator, viewer = [await operators(each) for each in ("MANAGER", "APPROVER", "INITIATOR", "VIEWER")]
+    form = {"change": "freeze", "subject": "POCKET", "subject_id": own.id, "reason": "Suspected fraud"}
+    await viewer.go("/bank/freezes")
+    assert (await viewer.post("/bank/freezes", form | {"csrf": viewer.csrf})).status_code == 409
+    for each, status in ((initiator, 303), (olga, 409)):
+        await each.go("/bank/freezes")
+        assert (await each.post("/bank/freezes", form | {"csrf": each.csrf})).status_code == status
+    (row,) = await bank.pool.fetch("SELECT proposal_id, proposed_by FROM freeze_proposal")
+    path, sent = f"/bank/freezes/{row['proposal_id']}", {"decision": "confirm"}
+    assert str(initiator.user_id) in row["proposed_by"]
+    assert (await initiator.post(path, sent | {"csrf": initiator.csrf})).status_code == 409
+    assert (await customer_desk.get(f"/api/v2/pockets/{own.id}/"))["status"] == "OPEN"
+    await otto.go("/bank/freezes")
+    await otto.send(path, **sent)
+    assert otto.page.status_code == 303
+    assert (await customer_desk.get(f"/api/v2/pockets/{own.id}/"))["status"] == "FROZEN"
+    assert (await olga.post(path, sent | {"csrf": olga.csrf})).status_code == 409, "once"
+    with pytest.raises(Refused, match="INITIATOR"):
+        await confirm(bank, row["proposal_id"], by=Operator(name="x", origin=OLGA.origin, role="INITIATOR"))
+
+
+async def test_commands_meet_the_same_rule(bank, customer_desk):
+    customer = customer_desk.team.customer
+    with pytest.raises(CliError):
+        await customers_cli.freeze(bank, customer, reason="Court order")
+    for freezes, status in ((True, "FROZEN"), (False, "PENDING")):
+        made = await propose(bank, FreezeSubject.CUSTOMER, customer, freezes=freezes, reason="Court order", by=OLGA)
+        with pytest.raises(Refused) as refused:
+            await confirm(bank, made.proposal_id, by=Operator.of_command_line("OLGA "))
+        assert refused.value.code == "same-operator"
+        assert "APPLIED" in await _confirmed_by_otto(bank, made.proposal_id)
+        assert (
+            await bank.pool.fetchval("SELECT account_status FROM customer WHERE customer_id = $1", customer) == status
+        )
+    assert len(list(await cli.list_all(bank))) == 2
+
+
+OLGA = Operator.of_command_line("olga")
+
+
+async def _confirmed_by_otto(bank, proposal_id):
+    done = await confirm(bank, proposal_id, by=Operator.of_command_line("otto"))
+    return str(done.status)
