@@ -9,11 +9,11 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 from tests.architecture.pages import ROOT
 from tests.architecture.worked import worked
-from tests.support.axe import chromium, violations
 from typing_extensions import override
 
 from billfold.documentation import navigation, sources
 from billfold.documentation.navigation import written_groups
+from billfold.documentation.rendering import Renderer
 from billfold.events.kinds import KINDS
 from billfold.platform.problems import PROBLEMS
 
@@ -129,19 +129,13 @@ async def test_every_page_is_markdown_too(documentation, browser):
     assert all(each.text().strip() in whole for each in documentation.site.pages[::40])
 
 
-@pytest.mark.browser
-async def test_every_kind_of_page_is_accessible_and_fits_a_phone(browser):
-    async with chromium() as program:
-        page = await program.new_page()
-
-        async def serve(route):
-            answer = await browser.get(route.request.url)
-            await route.fulfill(status=answer.status_code, headers=dict(answer.headers), body=answer.content)
-
-        await page.route("**/*", serve)
-        for path in ("", "domain/yield", "api/customer/create_pocket", "search?q=wire"):
-            await page.goto(f"https://acme.localhost/docs/{path}")
-            assert await violations(page) == set(), path
+async def test_an_operation_leads_to_where_it_is_tried_in_a_sandbox_alone(documentation, browser):
+    path = "/docs/api/customer/create_pocket"
+    assert "Try it" not in (await browser.get(path)).text
+    shown = Renderer(documentation.site, "A Bank", tries_at="https://auth.localhost:8443")
+    assert 'href="https://auth.localhost:8443/sandbox/try/customer/create_pocket"' in shown.page(
+        *documentation.site.find(path)
+    )
 
 
 def test_an_installed_bank_has_the_same_pages_as_a_checkout(tmp_path, monkeypatch):

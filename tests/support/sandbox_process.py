@@ -13,7 +13,7 @@ import msgspec
 import billfold
 from billfold.sandbox.credentials_file import SandboxFile
 
-START_SECONDS = 90
+START_SECONDS = 180
 SOURCE = Path(billfold.__file__).parents[1]
 
 

@@ -7,9 +7,10 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from billfold import pages
 from billfold.documentation.markdown import highlighted, render
 from billfold.documentation.site import Place, Site
 from billfold.documentation.types import Page, Sample
@@ -24,13 +25,14 @@ class Renderer:
     def __init__(self, site: Site, bank_name: str, *, tries_at: str | None = None) -> None:
         self._site = site
         self._templates = Environment(
-            loader=PackageLoader(__package__ or ""),
+            loader=ChoiceLoader([PackageLoader(__package__ or ""), PackageLoader(pages.__name__)]),
             autoescape=True,
             undefined=StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
         )
         self._templates.globals |= {"bank_name": bank_name, "books": site.books, "query": "", "tries_at": tries_at}
+        self._templates.globals["files"] = "/docs/files"
         self._templates.filters["code"] = _code
         self.files = _static_files(bank_name)
 

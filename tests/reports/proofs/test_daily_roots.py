@@ -14,6 +14,7 @@ import asyncpg
 import msgspec
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from tests.support.browser import found
 from tests.support.whole_bank import expect_clean
 
 from billfold.payments.settlement.worker import close_bank_days
@@ -79,7 +80,7 @@ def check(tmp_path):
 
 
 async def test_a_customer_proves_its_balance_with_nothing_but_the_published_keys(
-    bank, customer_world, customer_desk, check
+    bank, customer_world, customer_desk, check, console
 ):
     world, own = customer_world, UUID(customer_desk.team.customer)
     pocket, other = await world.funded(250_000_00, str(own)), await world.funded(987_654_32, weeks=26)
@@ -95,6 +96,7 @@ async def test_a_customer_proves_its_balance_with_nothing_but_the_published_keys
     assert published.headers["content-type"] == "application/jose"
     assert mine["root"] == theirs["root"] == published.text == (await customer_desk.http.get(LATEST)).text
     assert mine == await world.get(f"/api/v1/customers/{own}/proofs/2025-06-03/")
+    await expect_page(await console(customer_desk), mine)
     bills = await bank.pool.fetch(_BILLS, own)
     status, said = check(mine, keys, root=published.text, after=first, day="2025-06-03", customer=str(own))
     assert status == 0, said
@@ -112,6 +114,18 @@ async def test_a_customer_proves_its_balance_with_nothing_but_the_published_keys
     await world.refused("GET", f"/api/v1/customers/{own}/proofs/yesterday/", status=404, code="not-found")
     assert (await world.client.http.get("/.well-known/daily-roots/2030-01-01")).status_code == 404
     await expect_clean(bank)
+
+
+async def expect_page(browser, proof):
+    """The root of the day is a page for everybody, where a member finds the proof of its company."""
+    root = payload_of(proof["root"], DailyRoot)
+    await browser.go("/proofs/2025-06-03/")
+    said = browser.text
+    assert all(f"{cusip} {each.at_custodian:,} {each.to_receive:,}" in said for cusip, each in root.bills.items())
+    assert (await browser.go(found(r'href="([^"]+/proof.json)"', browser.page.text))).json() == proof
+    browser.http.cookies.clear()
+    assert "sign in" in (await browser.go("/proofs/latest")).text
+    assert (await browser.go("/proofs/yesterday")).status_code == 404
 
 
 def _swap(proof, change):
