@@ -9,6 +9,7 @@ from litestar import Response, get
 
 from billfold.access.pages.team.administrator import memberships
 from billfold.console.company import InCompany
+from billfold.console.page_clock import read_page_clock
 from billfold.pages.page_context import PUBLIC, PageContext, PageResponse
 from billfold.pages.theme import page_headers
 from billfold.platform.errors import NotFound
@@ -27,6 +28,7 @@ async def show_daily_root(day: str, page: PageContext) -> PageResponse:
     settings = page.server.bank.settings
     return page.render(
         "daily_root",
+        clock=await read_page_clock(page),
         root=payload_of(stored.jws, DailyRoot),
         companies=await memberships(page) if page.is_signed_in else [],
         published_at=f"{settings.customer_origin}/.well-known",
