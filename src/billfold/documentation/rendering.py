@@ -32,7 +32,7 @@ class Renderer:
             lstrip_blocks=True,
         )
         self._templates.globals |= {"bank_name": bank_name, "books": site.books, "query": "", "tries_at": tries_at}
-        self._templates.globals["files"] = "/docs/files"
+        self._templates.globals["static_path"] = "/docs/files"
         self._templates.filters["code"] = _code
         self.files = _static_files(bank_name)
 
