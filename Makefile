@@ -1,7 +1,7 @@
 # Recipes of Billfold; `make` alone lists them. Needs Python 3.11 or newer with pip, and make.
 .DEFAULT_GOAL := help
 .SUFFIXES:
-.PHONY: help setup tools sandbox test check fix bench client clean
+.PHONY: help setup tools sandbox test check fix bench wheel audit client clean
 
 # What was compiled once is not compiled again by each of the hundred processes that tests start.
 export PYTHONDONTWRITEBYTECODE :=
@@ -45,6 +45,12 @@ fix: tools ## mend what the linter can mend, and format
 
 bench: setup ## measure whole transfers per second; options in ARGS="..."
 	@$(BIN)/billfold bench $(ARGS)
+
+wheel: tools ## build the wheel into dist, twice: the same source makes the same bytes
+	@PATH="$(BIN):.uv/bin:$$PATH" sh tools/build_wheel.sh
+
+audit: tools ## list what the wheel installs (dist/sbom.json), and look for known vulnerabilities in it
+	@PATH="$(BIN):$$PATH" sh tools/audit.sh
 
 client: setup ## build the TypeScript client, a package in clients/typescript; needs Node.js 22.18 or newer
 	@mkdir -p clients/typescript/openapi

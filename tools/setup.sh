@@ -87,7 +87,7 @@ wanted=${1:-}
 leave_former_place
 [ ! -x .venv/bin/pytest ] || wanted=tools # what is there stays
 groups="--no-dev --extra sandbox"
-[ "$wanted" != tools ] || groups="--all-groups --extra sandbox"
+[ "$wanted" != tools ] || groups="--all-groups --extra otel --extra sandbox"
 python=$(find_python)
 find_cache
 find_uv

@@ -8,8 +8,12 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,12 +26,16 @@ from billfold.cli.folders import check_folders
 from billfold.cli.output import errors, print_error
 from billfold.cli.process_supervisor import Supervisor, exit_with_parent
 from billfold.cli.resources import run_with_connection
+from billfold.monitoring.management_server import manage_children, serve_management
+from billfold.monitoring.samples import NO_TRACES, telemetry
 
 if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles
     from billfold.platform.settings.settings import Settings
 
 HTTPS = "run-https"
+ANSWER_SECONDS = 2.0
+_THIS_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what listens on all addresses is called here
 top = CommandGroup()
 
 
@@ -37,6 +45,7 @@ def serve(context: CliContext) -> None:
     context.configure_logging()
     settings = context.configured()
     check_folders(settings)
+    check_extras(settings)
     with context.database(settings, errors.print) as database:
         asyncio.run(context.check_start(settings, database.dsn))  # once, and not by each child again and again
         _check_certificate(context, settings)
@@ -54,14 +63,21 @@ def worker(
     if with_parent:
         exit_with_parent()
     check_folders(settings)
+    check_extras(settings)
     with context.database(settings, errors.print) as database:
+        managed = replace(settings, management_port=None) if with_parent else settings
 
         async def run() -> None:
             stop = stop_on_signals()
             await context.check_file_store(settings)
-            while not stop.is_set():
-                async with context.bank(settings, database.dsn) as bank, context.until_paused(settings, stop) as ended:
-                    await context.work(bank, ended)
+            async with serve_management(managed, database.dsn):
+                while not stop.is_set():
+                    async with (
+                        context.bank(settings, database.dsn) as bank,
+                        telemetry(bank, "worker"),
+                        context.until_paused(settings, stop) as ended,
+                    ):
+                        await context.work(bank, ended)
 
         asyncio.run(run())
 
@@ -73,6 +89,12 @@ def run_https(context: CliContext) -> None:
     settings = context.configured()
     exit_with_parent()
     context.run_https(settings, tls_files(context, settings))
+
+
+def check_extras(settings: Settings) -> None:
+    """Raise CliError if the settings need a package that is not installed."""
+    if settings.traces != NO_TRACES and find_spec("opentelemetry") is None:
+        raise CliError("Traces need OpenTelemetry.", "Install it: pip install 'billfold[otel]'.")
 
 
 def check_ports(settings: Settings) -> None:
@@ -126,11 +148,39 @@ async def start_https(supervisor: Supervisor, logs: Path | None = None) -> None:
 
 async def _serve(context: CliContext, settings: Settings, database: Database) -> None:
     stop = stop_on_signals()
-    environment = context.environment(settings, database.dsn)
-    supervisor = Supervisor(environment, errors.print, watch=database.restart_if_stopped)
+    async with manage_children(settings, database.dsn, partial(find_silent_port, settings)) as (managed, counting):
+        environment = context.environment(settings, database.dsn) | counting
+        supervisor = Supervisor(environment, errors.print, watch=database.restart_if_stopped)
+        try:
+            async with await context.serve_plain(settings):
+                await start_https(supervisor)
+                await stop.wait()
+                if managed is not None:
+                    managed.draining = True
+                await asyncio.sleep(settings.drain_seconds)
+        finally:
+            await supervisor.stop()
+
+
+async def find_silent_port(settings: Settings) -> str:
+    """Return why nothing answers on the port of https, or ""."""
+    host = _THIS_HOST.get(settings.host, settings.host)
+    tls = None if settings.behind_proxy and settings.tls_certificate is None else _any_certificate()
     try:
-        async with await context.serve_plain(settings):
-            await start_https(supervisor)
-            await stop.wait()
-    finally:
-        await supervisor.stop()
+        async with asyncio.timeout(ANSWER_SECONDS):
+            reader, writer = await asyncio.open_connection(host, settings.port, ssl=tls)
+            try:
+                writer.write(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
+                answered = (await reader.readline()).startswith(b"HTTP/1.1 ")
+            finally:
+                writer.close()
+    except OSError as error:  # a timeout too
+        return f"port {settings.port} does not answer: {type(error).__name__}"
+    return "" if answered else f"port {settings.port} does not answer"
+
+
+def _any_certificate() -> ssl.SSLContext:
+    """Return what trusts any certificate: it is our own port, and nothing secret is sent."""
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+    return tls

@@ -21,6 +21,7 @@ from billfold.platform.database.shortage import database_unavailable, error_summ
 from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, MarketDataStale, Unavailable
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
+from billfold.platform.telemetry.metrics import REFUSALS
 
 if TYPE_CHECKING:
     from litestar.types import Receive, Scope, Send
@@ -165,6 +166,7 @@ def response_to(error: Exception, request: RawRequest) -> HttpResponse:
 
 def invalid(error: InvalidInput) -> HttpResponse:
     """Return the 422 with one entry for each mistake."""
+    REFUSALS.add("validation")
     detail = [{"loc": each.loc, "msg": each.msg, "type": each.type} for each in error.errors]
     return HttpResponse(422, JSON, _encode({"detail": detail}))
 
@@ -174,6 +176,7 @@ def problem(
 ) -> HttpResponse:
     """Return the problem document of a code."""
     known = PROBLEMS.get(code, _UNKNOWN)
+    REFUSALS.add(known.code)
     body = {
         **facts,
         "type": f"https://{request.host}/docs/errors/{known.code}",

@@ -25,6 +25,7 @@ from billfold import __version__
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import iso_z
 from billfold.platform.redaction import REDACTED, is_card, redact_text
+from billfold.platform.telemetry.tracing import tracing
 
 _DEPTH_MAX = 8
 # They tell of every call: its whole address at INFO, its headers at DEBUG.
@@ -205,6 +206,8 @@ def _as_record(_logger: object, _method: str, event: MutableMapping[str, object]
         "scope": {"name": event.pop("logger", "")},
         "resource": {"service.name": "billfold", "service.version": __version__, "process.pid": os.getpid()},
     }
+    for name, found in tracing.current_ids().items():
+        event.setdefault(name, found)
     record.update({name: event.pop(name) for name in _TRACE_FIELDS if name in event})
     if attributes := {_ATTRIBUTE_NAMES.get(name, name): value for name, value in event.items()}:
         record["attributes"] = attributes

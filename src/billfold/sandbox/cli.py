@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 from uuid import UUID
@@ -26,8 +27,9 @@ from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.output import console, print_error, print_line, print_success
 from billfold.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
-from billfold.cli.serve import check_ports, child_command_line, start_https, stop_on_signals
+from billfold.cli.serve import check_ports, child_command_line, find_silent_port, start_https, stop_on_signals
 from billfold.migrations import runner
+from billfold.monitoring.management_server import manage_children
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
 from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
@@ -114,6 +116,23 @@ async def _run(
     step: _StepTimer,
     listener: socket.socket,
 ) -> None:
+    """Run it, with a management port where there is one."""
+    async with manage_children(settings, database.dsn, partial(find_silent_port, settings)) as (_, counting):
+        await _run_processes(
+            context, settings, database, options=options, step=step, listener=listener, counting=counting
+        )
+
+
+async def _run_processes(
+    context: CliContext,
+    settings: Settings,
+    database: Database,
+    *,
+    options: _Options,
+    step: _StepTimer,
+    listener: socket.socket,
+    counting: Mapping[str, str],
+) -> None:
     configure_logging("ERROR")  # its processes have logs of their own
     stop = stop_on_signals()
     copies = context.copies(settings, database.dsn)
@@ -122,7 +141,7 @@ async def _run(
     saved_sandbox = await _prepare(context, settings, database.dsn, step=step, card_port=listener.getsockname()[1])
     if is_new and not options.play_story:
         await copies.copy(OPENING)
-    environment = context.environment(settings, database.dsn, **options.changes)
+    environment = context.environment(settings, database.dsn, **options.changes) | dict(counting)
     supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
     plain = await context.serve_plain(settings)
     try:

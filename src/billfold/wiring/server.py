@@ -22,6 +22,7 @@ from billfold.http.edge.serve import AppWithLifespan, LazyApp
 from billfold.http.openapi.document import Document
 from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
+from billfold.monitoring.samples import telemetry
 from billfold.pages.app import PagesApp
 from billfold.payments.cards.authorizations.processor_api import create_card_processor_app
 from billfold.platform.garbage_collection import tune_garbage_collector
@@ -57,7 +58,7 @@ def partner_app() -> LazyApp:
 @asynccontextmanager
 async def _open_apps(settings: Settings) -> AsyncIterator[tuple[AppWithLifespan, EventBroadcaster]]:
     """Open the bank; yield what serves it, and the streams of its events."""
-    async with open_bank(settings, settings.database_url or "") as bank:
+    async with open_bank(settings, settings.database_url or "") as bank, telemetry(bank, "api"):
         broadcaster = _event_broadcaster(bank)
         app = make_host_router(bank, broadcaster)
         tune_garbage_collector()

@@ -25,6 +25,7 @@ from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import MarketDataStale
+from billfold.platform.telemetry.metrics import WORKER_FAILURES
 from billfold.reports.requests.worker import purge_reports
 from billfold.wiring.purge import delete_orphan_files, purge, purge_daily_proofs
 
@@ -91,6 +92,7 @@ class Worker:
                 work_done, failures = await task(self._bank), 0
             except Exception as error:  # noqa: BLE001 - whatever it is, the next round may be better
                 work_done, failures = 0, failures + 1
+                WORKER_FAILURES.add(_name_of(task))
                 log.warning("worker_iteration_failed", task=_name_of(task), error=error_summary(error))
             if not work_done:
                 await self._pause(stop, min(self._idle_seconds * 2 ** min(failures, _DOUBLINGS_MAX), PAUSE_MAX_SECONDS))

@@ -21,6 +21,7 @@ from billfold.ledger.bank import Bank
 from billfold.pages.error_page import error_facts
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 
 _TITLE = "Authorization server"
 _DESCRIPTION = (
@@ -35,6 +36,10 @@ _DESCRIPTION = (
 PROOFS = frozenset({Proof.NONE})
 _BROWSER_PATHS = (authorize.PATH, logout.PATH, FORM_POST_PATH)
 """What a browser is sent to: an error there is a page."""
+
+
+_SIGN_IN_ERRORS = frozenset({"access_denied", "invalid_client", "invalid_dpop_proof", "invalid_grant"})
+"""What is counted as a sign-in that failed."""
 
 
 class AuthApi(Api):
@@ -54,6 +59,8 @@ class AuthApi(Api):
             return self._error_page(error, request)
         if not isinstance(error, OAuthError):
             return super().error_response(error, request)
+        if error.error in _SIGN_IN_ERRORS:
+            SIGN_IN_FAILURES.add(f"oauth {error.error}")
         nonce = (b"dpop-nonce", self._server.nonces.current(wall_now()).encode())
         headers = [nonce] if error.error == "use_dpop_nonce" else []
         return error_response(error, *headers)

@@ -19,6 +19,7 @@ from billfold.events.email import templates as notices
 from billfold.events.email.templates import EmailContent
 from billfold.events.notifications import notify as notification_notify
 from billfold.pages.page_context import PageContext, PageResponse
+from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -36,6 +37,7 @@ def record_failed_login(answer: PageResponse, page: PageContext, user: User | No
 
     After it, so that response time does not reveal whether the address is known.
     """
+    SIGN_IN_FAILURES.add(factor)
     if user is not None:
         answer.background = BackgroundTask(record_wrong_factor, page, user, factor)
     return answer

@@ -28,6 +28,7 @@ from billfold.http.responses import HttpResponse, json_response
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
+from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 
 JWT_BEARER_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 CLOCK_SKEW = timedelta(seconds=10)
@@ -69,6 +70,7 @@ async def exchange_assertion(request: RawRequest, bank: Bank) -> HttpResponse:
         await _consume_jti(bank, key, _verified_claims(request, form, key, now=now))
         await _check_address(bank, key, request)
     except OAuthError as error:
+        SIGN_IN_FAILURES.add("partner assertion")
         if key is not None:
             record_failed_login(bank, key, request, wrong=error.description, key_id=key.key_id)
         # RFC 6749 asks for the header with 401.

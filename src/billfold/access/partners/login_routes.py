@@ -19,6 +19,7 @@ from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
+from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
@@ -60,6 +61,7 @@ async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: Pass
         user = None
     attempt = await _attempt(pool, gate, None if user is None else user.password_hash, data=data)
     if not attempt.is_right or user is None:
+        SIGN_IN_FAILURES.add("partner password")
         if user is not None:
             record_failed_login(bank, user, request, locks=attempt.locks, wrong="password")
         raise ProblemWithHeaders(
@@ -70,6 +72,7 @@ async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: Pass
     try:
         await require_allowed_caller(bank, user.partner_slug, request)
     except Refused:
+        SIGN_IN_FAILURES.add("partner address")
         record_failed_login(bank, user, request, wrong="address")
         raise
     async with pool.acquire() as conn, conn.transaction():

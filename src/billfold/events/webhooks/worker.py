@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 from uuid import UUID
 
 import asyncpg
@@ -21,7 +22,7 @@ from billfold.events import sequencer
 from billfold.events.webhooks import attempts, claims
 from billfold.events.webhooks import rules as webhook_rules
 from billfold.events.webhooks.attempts import OnFailing
-from billfold.events.webhooks.http_client import GuardedConnection, GuardedWebhookClient
+from billfold.events.webhooks.http_client import GuardedConnection, GuardedWebhookClient, WebhookResponse
 from billfold.events.webhooks.types import Attempt, Delivery, SubscriptionQueue
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
@@ -29,6 +30,8 @@ from billfold.platform.crypto import Vault, sign_webhook
 from billfold.platform.database.failed_work import forget, put_aside, read_put_aside, retry_delay
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import error_summary, is_shortage
+from billfold.platform.telemetry.metrics import WEBHOOK_DELIVERIES, WEBHOOK_SECONDS
+from billfold.platform.telemetry.tracing import tracing
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
@@ -219,8 +222,21 @@ class _Session:
         called_at, started = self._clock(), monotonic()
         attempt_id = ids.new()
         headers = headers_of(queue, delivery, attempt_id, called_at=called_at)
-        response = await connection.post(headers, delivery.body)
-        tries = delivery.tries + 1
+        if tracing.is_on:
+            response = await _post_traced(queue, connection, headers, body=delivery.body)
+        else:
+            response = await connection.post(headers, delivery.body)
+        tries, seconds = delivery.tries + 1, monotonic() - started
+        outcome = webhook_rules.delivery_outcome(
+            queue.retry_policy,
+            tries=tries,
+            code=response.code,
+            retry_after=response.retry_after,
+            now=self._clock(),
+            jitter=webhook_rules.delivery_jitter(queue.subscription_id, delivery.event_id, tries),
+        )
+        WEBHOOK_SECONDS.observe(seconds)
+        WEBHOOK_DELIVERIES.add("retried" if outcome.state == "pending" else outcome.state)
         return Attempt(
             attempt_id=attempt_id,
             subscription_id=queue.subscription_id,
@@ -228,15 +244,8 @@ class _Session:
             response_code=response.code,
             response_message=response.message,
             called_at=called_at,
-            duration_ms=round((monotonic() - started) * 1_000),
-            outcome=webhook_rules.delivery_outcome(
-                queue.retry_policy,
-                tries=tries,
-                code=response.code,
-                retry_after=response.retry_after,
-                now=self._clock(),
-                jitter=webhook_rules.delivery_jitter(queue.subscription_id, delivery.event_id, tries),
-            ),
+            duration_ms=round(seconds * 1_000),
+            outcome=outcome,
         )
 
     async def _record(self, batch: Sequence[Attempt]) -> list[None]:
@@ -256,6 +265,21 @@ class _Session:
 
     def _should_continue(self) -> bool:
         return not self._stop.is_set() and monotonic() - self.seen_alive_at < HEARTBEAT_TIMEOUT_SECONDS
+
+
+async def _post_traced(
+    queue: SubscriptionQueue, connection: GuardedConnection, headers: dict[str, str], *, body: bytes
+) -> WebhookResponse:
+    """Post a body, with the span of the call in its headers. The path is not recorded: it may hold a secret."""
+    named = {"http.request.method": "POST", "server.address": urlsplit(queue.url).hostname or ""}
+    with tracing.span("webhook POST", "CLIENT", named) as span:
+        tracing.send_with(headers)
+        response = await connection.post(headers, body)
+        if response.code:
+            span.set_attribute("http.response.status_code", response.code)
+        else:
+            span.set_attribute("error.type", response.message)
+    return response
 
 
 def headers_of(queue: SubscriptionQueue, delivery: Delivery, attempt_id: UUID, called_at: datetime) -> dict[str, str]:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from billfold.platform.settings.settings import Settings
 
 TRACE_HEADER = b"x-service-trace-id"
+TRACE_ID = "trace_id"
+"""What a scope's state has where the request belongs to a trace."""
 SECURITY_HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -90,7 +92,8 @@ class EdgeMiddleware:
                 raise
 
     def _request(self, scope: HTTPScope, peer: str) -> RawRequest:
-        request = RawRequest(scope, ids.new().hex, peer)
+        trace_id: str = scope.get("state", {}).get(TRACE_ID) or ids.new().hex
+        request = RawRequest(scope, trace_id, peer)
         if self._proxies:
             request.client = client_of(peer, request.header(b"x-forwarded-for"), self._proxies)
         attach(scope, request)

@@ -1,4 +1,4 @@
-"""What an operator sees of each request: its line in the access log."""
+"""What an operator sees of each request: its counts, and its line in the access log."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from billfold.http.edge.middleware import TRACE_ID
 from billfold.http.operations import Operation
 from billfold.http.raw_request import find_raw_request
 from billfold.platform.clock import monotonic
+from billfold.platform.telemetry.metrics import REQUEST_SECONDS, REQUESTS
+from billfold.platform.telemetry.tracing import tracing
 
 if TYPE_CHECKING:
     from litestar.types import Receive, Send
@@ -20,20 +23,25 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+DOCUMENTATION, UNMATCHED = "documentation", "unmatched"
+_TRACE_HEADERS = frozenset({b"traceparent", b"tracestate"})
+_SERVER_ERROR = 500
 ABORTED = 499
 """What is logged as the status of a request whose client left, or whose response failed, before it began."""
 
 
 def observed(app: AppWithLifespan, settings: Settings) -> AppWithLifespan:
     """Return an application whose requests are seen as the settings want it: without any, the application itself."""
-    return AccessLog(app) if settings.access_log else app
+    is_seen = settings.access_log or settings.management_port is not None or tracing.is_on
+    return ObservedApp(app, log_requests=settings.access_log) if is_seen else app
 
 
-class AccessLog:
-    """ASGI: logs each request when its response has ended."""
+class ObservedApp:
+    """ASGI: counts each request when its response has ended, and logs it."""
 
-    def __init__(self, app: AppWithLifespan) -> None:
+    def __init__(self, app: AppWithLifespan, *, log_requests: bool) -> None:
         self._app = app
+        self._log_requests = log_requests
 
     @asynccontextmanager
     async def lifespan(self) -> AsyncIterator[None]:
@@ -43,6 +51,18 @@ class AccessLog:
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401 - any scope of ASGI
         """Serve one request."""
+        if not tracing.is_on:
+            await self._serve(scope, receive, send)
+            return
+        received = {
+            name.decode(): value.decode("latin-1") for name, value in scope["headers"] if name in _TRACE_HEADERS
+        }
+        with tracing.span(scope["method"], "SERVER", received=received) as span:
+            scope.setdefault("state", {})[TRACE_ID] = tracing.current_ids().get("trace_id")
+            _describe(span, scope, await self._serve(scope, receive, send))
+
+    async def _serve(self, scope: Any, receive: Receive, send: Send) -> int:  # noqa: ANN401 - any scope of ASGI
+        """Serve one request; return its status."""
         began, status = monotonic(), ABORTED
 
         async def noting(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
@@ -54,7 +74,40 @@ class AccessLog:
         try:
             await self._app(scope, receive, noting)
         finally:
-            log.info("request", **_attributes(scope, status), duration_seconds=round(monotonic() - began, 6))
+            seconds = monotonic() - began
+            operation = operation_of(scope)
+            REQUESTS.add(operation, str(status))
+            REQUEST_SECONDS.observe(seconds, operation)
+            if self._log_requests:
+                log.info("request", **_attributes(scope, status), duration_seconds=round(seconds, 6))
+        return status
+
+
+def _describe(span: Any, scope: Any, status: int) -> None:  # noqa: ANN401 - of the library, any scope of ASGI
+    """Name the span of a request, which is known once it is served."""
+    route, operation = route_of(scope)
+    if route:
+        span.update_name(f"{scope['method']} {route}")
+        span.set_attribute("http.route", route)
+    if operation is not None:
+        span.set_attribute("billfold.operation", operation.name)
+    span.set_attributes({"http.request.method": scope["method"], "http.response.status_code": status})
+    span.set_attributes({"url.scheme": "https", "network.protocol.version": scope.get("http_version", "1.1")})
+    if status >= _SERVER_ERROR:
+        span.set_attribute("error.type", str(status))
+
+
+def operation_of(scope: Any) -> str:  # noqa: ANN401 - any scope of ASGI
+    """Return by what name a request is counted: its operation, or the function of its page.
+
+    All paths that nothing serves have one name together: strangers choose them.
+    """
+    _, operation = route_of(scope)
+    if operation is not None:
+        return operation.name
+    if (handler := scope.get("route_handler")) is not None:
+        return str(handler.handler_name)
+    return DOCUMENTATION if f"{scope['path']}/".startswith("/docs/") else UNMATCHED
 
 
 def route_of(scope: Any) -> tuple[str, Operation | None]:  # noqa: ANN401 - any scope of ASGI

@@ -18,19 +18,24 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from billfold.ledger.commands import BankPolicy, Command, Context, Missing, Outcome
+from billfold.ledger.commands import BankPolicy, Command, Context, Missing
 from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_identifiers
 from billfold.ledger.engine.pending_command import (
     Answer,
     PendingCommand,
     answer_from_outcome,
     answer_undecided,
+    decide,
     earlier_runs,
     error_for_caller,
     idempotency_key_reused,
     load_references,
+    mark_in_doubt,
     record_outcome,
     replay_answer,
+    traced_batch,
+    traced_command,
+    undo,
 )
 from billfold.ledger.engine.write_batch import record_audited_actions, reset_drafts, write_books
 from billfold.platform.clock import monotonic, read_clock, wall_now
@@ -49,6 +54,7 @@ from billfold.platform.errors import (
     Refused,
     Unavailable,
 )
+from billfold.platform.telemetry.metrics import BATCH_COMMANDS, BATCH_SECONDS, COMMANDS
 
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
@@ -114,6 +120,11 @@ class Engine:
         """The calendars with the overrides that this process has taken up."""
         return self.market.calendars
 
+    @property
+    def waiting(self) -> int:
+        """How many commands wait for a batch."""
+        return len(self._queue)
+
     # -- outside --------------------------------------------------------------------
 
     async def start(self) -> None:
@@ -138,7 +149,8 @@ class Engine:
         `idempotency-key-reused` when the key belongs to another request, Unavailable when the
         database stays unavailable.
         """
-        return await self._enqueue(command)
+        with traced_command(command):
+            return await self._enqueue(command)
 
     def is_running(self, command: Command) -> bool:
         """Tell whether this process carries out a command under the same key now, which `submit` would join."""
@@ -231,8 +243,10 @@ class Engine:
 
     async def _run(self, batch: Sequence[PendingCommand]) -> None:
         """Commit a batch, or find out which of its commands cannot be committed."""
+        began = monotonic()
         try:
-            again = await self._commit(batch)
+            with traced_batch(batch):
+                again = await self._commit(batch)
         except Exception as error:  # noqa: BLE001 - a bug in one command must not take others along
             if is_shortage(error):
                 await self._retry(batch, error)
@@ -242,9 +256,11 @@ class Engine:
                 await self._bisect(batch, error)
             else:
                 log.info("batch_in_doubt", size=len(batch), error=repr(error))
-                _mark_in_doubt(batch)
+                mark_in_doubt(batch)
                 await self._run(batch)
         else:
+            BATCH_SECONDS.observe(monotonic() - began)
+            BATCH_COMMANDS.observe(len(batch))
             self._finish(batch, again)
 
     def _finish(self, batch: Sequence[PendingCommand], again: list[PendingCommand]) -> None:
@@ -252,12 +268,14 @@ class Engine:
         for job in batch:
             if job not in again:
                 self._in_flight.pop(job.command_id, None)
+                COMMANDS.add(type(job.command).__name__, job.result)
                 job.done()
         self._queue.extendleft(again)
 
     def _give_up(self, jobs: Iterable[PendingCommand], error: BaseException) -> None:
         for job in jobs:
             self._in_flight.pop(job.command_id, None)
+            COMMANDS.add(type(job.command).__name__, "refused" if isinstance(error, Refused) else "failed")
             job.fail(error)
 
     async def _bisect(self, batch: Sequence[PendingCommand], error: Exception) -> None:
@@ -277,7 +295,7 @@ class Engine:
         self.forget(c for job in batch for c in job.customers)
         if not all(job.in_doubt for job in batch):
             log.warning("database_unavailable", waiting=len(batch), error=error_summary(error))
-        _mark_in_doubt(batch)
+        mark_in_doubt(batch)
         now = monotonic()
         late = [job for job in batch if job.deadline <= now]
         self._give_up(late, database_unavailable())
@@ -371,30 +389,11 @@ class Engine:
             book.savepoint()
         ctx.serve(job.command_id)
         try:
-            outcome, accepted = _decide(job.command, own, ctx)
+            outcome, accepted = decide(job.command, own, ctx)
         except (Missing, MarketDataStale) as reason:
-            _undo(own.values())
+            undo(own.values())
             return answer_undecided(job, reason)
         job.answer = answer_from_outcome(outcome, accepted=accepted, replayed=False)
         if job.command.is_recorded:
             record_outcome(own[job.customers[0]], job, outcome, now=ctx.now, accepted=accepted)
         return True
-
-
-def _mark_in_doubt(batch: Iterable[PendingCommand]) -> None:
-    for job in batch:
-        job.in_doubt = True
-
-
-def _decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outcome, bool]:
-    """The outcome, and whether the command was accepted; a refusal leaves no trace."""
-    try:
-        return command.decide(own, ctx), True
-    except (Refused, NotFound) as refusal:
-        _undo(own.values())
-        return {"refused": refusal.code, "detail": refusal.detail, "facts": refusal.facts}, False
-
-
-def _undo(books: Iterable[Book]) -> None:
-    for book in books:
-        book.undo()

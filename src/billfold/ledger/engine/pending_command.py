@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -12,10 +13,11 @@ import asyncpg
 import msgspec
 
 from billfold.ledger.book.rows import CommandEntry, Fingerprint
-from billfold.ledger.commands import Command, Missing, Outcome, Reference
+from billfold.ledger.commands import Command, Context, Missing, Outcome, Reference
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import stored_name
 from billfold.platform.errors import BillfoldError, InvariantError, MarketDataStale, NotFound, Refused
+from billfold.platform.telemetry.tracing import tracing
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -43,7 +45,10 @@ class Answer(msgspec.Struct, frozen=True):
 class PendingCommand:
     """One command waiting for its batch; `answer` is planned; its future is resolved after COMMIT."""
 
-    __slots__ = ("_waiting", "answer", "command", "command_id", "customers", "deadline", "in_doubt", "outcome")
+    __slots__ = (
+        *("_waiting", "answer", "caller_span", "command", "command_id"),
+        *("customers", "deadline", "in_doubt", "outcome"),
+    )
 
     def __init__(self, command: Command, command_id: UUID, deadline: float) -> None:
         self.command = command
@@ -51,11 +56,19 @@ class PendingCommand:
         self.customers = tuple(dict.fromkeys(command.customers))
         self._waiting: list[asyncio.Future[Answer]] = []
         self.deadline = deadline
+        self.caller_span = tracing.current()
         self.in_doubt = False
         """Has a batch with it failed? Then an earlier run of its key may have been committed."""
         self.answer: Answer | BillfoldError | None = None
         self.outcome: Outcome | None = None
         """What this run decided; None while it has not, and for a replay."""
+
+    @property
+    def result(self) -> str:
+        """What became of it, as it is counted: accepted, refused or replayed."""
+        if isinstance(self.answer, Answer):
+            return "replayed" if self.answer.replayed else "accepted"
+        return "refused"
 
     def wait(self) -> asyncio.Future[Answer]:
         """Return the answer to come. A caller that stops waiting does not stop the others."""
@@ -186,3 +199,37 @@ async def load_references(
     for kind in sorted({kind for command in commands for kind in command.reference_kinds}):
         for customer_id, object_id, found in await readers[kind](conn, list(books), ids):
             books[customer_id].referenced[object_id] = found
+
+
+def traced_command(command: Command) -> AbstractContextManager[Any]:
+    """Record a command from its submission to its answer as a span, if spans are recorded."""
+    return tracing.span(f"command {type(command).__name__}") if tracing.is_on else nullcontext()
+
+
+def traced_batch(batch: Sequence[PendingCommand]) -> AbstractContextManager[Any]:
+    """Record the transaction of a batch as a span that is linked with those of its commands, if spans are recorded."""
+    if not tracing.is_on:
+        return nullcontext()
+    size: dict[str, int | str] = {"billfold.batch.commands": len(batch), "db.system.name": "postgresql"}
+    return tracing.span("ledger batch", attributes=size, received={}, links=[job.caller_span for job in batch])
+
+
+def mark_in_doubt(batch: Iterable[PendingCommand]) -> None:
+    """Let earlier runs of these commands be looked up: a batch with them has failed."""
+    for job in batch:
+        job.in_doubt = True
+
+
+def decide(command: Command, own: dict[UUID, Book], ctx: Context) -> tuple[Outcome, bool]:
+    """Return the outcome, and whether the command was accepted; a refusal leaves no trace."""
+    try:
+        return command.decide(own, ctx), True
+    except (Refused, NotFound) as refusal:
+        undo(own.values())
+        return {"refused": refusal.code, "detail": refusal.detail, "facts": refusal.facts}, False
+
+
+def undo(books: Iterable[Book]) -> None:
+    """Return books to their savepoints."""
+    for book in books:
+        book.undo()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Collection, Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -17,6 +18,7 @@ import msgspec
 from billfold.ledger.jobs.store import complete
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.errors import Unavailable
+from billfold.platform.telemetry.tracing import tracing
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -88,4 +90,5 @@ async def run_scheduled_jobs(
 
 async def run_job(bank: Bank, job: ScheduledJob) -> None:
     """Run a job now, whether it was scheduled or not."""
-    await bank.job_runners[job.kind](bank, job)
+    with tracing.span(f"job {job.kind}", received={}) if tracing.is_on else nullcontext():
+        await bank.job_runners[job.kind](bank, job)

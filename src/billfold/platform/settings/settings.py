@@ -194,9 +194,7 @@ class Settings:
         kinds.integer(70, 100, "of 100"), "How alike a name must be to one of the sanctions list to be a hit.", 85
     )
     operator: str | None = setting(
-        kinds.text("a name", max_length=64),
-        "Who runs commands, as the bank's audit log names them. If unset, the account of the system.",
-        None,
+        kinds.text("a name", max_length=64), "Who runs commands. If unset, the account of the system.", None
     )
     mail_url: str | None = setting(
         kinds.MAIL_SERVER, "The mail server. If unset, e-mails are written to files.", None, secret=True
@@ -238,10 +236,19 @@ class Settings:
     )
     log_format: str | None = setting(
         kinds.choice("json", "text"),
-        "How `serve` and `worker` write: all that they write as JSON, or as text. If unset, the log is JSON, and what"
-        " they say at their start and end is text.",
+        "How all that `serve` and `worker` write is written. If unset, the log is JSON, other messages are text.",
         None,
     )
+    management_host: str = setting(kinds.HOST, "The address of the management port.", "127.0.0.1")
+    management_port: int | None = setting(
+        kinds.integer(1, 65_535),
+        "The port of /livez, /readyz and /metrics of each process, one of its own. If unset, there is none.",
+        None,
+    )
+    drain_seconds: int = setting(
+        kinds.integer(0, 600, "seconds"), "How long `serve` says that it is not ready before it stops.", 0
+    )
+    traces: str = setting(kinds.choice("none", "otlp"), "Where spans go; OTEL_ variables say the rest.", "none")
     access_log: bool = setting(kinds.BOOLEAN, "Whether each request is logged.", default=False)
     connections_max: int = setting(
         kinds.integer(16, 100_000), "How many connections each process that answers requests accepts.", 2048

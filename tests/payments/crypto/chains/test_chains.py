@@ -6,13 +6,15 @@ from contextlib import aclosing
 
 import msgspec
 import pytest
-from hypothesis import given
+from bip32 import BIP32
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fixtures.chain import chain_of, serving_local_chain
 
 from billfold.payments.crypto.chains.addresses import WatchOnlyAddresses
 from billfold.payments.crypto.chains.configuration import ChainMistakes, checked_chains, read_chains
 from billfold.payments.crypto.chains.evm import EvmNode
+from billfold.payments.crypto.chains.extended_keys import ExtendedPublicKey
 from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
 from billfold.payments.crypto.chains.rules import cents_of, read_address, units_of
 from billfold.sandbox.chain.accounts import DEPOSIT_XPUB, TEST_DOLLAR
@@ -35,6 +37,20 @@ def test_addresses_follow_from_the_public_key_alone():
 
     assert tuple(derived) == _ADDRESSES
     assert not {*derived} & {WatchOnlyAddresses(DEPOSIT_XPUB, "1").derive(index) for index in range(3)}
+
+
+@settings(max_examples=20)
+@given(st.binary(min_size=16, max_size=64), st.integers(0, 2**31 - 1), st.integers(0, 2**31 - 1))
+def test_keys_below_a_public_key_are_those_that_another_library_derives(seed, step, index):
+    theirs = BIP32.from_seed(seed)
+    ours = ExtendedPublicKey.read(theirs.get_xpub()).child(step).child(index)
+    assert ours.key.format() == theirs.get_pubkey_from_path([step, index])
+
+
+@pytest.mark.parametrize("xpub", [DEPOSIT_XPUB[:-1], DEPOSIT_XPUB + "1", "xpub0" + DEPOSIT_XPUB[5:]])
+def test_an_extended_key_that_was_damaged_is_none(xpub):
+    with pytest.raises(ValueError, match="extended public key"):
+        WatchOnlyAddresses(xpub, "0")
 
 
 @pytest.mark.parametrize(

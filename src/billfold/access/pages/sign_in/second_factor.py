@@ -12,6 +12,7 @@ from billfold.access.users import lockout, totp
 from billfold.access.users import store as user_store
 from billfold.pages.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput
+from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 
 _WRONG = InvalidInput.at("code", msg="is wrong, or was used already; wait for the next one")
 
@@ -68,6 +69,7 @@ async def use_code(page: PageContext) -> int | Mistake:
     code = page.form.get("code", "")
     step = await totp.consume_code(page.pool, page.vault, user.user_id, code=code, now=page.now)
     if step is None:
+        SIGN_IN_FAILURES.add("code")
         await record_wrong_factor(page, user, factor="code")
         return _WRONG
     await clear_lockout(page, subject)

@@ -15,6 +15,7 @@ from billfold.onboarding.agreements.store import find_unaccepted
 from billfold.pages.page_context import LockedOut, PageContext, PageResponse, redirect
 from billfold.pages.theme import device_cookie, session_cookie
 from billfold.platform.dates import et_date
+from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 
 _DEVICE_BYTES = 32
 _DEVICE_CHARS_MAX = 64
@@ -70,11 +71,15 @@ async def check_lockout(page: PageContext, subject: AttemptSubject, user: User |
     async with page.pool.acquire() as conn:
         from_here = await lockout.begin_attempt(conn, lockout.ip_subject(page.request.client), page.now)
         if from_here.wait_seconds:
+            SIGN_IN_FAILURES.add("locked")
             return LockedOut(from_here.wait_seconds)
         tried = await lockout.begin_attempt(conn, subject, page.now)
     if tried.locks and user is not None:
         await record_lockout(page, user)
-    return LockedOut(tried.wait_seconds) if tried.wait_seconds else None
+    if tried.wait_seconds:
+        SIGN_IN_FAILURES.add("locked")
+        return LockedOut(tried.wait_seconds)
+    return None
 
 
 async def clear_lockout(page: PageContext, subject: AttemptSubject) -> None:

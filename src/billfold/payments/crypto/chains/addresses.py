@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from bip32 import BIP32
-from coincurve import PublicKey
 from eth_hash.auto import keccak
 
+from billfold.payments.crypto.chains.extended_keys import ExtendedPublicKey
 from billfold.payments.crypto.chains.rules import checksum_address
 
 _PATH = re.compile(r"\d{1,9}(/\d{1,9}){0,4}")
@@ -24,7 +23,7 @@ class WatchOnlyAddresses:
         if _PATH.fullmatch(path) is None:
             raise ValueError("has a path that a public key cannot derive")
         try:
-            self._key = BIP32.from_xpub(xpub)
+            self._key = ExtendedPublicKey.read(xpub)
             self._path = [int(step) for step in path.split("/")]
             self.derive(0)
         except Exception as error:  # the library raises what its parsers raise
@@ -34,6 +33,8 @@ class WatchOnlyAddresses:
         """Return the address of an index in the form of EIP-55."""
         if not 0 <= index <= INDEX_MAX:
             raise ValueError(f"index {index}")
-        key = self._key.get_pubkey_from_path([*self._path, index])
+        extended = self._key
+        for step in (*self._path, index):
+            extended = extended.child(step)
         # The address is the end of the hash of the point, without the byte that says it is uncompressed.
-        return checksum_address(keccak(PublicKey(key).format(compressed=False)[1:])[-20:])
+        return checksum_address(keccak(extended.key.format(compressed=False)[1:])[-20:])

@@ -1,0 +1,45 @@
+{{- define "billfold.pod" -}}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  seccompProfile: {type: RuntimeDefault}
+automountServiceAccountToken: false
+terminationGracePeriodSeconds: 60
+containers:
+  - name: billfold
+    image: "{{ .root.Values.image.repository }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}"
+    args: {{ .args | toJson }}
+    envFrom:
+      - configMapRef: {name: {{ .root.Release.Name }}}
+      - secretRef: {name: {{ .root.Values.secret }}}
+    env: {{ .env | toJson }}
+    ports: {{ .ports | toJson }}
+    {{- if .probed }}
+    livenessProbe:
+      httpGet: {path: /livez, port: management}
+      periodSeconds: 10
+    readinessProbe:
+      httpGet: {path: /readyz, port: management}
+      periodSeconds: 2
+      timeoutSeconds: 5
+    {{- end }}
+    resources: {{ .root.Values.resources | toJson }}
+    securityContext:
+      allowPrivilegeEscalation: false
+      readOnlyRootFilesystem: true
+      capabilities: {drop: [ALL]}
+    volumeMounts:
+      - {name: state, mountPath: /var/lib/billfold}
+      - {name: tmp, mountPath: /tmp}
+volumes:
+  - name: tmp
+    emptyDir: {}
+  - name: state
+    {{- if .root.Values.stateClaim }}
+    persistentVolumeClaim: {claimName: {{ .root.Values.stateClaim }}}
+    {{- else }}
+    emptyDir: {}
+    {{- end }}
+{{- end }}

@@ -1,0 +1,92 @@
+import base64
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from billfold.platform.settings.mistakes import variable_name
+from billfold.platform.settings.settings import Settings
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+
+
+def checked_by(program, *words):
+    """Run a checker of somebody else, if it is installed."""
+    path = shutil.which(program)
+    if path is None:
+        pytest.skip(f"{program} is not installed")
+    run = subprocess.run([path, *map(str, words)], capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return run.stdout + run.stderr
+
+
+def test_alert_rules_say_what_happened_and_how_bad_it_is():
+    groups = yaml.safe_load((DEPLOY / "prometheus/alerts.yml").read_text())["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    assert len({rule["alert"] for rule in rules}) == len(rules) > 10
+    for rule in rules:
+        assert rule["labels"]["severity"] in {"critical", "warning"}
+        assert rule["annotations"]["summary"].endswith((".", "?", "`")), rule["alert"]
+    scraped = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())
+    assert scraped["rule_files"] == ["alerts.yml"]
+
+
+def test_promtool_accepts_the_rules():
+    checked_by("promtool", "check", "config", DEPLOY / "prometheus/prometheus.yml")
+
+
+def test_panels_of_the_dashboard_do_not_overlap():
+    panels = json.loads((DEPLOY / "grafana/billfold.json").read_text())["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels) > 20
+    taken: set[tuple[int, int]] = set()
+    for place in (panel["gridPos"] for panel in panels):
+        cells = {(place["x"] + x, place["y"] + y) for x in range(place["w"]) for y in range(place["h"])}
+        assert not cells & taken
+        assert max(x for x, _ in cells) < 24
+        taken |= cells
+
+
+def test_systemd_accepts_the_units(tmp_path):
+    units = []
+    for unit in (DEPLOY / "systemd").glob("*.service"):
+        units.append(tmp_path / unit.name.replace("@", "@8443"))
+        units[-1].write_text(unit.read_text().replace("/opt/billfold/bin/billfold", "/bin/true"))
+    assert len(units) == 2
+    said = checked_by("systemd-analyze", "verify", *units)
+    assert not [line for line in said.splitlines() if "billfold" in line]
+
+
+def test_containers_have_every_setting_that_production_needs():
+    composed = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())["services"]
+    values = yaml.safe_load((DEPLOY / "helm/billfold/values.yaml").read_text())
+    secrets = {"database_url", "seed", "encryption_key", "mail_url"}
+    in_files = {name.removesuffix("_FILE") for name in composed["serve"]["environment"]}
+    assert {variable_name(name) for name in secrets} <= in_files
+    lines = (DEPLOY / "container/billfold.env").read_text().splitlines()
+    image = (DEPLOY / "container/Containerfile").read_text()
+    of_image = dict(re.findall(r"(BILLFOLD_\w+)=(\S+)", image))
+    own_secrets = {
+        "BILLFOLD_DATABASE_URL": "postgresql://billfold@postgres/billfold",
+        "BILLFOLD_SEED": "a seed of this bank",
+        "BILLFOLD_ENCRYPTION_KEY": base64.b64encode(hashlib.sha256(b"key").digest()).decode(),
+        "BILLFOLD_MAIL_URL": "smtp://mail",
+    }
+    for settings in (dict(line.split("=", 1) for line in lines), values["settings"]):
+        assert Settings.from_env(of_image | settings | own_secrets).management_port == 9464
+
+
+def test_helm_renders_the_chart(tmp_path):
+    checked_by("helm", "template", DEPLOY / "helm/billfold", "--output-dir", tmp_path)
+    kinds = [yaml.safe_load(file.read_text())["kind"] for file in tmp_path.rglob("*.yaml")]
+    assert sorted(kinds) == ["ConfigMap", "Deployment", "Deployment", "Job", "Service"]
+
+
+def test_the_wheel_ships_the_versions_that_were_tested():
+    run = subprocess.run([sys.executable, "tools/write_constraints.py", "--check"], cwd=DEPLOY.parent, check=False)
+    assert run.returncode == 0

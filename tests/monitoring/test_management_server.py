@@ -1,0 +1,116 @@
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.support.partner_client import PartnerClient, new_partner
+from tests.support.whole_bank import close_bank, open_bank
+
+from billfold.cli.context import CliError
+from billfold.http.edge.observed import observed
+from billfold.monitoring import management_server
+from billfold.monitoring.management_server import manage_children, serve_management
+from billfold.monitoring.samples import telemetry
+from billfold.monitoring.store import BREAKS, GAUGES
+from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.metrics import INSTRUMENTS
+from billfold.wiring.server import make_host_router
+
+ROOT = Path(__file__).parents[2]
+_COUNTS = """
+from billfold.platform.telemetry.metrics import POOL_CONNECTIONS_MAX, REFUSALS, start_metrics
+REFUSALS.add("not-found")
+start_metrics()
+REFUSALS.add("not-found", by=2)
+POOL_CONNECTIONS_MAX.set(12)
+"""
+
+
+def samples_of(text):
+    return {
+        (each.name, *each.labels.values()): each.value
+        for family in text_string_to_metric_families(text)
+        for each in family.samples
+    }
+
+
+async def test_an_operator_sees_how_a_bank_does(bank_dsn, unused_tcp_port):
+    bank = await open_bank(bank_dsn, management_port=unused_tcp_port)
+    app = observed(make_host_router(bank), bank.settings)
+    caller = PartnerClient(app, await new_partner(bank))
+    async with (
+        telemetry(bank, "api"),
+        serve_management(bank.settings, bank_dsn) as management,
+        httpx.AsyncClient(base_url=f"http://127.0.0.1:{unused_tcp_port}") as operator,
+    ):
+        for nth in range(20):  # what strangers make up is one series
+            assert (await caller.http.get(f"/made-up/{nth}")).status_code == 404
+        login = {"username": "acme-app", "password": "wrong, as before"}
+        assert (await caller.http.post("/api/v1/login/", json=login)).status_code == 401
+        await new_partner(bank, "bolt")
+        assert [(await operator.get(path)).status_code for path in ("/livez", "/readyz", "/other")] == [200, 200, 404]
+        assert (await operator.post("/metrics")).status_code == 405
+        found = samples_of((await operator.get("/metrics")).text)
+        assert management is not None
+        management.draining = True
+        assert (await operator.get("/readyz")).status_code == 503
+    assert found["billfold_http_requests_total", "unmatched", "404"] == 20
+    assert len([name for name, *_ in found if name == "billfold_http_requests_total"]) == 2
+    assert found["billfold_refusals_total", "invalid-credentials"] == 1
+    assert found["billfold_sign_in_failures_total", "partner password"] == 1
+    assert found["billfold_commands_total", "EnrolCustomer", "accepted"] == 1
+    assert found["billfold_batch_commands_count",] == 1
+    assert found["billfold_pool_connections_max",] == 8
+    assert found["billfold_due_work_lag_seconds",] == 0
+    assert found["billfold_reconciliation_breaks", "WIRE"] == 0
+    await caller.close()
+    await close_bank(bank)
+
+
+async def test_a_database_that_is_away_is_said_and_counters_are_shown_all_the_same(unused_tcp_port):
+    settings = Settings(management_port=unused_tcp_port)
+    async with serve_management(settings, "postgresql://127.0.0.1:1/none"):
+        async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{unused_tcp_port}") as operator:
+            answer = await operator.get("/readyz")
+            assert (answer.status_code, "database does not answer" in answer.text) == (503, True)
+            assert (await operator.get("/livez")).status_code == 200
+            metrics = await operator.get("/metrics")
+            assert (metrics.status_code, "billfold_webhook_queue" in metrics.text) == (200, False)
+        with pytest.raises(CliError, match="cannot be listened on"):
+            async with serve_management(replace(settings), ""):
+                pass
+
+
+async def test_processes_under_one_supervisor_are_shown_as_one(unused_tcp_port):
+    async with manage_children(Settings(management_port=unused_tcp_port), "postgresql://127.0.0.1:1/none") as (_, own):
+        for _ in range(2):
+            subprocess.run([sys.executable, "-c", _COUNTS], env=os.environ | own, check=True)
+        async with httpx.AsyncClient() as operator:
+            found = samples_of((await operator.get(f"http://127.0.0.1:{unused_tcp_port}/metrics")).text)
+    assert found["billfold_refusals_total", "not-found"] == 4
+    assert found.get(("billfold_pool_connections_max",), 0) == 0  # both have ended
+    assert not Path(own[management_server.FOLDER]).exists()
+
+
+def declared_metrics():
+    series = {"Histogram": ("_bucket", "_sum", "_count")}
+    counted_here = {each.name + end for each in INSTRUMENTS for end in series.get(each.kind, ("",))}
+    return counted_here | {each.name for each in (*GAUGES, BREAKS)}
+
+
+@pytest.mark.parametrize("path", ["deploy/prometheus/alerts.yml", "deploy/grafana/billfold.json"])
+def test_dashboard_and_alerts_name_metrics_that_there_are(path):
+    names = set(re.findall(r"billfold_\w+", (ROOT / path).read_text()))
+    assert names
+    assert names <= declared_metrics()
+
+
+def test_the_page_lists_every_metric():
+    page = (ROOT / "docs/operate/metrics.md").read_text()
+    listed = set(re.findall(r"^\| `(billfold_\w+)`", page, re.MULTILINE))
+    assert listed == {each.name for each in (*INSTRUMENTS, *GAUGES, BREAKS)}
