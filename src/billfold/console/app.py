@@ -1,4 +1,4 @@
-"""The pages of a bank put together: sign-in and teams, and the console, a client of the Customer API."""
+"""The pages of a bank put together: sign-in and teams, and the console, a client of both APIs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from litestar.di import Provide
 from billfold.access.pages.team.administrator import page_administrator
 from billfold.console.bank import in_bank
 from billfold.console.company import company_of
-from billfold.console.partner import in_partner
+from billfold.console.partner import partner_of
+from billfold.console.team import team_of
 from billfold.http.customer_api.app import CustomerApi
+from billfold.http.partner_api.app import PartnerApi
 from billfold.ledger.bank import Bank
 from billfold.pages.app import PagesApp
 from billfold.pages.page_context import PageServer
@@ -25,6 +27,7 @@ PACKAGES = ("billfold.access.pages", "billfold.console")
 def create_pages_app(
     bank: Bank,
     customer_api: CustomerApi,
+    partner_api: PartnerApi,
     *,
     clock: Callable[[], datetime] = wall_now,
     packages: tuple[str, ...] = (),
@@ -35,10 +38,12 @@ def create_pages_app(
     `packages` have further pages, which take what is `given` by name.
     """
     packages = (*PACKAGES, *packages)
+    find_company, find_partner = company_of(customer_api), partner_of(partner_api)
     own = {
         "by": Provide(page_administrator),
-        "company": Provide(company_of(customer_api)),
+        "company": Provide(find_company),
         "operator": Provide(in_bank),
-        "partner": Provide(in_partner),
+        "partner": Provide(find_partner),
+        "team": Provide(team_of(find_company, find_partner)),
     }
     return PagesApp(PageServer(bank, packages, clock), packages, {**own, **given})

@@ -18,7 +18,7 @@ from billfold.access.oauth.types import AccessToken
 from billfold.access.users.rules import PERMISSIONS
 from billfold.access.users.types import Confirmation, Membership
 from billfold.console.api_client import ApiClient
-from billfold.console.team import TeamPage, Visit, visit_of
+from billfold.console.team import ApiTeam, Visit, visit_of
 from billfold.http.api import Identity
 from billfold.http.authentication.access_tokens import AccessTokenAuthenticator
 from billfold.http.customer_api.app import CustomerApi
@@ -33,8 +33,10 @@ _OAUTH = frozenset({Proof.OAUTH})
 _LIFETIME = timedelta(minutes=1)
 
 
-class Company(TeamPage):
+class Company(ApiTeam):
     """One request of a member to a page of a company."""
+
+    layout = "company.html"
 
     def __init__(self, visit: Visit, api: CustomerApi) -> None:
         super().__init__(visit)
@@ -46,6 +48,7 @@ class Company(TeamPage):
         host = urlsplit(api.bank.settings.customer_origin).netloc
         self.api = ApiClient(api, self.page, proofs=_OAUTH, host=host, identify=self._identify)
 
+    @override
     def may(self, scope: str) -> bool:
         """Tell whether the member's role includes what a scope stands for."""
         return scope in self.token.scopes

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from billfold.accounts.pockets.routes import list_own_pockets
 from billfold.console.company import Company
+from billfold.console.team import ApiTeam
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.http.schemas import CursorList
@@ -31,16 +32,16 @@ class Listing(NamedTuple):
     wrong: InvalidInput | str
 
 
-async def read_listing(company: Company, operation: Operation, names: Mapping[str, str], limit: int) -> Listing:
+async def read_listing(team: ApiTeam, operation: Operation, names: Mapping[str, str], limit: int) -> Listing:
     """Return what an operation lists by the filters of the address.
 
     `names` are those of its query by the names in the address. Amounts are dollars there, cents in the operation.
     """
-    sent = company.page.query
+    sent = team.page.query
     filters = {name: sent[name].strip() for name in names if sent.get(name, "").strip()}
     try:
         values = operation_filters(filters, names)
-        rows = await company.api.get(operation, **values, limit=limit, cursor=sent.get("cursor"))
+        rows = await team.api.get(operation, **values, limit=limit, cursor=sent.get("cursor"))
     except InvalidInput as wrong:
         return Listing(_NOTHING, filters, _in_address(wrong, names))
     return Listing(rows, filters, "")

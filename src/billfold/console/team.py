@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
+
+from litestar import Request
+from litestar.params import SkipValidation
 
 from billfold.access.pages.team.administrator import memberships
 from billfold.access.users.types import Membership
+from billfold.console.api_client import ApiClient
 from billfold.console.page_clock import PageClock, read_page_clock
 from billfold.pages.page_context import PageContext, PageResponse
 from billfold.platform.errors import NotFound
@@ -31,6 +35,39 @@ class TeamPage:
     def render(self, name: str, **facts: Any) -> PageResponse:
         """Return a page with what all pages of a team show."""
         return self.page.render(name, team=self, clock=self.clock, **facts)
+
+
+class ApiTeam(TeamPage):
+    """A team that has an API: its member uses the operations as far as the role goes. `layout` frames its pages."""
+
+    layout: str
+    api: ApiClient
+
+    def may(self, scope: str) -> bool:
+        """Tell whether the member's role includes what a scope stands for."""
+        raise NotImplementedError
+
+
+InTeam = SkipValidation[ApiTeam]
+"""What a page function takes as `team` whose pages companies and partners both have."""
+
+
+def paths_of(ending: str) -> list[str]:
+    """Return where a page is that companies and partners both have."""
+    return [f"/companies/{{customer_id:str}}{ending}", f"/partners/{{slug:str}}{ending}"]
+
+
+def team_of(
+    company_of: Callable[[PageContext, str], Awaitable[ApiTeam]],
+    partner_of: Callable[[PageContext, str], Awaitable[ApiTeam]],
+) -> Callable[[Request[Any, Any, Any], PageContext], Awaitable[ApiTeam]]:
+    """Return what makes the `team` of a request: a company or a partner, as its path says."""
+
+    async def find_team(request: Request[Any, Any, Any], page: PageContext) -> ApiTeam:
+        names = request.path_params
+        return await (partner_of(page, names["slug"]) if "slug" in names else company_of(page, names["customer_id"]))
+
+    return find_team
 
 
 async def visit_of(page: PageContext, is_wanted: Callable[[Membership], bool], kind: str) -> Visit:

@@ -111,10 +111,16 @@ def make_host_router(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
 def _make_pages_app(bank: Bank, partner: PartnerApi, customer: CustomerApi, *, auth: AppWithLifespan) -> PagesApp:
     """Return the pages of a bank; in a sandbox with its control room."""
     if bank.settings.is_production:
-        return create_pages_app(bank, customer)
+        return create_pages_app(bank, customer, partner)
     from billfold.sandbox.control_room import room  # noqa: PLC0415 - production does not import the sandbox
 
-    return create_pages_app(bank, customer, packages=room.PACKAGES, given=room.given_by(partner, customer, auth=auth))
+    return create_pages_app(
+        bank,
+        customer,
+        partner,
+        packages=room.PACKAGES,
+        given=room.given_by(partner, customer, auth=auth),
+    )
 
 
 def make_documentation_app(settings: Settings, partner_document: Callable[[], Document]) -> DocumentationApp:

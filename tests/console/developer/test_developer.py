@@ -114,3 +114,16 @@ async def test_who_may_only_read_changes_nothing(browser, path, console, custome
     form = {**forms_of(browser.page.text)[new], "url": URL, KIND: "yes"}
     answers = [await browser.post(new, form) for _ in range(2)]
     assert answers[0].headers["location"] == answers[1].headers["location"]
+
+
+async def test_requests_of_programs_are_found_by_their_error(browser, customer_desk):
+    await customer_desk.refused("GET", f"/api/v2/pockets/{ids.new()}/", status=404, code="not-found")
+    await customer_desk.app.request_log.write()
+    await browser.go(f"{browser.home}/developer/requests")
+    assert "Errors of the last 24 hours" in browser.text
+    await browser.go(found(r'href="([^"]+)">Example', browser.page.text))
+    assert "Client books" in browser.text
+    assert (await browser.go(f"{browser.home}/developer/requests?status=5xx")).status_code == 200
+    assert "No request matches." in browser.text
+    await browser.go(f"{browser.home}/developer/requests?from=yesterday")
+    assert list(browser.mistakes) == ["from"]

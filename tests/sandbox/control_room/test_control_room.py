@@ -36,7 +36,7 @@ async def app(bank, customer_app):
     open_sandbox(api, bank)
     auth = create_auth_app(bank)
     given = given_by(api, customer_app, auth=auth)
-    made = create_pages_app(bank, customer_app, packages=PACKAGES, given=given)
+    made = create_pages_app(bank, customer_app, api, packages=PACKAGES, given=given)
     async with performing_tasks(bank), auth.lifespan():
         yield made
     await close_app(made)

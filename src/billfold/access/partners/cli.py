@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from billfold.access.partners import credentials
+from billfold.access.partners import administration, credentials
 from billfold.access.partners import rules as partner_rules
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.customers import PartnerIds, create_partner_customers, partner_ids
@@ -19,7 +19,6 @@ from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, print_line, print_success
 from billfold.cli.resources import read_text_file
 from billfold.platform.clock import wall_now
-from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.access.partners.types import PartnerRow, PartnerUser
@@ -93,16 +92,16 @@ async def add_user(conn: Connection, slug: Slug, username: str) -> None:
 
 @group.command("add-key anna key.pem --algorithm ES256")
 async def add_key(
-    conn: Connection,
+    bank: Bank,
     username: str,
     pem: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A public key, PEM.")],
     algorithm: Annotated[str, typer.Option(help="ES256, EdDSA, PS256 or RS256.")] = "ES256",
 ) -> str:
     """Register a public key with which a user signs assertions for /token/."""
-    user = await _user(conn, username)
-    key_id = await credentials.register_partner_key(
-        conn, user.user_id, algorithm=algorithm, public_pem=read_text_file(pem), now=wall_now()
-    )
+    async with bank.pool.acquire() as conn:
+        partner = await _partner(conn, (await _user(conn, username)).partner_slug)
+    by = administration.by_operator(bank, partner)
+    key_id = await administration.add_key(by, username, algorithm=algorithm, public_pem=read_text_file(pem))
     return f"The key is registered. Name it in the header of assertions: kid = {key_id}"
 
 
@@ -125,12 +124,14 @@ async def list_keys(conn: Connection, slug: Slug) -> Iterable[Row]:
 
 
 @keys.command("revoke 5d0c2a4e8f0080008000000000000e11")
-async def revoke_key(conn: Connection, kid: Annotated[str, typer.Argument(help="The key's id.")]) -> str:
+async def revoke_key(bank: Bank, kid: Annotated[str, typer.Argument(help="The key's id.")]) -> str:
     """Take a key out of use at once. Tokens that its user holds end too."""
-    try:
-        await credentials.revoke_partner_key(conn, kid, now=wall_now())
-    except NotFound:
-        raise CliError(f"There is no key {kid!r} in use.", "See `billfold partner keys list`.") from None
+    key = await partner_store.find_partner_key(bank.pool, kid)
+    if key is None:
+        raise CliError(f"There is no key {kid!r} in use.", "See `billfold partner keys list`.")
+    async with bank.pool.acquire() as conn:
+        partner = await _partner(conn, key.partner_slug)
+    await administration.revoke_key(administration.by_operator(bank, partner), kid)
     return f"The key {kid} is revoked, and the tokens of its user have ended."
 
 
@@ -139,7 +140,7 @@ async def rotate_secret(bank: Bank, slug: Slug) -> None:
     """Create a new signing secret for a partner; the previous one stays valid for a day."""
     async with bank.pool.acquire() as conn:
         partner = await _partner(conn, slug)
-        secret = await credentials.rotate_secret(conn, bank.vault, partner.partner_id, now=wall_now())
+    secret = await administration.rotate_secret(administration.by_operator(bank, partner))
     print_success(f"The new signing secret of {slug} is {secret}")
     print_line(_SHOWN_ONCE)
 

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
 
+from billfold.access.partners.types import PartnerPerson
+from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
+from billfold.access.users.types import Role
 from billfold.platform.errors import InvalidInput, Refused
 
 TOKEN_LIFETIME = timedelta(hours=1)
@@ -17,9 +20,35 @@ USERNAME_CHARS_MAX = 128
 FEATURES = frozenset({"ccd", "customer_closure", "unverified_wires", "wires"})
 """What a partner, or one customer of it, may be given beyond what all have."""
 ALGORITHMS = ("ES256", "EdDSA", "PS256", "RS256")
+_CHANGING_ROLES = frozenset[Role]({"ADMIN", "MANAGER"})
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _SLUG = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
 _RESERVED_SLUGS = frozenset({"auth", "api", "cards", "www", "docs", "console", "localhost"})
+
+
+def may_change(role: Role) -> bool:
+    """Tell whether people of a partner may do more than read, by their role in its team."""
+    return role in _CHANGING_ROLES
+
+
+def refusal_of(role: Role, *, changes: bool, moves_money: bool) -> Refused | None:
+    """Return why a person of a partner may not use an operation of the Partner API, or None.
+
+    All read. Nobody moves money in person: that is for the partner's programs.
+    """
+    if moves_money:
+        return Refused("forbidden", "Programs of the partner move money, its people do not.")
+    if changes and not may_change(role):
+        return Refused("forbidden", f"The role {role} of the partner's team reads, and changes nothing.")
+    return None
+
+
+def require_administrator(person: PartnerPerson, now: datetime) -> None:
+    """Raise Refused `forbidden` unless the person may see and change credentials, having just authenticated."""
+    if person.role != "ADMIN":
+        raise Refused("forbidden", "Administrators of the partner's team change its secrets and keys.")
+    if now - person.authenticated_at > RECENT_AUTHENTICATION_WINDOW:
+        raise Refused("forbidden", "Confirm your identity first: you signed in too long ago.")
 
 
 def check_slug(slug: str) -> str:

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.partners.types import Credential, PartnerKey, PartnerRow, PartnerUser, RegisteredKey
+from billfold.access.partners.types import Credential, PartnerKey, PartnerRow, PartnerUser, RegisteredKey, SigningSecret
 from billfold.platform.crypto import Vault, associated_data
 
 if TYPE_CHECKING:
@@ -41,6 +41,13 @@ SELECT k.key_id, k.algorithm, k.public_pem, u.user_id, u.partner_id, p.slug, p.o
 _KEYS = """
 SELECT k.key_id, u.username, k.algorithm, k.created_at, k.revoked_at
   FROM partner_key k JOIN partner_user u USING (user_id) WHERE u.partner_id = $1 ORDER BY k.created_at, k.key_id
+"""
+
+
+_USERS = "SELECT username FROM partner_user WHERE partner_id = $1 AND disabled_at IS NULL ORDER BY username"
+_SECRETS = """
+SELECT secret_no, created_at, expires_at FROM partner_secret
+ WHERE partner_id = $1 AND (expires_at IS NULL OR expires_at > $2) ORDER BY secret_no DESC
 """
 
 
@@ -86,6 +93,23 @@ async def find_partner_key(conn: Connection | Pool, key_id: str) -> PartnerKey |
 async def list_partner_keys(conn: Connection | Pool, partner_id: UUID) -> list[RegisteredKey]:
     """Return the keys of a partner's users, oldest first, revoked ones too."""
     return [RegisteredKey(*row) for row in await conn.fetch(_KEYS, partner_id)]
+
+
+async def lock_newest_secret(conn: Connection, partner_id: UUID) -> int:
+    """Return the number of the newest signing secret; until the transaction ends nobody adds another."""
+    await conn.execute("SELECT FROM partner WHERE partner_id = $1 FOR UPDATE", partner_id)
+    newest: int = await conn.fetchval("SELECT max(secret_no) FROM partner_secret WHERE partner_id = $1", partner_id)
+    return newest
+
+
+async def list_partner_users(conn: Connection | Pool, partner_id: UUID) -> list[str]:
+    """Return the names of the users who may log in for a partner."""
+    return [row["username"] for row in await conn.fetch(_USERS, partner_id)]
+
+
+async def list_secrets(conn: Connection | Pool, partner_id: UUID, now: datetime) -> list[SigningSecret]:
+    """Return the signing secrets in force at wall time `now`, without what is secret, the newest first."""
+    return [SigningSecret(*row) for row in await conn.fetch(_SECRETS, partner_id, now)]
 
 
 def secret_context(partner_id: UUID, secret_no: int) -> bytes:

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
+from billfold.access.users.types import Role
+
 
 @dataclass(frozen=True, slots=True)
 class PartnerRow:
@@ -63,6 +65,26 @@ class RegisteredKey:
     algorithm: str
     created_at: datetime
     revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SigningSecret:
+    """A signing secret in force, without what is secret: since when, and until when if another has replaced it."""
+
+    secret_no: int
+    created_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartnerPerson:
+    """A member of a partner's own team at the bank's pages."""
+
+    partner: PartnerRow
+    member_id: UUID
+    user_id: UUID
+    role: Role
+    authenticated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,14 +61,14 @@ async def list_customers(
     wanted: ListQuery,
     account_status: Annotated[str | None, _one_of("PENDING", "OPEN", "FROZEN", "CLOSED")] = None,
     type_: Annotated[str | None, Query(name="type"), _one_of("INDIVIDUAL", "BUSINESS")] = None,
+    name: Annotated[str | None, Query(description="How the name begins, in upper or lower case.")] = None,
 ) -> CursorList[Customer]:
     """List customers.
 
     Customers of the partner and its own account (`role`), newest first.
     """
-    page = await wanted.read(
-        bank, customer_store.CUSTOMERS, caller.partner_id, account_status, type_, scope="customers"
-    )
+    listed, values = customer_store.listed_customers(caller.partner_id, account_status, type_, name=name)
+    page = await wanted.read(bank, listed, *values, scope="customers")
     return page_of(page, [render_customer(row) for row in await open_profiles(bank, page.items)])
 
 

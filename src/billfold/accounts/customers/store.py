@@ -35,18 +35,19 @@ SELECT EXISTS (
 Entry = tuple[str, str]
 """A kind of the directory and what stands for an object of it: ("pocket", its id)."""
 
-CUSTOMERS = KeysetList(
-    """
+_LISTED = """
 SELECT customer_id, partner_id, role, type, name, account_status, profile, opened_at, closed_at, closure_reason,
        agreement_version, written_no
   FROM customer
  WHERE partner_id = $1 AND role IN ('customer', 'partner')
-   AND ($2::text IS NULL OR account_status = $2) AND ($3::text IS NULL OR type = $3) AND {page}
-""",
-    reads(CustomerRow),
-    **BY_OPENING,
+   AND ($2::text IS NULL OR account_status = $2) AND ($3::text IS NULL OR type = $3)
+"""
+CUSTOMERS = KeysetList(_LISTED + " AND {page}", reads(CustomerRow), **BY_OPENING)
+_BY_NAME = KeysetList(
+    _LISTED + " AND lower(name) ~>=~ $4 AND lower(name) ~<~ $5 AND {page}", reads(CustomerRow), **BY_OPENING
 )
-"""A partner's customers of a status and a type, its own account among them, newest first."""
+_LAST = "\U0010ffff"
+"""What comes after every text that begins in the same way."""
 _PROFILES = "SELECT customer_id, profile FROM customer WHERE customer_id = ANY($1) AND customer_id = ANY($2)"
 _FEATURES = "SELECT customer_features($1)"
 _OWN_FEATURES = "SELECT feature, enabled FROM customer_feature WHERE customer_id = $1"
@@ -69,6 +70,18 @@ class ListedCustomer(NamedTuple):
     partner: str
     status: str
     opened_at: datetime
+
+
+def listed_customers(
+    partner_id: UUID, status: str | None, kind: str | None, *, name: str | None
+) -> tuple[KeysetList[CustomerRow], tuple[object, ...]]:
+    """Return the list of a partner's customers, its own account among them, newest first, and the values it takes.
+
+    `name` is how their names begin, in letters of either case.
+    """
+    if name is None:
+        return CUSTOMERS, (partner_id, status, kind)
+    return _BY_NAME, (partner_id, status, kind, name.lower(), name.lower() + _LAST)
 
 
 async def find_profiles(

@@ -6,7 +6,9 @@ from litestar import get
 
 from billfold.access.team.routes import get_team
 from billfold.access.team.service_user_routes import get_service_user, list_service_user_keys
-from billfold.console.company import Company, InCompany
+from billfold.console.company import Company
+from billfold.console.partner import Partner
+from billfold.console.team import ApiTeam, InTeam, paths_of
 from billfold.events.webhooks.routes import list_subscriptions
 from billfold.pages.page_context import PageResponse
 
@@ -14,22 +16,29 @@ _SHOWN = 50
 _PROGRAMS = 10
 
 
-@get("/companies/{customer_id:str}/developer")
-async def show_developer(company: InCompany) -> PageResponse:
+@get(paths_of("/developer"))
+async def show_developer(team: InTeam) -> PageResponse:
     """Show what is there for programs."""
-    settings = company.page.server.bank.settings
-    subscriptions = await company.api.get(list_subscriptions, limit=_SHOWN)
-    return company.render(
+    return team.render(
         "developer",
-        addresses={
-            "Customer API": settings.customer_origin,
-            "Reference": f"{settings.customer_origin}/docs/",
-            "Issuer of tokens": settings.auth_origin,
-            "Customer ID": str(company.customer_id),
-        },
-        subscriptions=subscriptions.items,
-        programs=await _programs(company) if company.may("team.read") else [],
+        addresses=_addresses(team),
+        subscriptions=(await team.api.get(list_subscriptions, limit=_SHOWN)).items,
+        has_programs=isinstance(team, Company),
+        programs=await _programs(team) if isinstance(team, Company) and team.may("team.read") else [],
     )
+
+
+def _addresses(team: ApiTeam) -> dict[str, str]:
+    settings = team.page.server.bank.settings
+    if isinstance(team, Partner):
+        base = f"https://{team.host}"
+        return {"Partner API": base, "Reference": f"{base}/docs/", "Partner ID": str(team.row.partner_id)}
+    return {
+        "Customer API": settings.customer_origin,
+        "Reference": f"{settings.customer_origin}/docs/",
+        "Issuer of tokens": settings.auth_origin,
+        "Customer ID": str(team.customer_id),
+    }
 
 
 async def _programs(company: Company) -> list[tuple[object, object]]:

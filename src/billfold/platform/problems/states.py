@@ -20,6 +20,13 @@ STATES = (
         retryable=True,
     ),
     Problem(
+        "secret-changed",
+        409,
+        "The signing secret was changed meanwhile",
+        meaning="Somebody has made another signing secret since the page was shown, or the form was sent twice.",
+        remedy="Open the page again. The newest secret was shown to whoever made it.",
+    ),
+    Problem(
         "agreement-not-accepted",
         409,
         "The agreements have not been accepted",

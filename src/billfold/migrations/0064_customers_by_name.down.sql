@@ -1,0 +1,1 @@
+DROP INDEX customer_by_name;
