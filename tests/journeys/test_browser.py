@@ -274,6 +274,7 @@ async def test_guests_fill_in_an_application_and_review_it(place):
     await guest.fill(First_name="Bo", Last_name="Reyes", Date_of_birth="1980-02-29")
     await guest.press("Save and continue", "onboarding person")
     await guest.go(guest.path.partition("/people/")[0], "onboarding")
+    guest.links.add(f"{guest.path}/documents")
     await guest.walk()
     reviewer = await place.arrive(window=PHONE_WINDOW)
     await reviewer.go(await place.link(dan, "/onboarding"), "onboarding welcome")
@@ -372,8 +373,8 @@ async def test_every_other_page_is_in_order(place):
             redirect_uri=client.redirect_uris[0],
         )
         address = Authorization(registration).begin(http, ["pockets.read"]).url
-    ada.links |= {"/confirm", "/sign-out", f"{place.home}/approvals?view=all"}
+    ada.links |= {"/confirm", "/sign-out", "/sandbox/try/partner/list_pockets", f"{place.home}/approvals?view=all"}
     await ada.walk()
     for path, name in {address.removeprefix(place.box.auth_url): "consent", **DOCUMENTATION}.items():
         await ada.go(path, name)
-    assert list(place.gallery.left) == []
+    assert {*place.gallery.left} <= {"show_customer", "show_commit", "show_item"}, "no page links to these here"
