@@ -23,7 +23,13 @@ async def show_credentials(partner: InPartner) -> PageResponse:
 async def rotate_secret(partner: InPartner) -> PageResponse:
     """Replace the signing secret and show the new one, this once."""
     number = partner.page.form.get("secret_no", "")
-    return await _show(partner, secret=await administration.rotate_secret(partner.change, replaces=number))
+    try:
+        secret = await administration.rotate_secret(partner.change, replaces=number)
+    except Refused as wrong:
+        if wrong.code == "forbidden":
+            raise
+        return await _show(partner, wrong=wrong)
+    return await _show(partner, secret=secret)
 
 
 @post(f"{_PATH}/keys", opt=RECENT_AUTHENTICATION)
