@@ -1,5 +1,6 @@
 """Engineers find what their programs did wrong: theirs alone, and nothing of what was sent."""
 
+import asyncio
 from datetime import timedelta
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from tests.support.oauth_clients import new_key
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.platform import ids
-from billfold.platform.clock import wall_now
+from billfold.platform.clock import monotonic, wall_now
 from billfold.request_log import recorder
 from billfold.request_log.store import add_requests, purge_requests
 from billfold.request_log.types import LoggedRequest
@@ -90,12 +91,14 @@ def row_of(tenant, at, number):
     status, code = {0: (500, "internal-error"), 3: (404, "not-found")}.get(number % 6, (200, None))
     operation = "get_pocket" if number % 2 else "list_pockets"
     return LoggedRequest(
-        *(tenant, at, ids.new(), "GET", "/", operation, status, code, [], False, False, None, None, None), "::1", number
+        *(ids.new(), tenant, at, ids.new(), "GET", "/", operation, status, code, [], False, False, None, None, None),
+        "::1",
+        number,
     )
 
 
 async def test_nobody_fills_the_log_of_others_nor_what_waits_for_it(desk, bank, monkeypatch):
-    monkeypatch.setattr(recorder, "UNPROVEN_PER_MINUTE", 3)
+    monkeypatch.setattr(recorder, "REFUSED_PER_MINUTE", 3)
     monkeypatch.setattr(recorder, "QUEUED_OF_TENANT_MAX", 6)
     for sent in ("Bearer unknown", None):
         await desk.ask("GET", PATH, status=401, headers={"authorization": sent or ""})
@@ -113,3 +116,44 @@ async def test_nobody_fills_the_log_of_others_nor_what_waits_for_it(desk, bank, 
         await desk.get(PATH)
     await desk.app.request_log.write()
     assert await bank.pool.fetchval("SELECT count(*) FROM request_log WHERE status = 200") == 6
+    monkeypatch.setattr(recorder, "monotonic", lambda: monotonic() + 60)
+    now = wall_now().replace(second=30)
+    monkeypatch.setattr("billfold.http.limits.idempotency.wall_now", lambda: now)
+    await desk.send("GET", PATH)
+    await bank.pool.execute("UPDATE rate_limit_window SET used = 1000000")
+    limited = [await desk.send("GET", PATH) for _ in range(5)]
+    assert {each.status_code for each in limited} == {429}
+    await desk.app.request_log.write()
+    assert await bank.pool.fetchval("SELECT count(*) FROM request_log WHERE status = 429") == 3
+
+
+async def test_requests_of_one_trace_are_rows_of_their_own_and_a_refused_row_is_lost_alone(desk, bank):
+    tenant = UUID(desk.team.customer) if hasattr(desk, "team") else desk.partner.partner_id
+    at, trace = wall_now() - timedelta(minutes=1), ids.new()
+    older, newer, *others = [row_of(tenant, at + timedelta(seconds=each), each) for each in range(9)]
+    older, newer = older._replace(trace_id=trace), newer._replace(trace_id=trace)
+    refused = [others[2]._replace(ip_address="\0"), others[4]._replace(error_code=None, status=500)]
+    batch = [older, newer, others[0], refused[0], *others[1:4], refused[1]]
+    assert await add_requests(bank.pool, batch) == 2
+    assert (await desk.get(f"{PATH}{trace}/"))["duration_ms"] == newer.duration_ms
+    listed = await logged(desk, timestamp_to=(at + timedelta(minutes=1)).isoformat(), limit=6)
+    assert sum(each["trace_id"] == trace.hex for each in listed) == 2
+
+
+async def test_what_is_being_written_when_a_process_stops_is_written(desk, bank, monkeypatch):
+    going, may_end = asyncio.Event(), asyncio.Event()
+
+    async def slowly(pool, batch):
+        going.set()
+        await may_end.wait()
+        return await add_requests(pool, batch)
+
+    monkeypatch.setattr(recorder, "WRITE_SECONDS", 0)
+    monkeypatch.setattr("billfold.request_log.store.add_requests", slowly)
+    await desk.get("/api/v2/pockets/")
+    await going.wait()
+    closing = asyncio.create_task(desk.app.request_log.close())
+    await asyncio.sleep(0)
+    may_end.set()
+    await closing
+    assert await bank.pool.fetchval("SELECT count(*) FROM request_log WHERE operation = 'list_pockets'") == 1

@@ -85,9 +85,9 @@ OF_USERS = {
     "invitation": "member_id, customer_id, email, first_name, last_name, role, created_at, expires_at, link_hash,"
     " link_expires_at) SELECT gen_random_uuid(), customer_id, $1 || '@b.example', 'A', 'B', 'ADMIN', $3::timestamptz,"
     " $3::timestamptz + interval '1 day', $1::text::bytea, $3::timestamptz FROM membership WHERE user_id = $2",
-    "request_log": "tenant_id, requested_at, trace_id, method, path, operation, status, fields, has_idempotency_key,"
-    " is_replayed, ip_address, duration_ms) SELECT $2, $3, gen_random_uuid(), 'GET', $1, 'x', 200, '{}', false, false,"
-    " '', 1",
+    "request_log": "id, tenant_id, requested_at, trace_id, method, path, operation, status, fields,"
+    " has_idempotency_key, is_replayed, ip_address, duration_ms) SELECT gen_random_uuid(), $2, $3, gen_random_uuid(),"
+    " 'GET', $1, 'x', 200, '{}', false, false, '', 1",
     "failed_work": "kind, item, tries, error, failed_at, again_at) SELECT $2::uuid::text, $1, 1, '', $3, $3",
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
@@ -17,6 +18,7 @@ import structlog
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, StreamedResponse
+from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.shortage import error_summary
 from billfold.request_log import store
@@ -33,9 +35,12 @@ QUEUED_MAX = 10_000
 """How many requests wait to be written at most."""
 QUEUED_OF_TENANT_MAX = 5_000
 """How many of them are of one tenant."""
-UNPROVEN_PER_MINUTE = 60
-"""How many requests of a tenant are logged whose token is known but whose proof is wrong: a token may be stolen."""
-_FIRST_ERROR = 400
+REFUSED_PER_MINUTE = 60
+"""How many requests of a tenant are logged whose token is known and that are refused before they run.
+
+Their proof is wrong, since a token may be stolen, or there are too many of them.
+"""
+_FIRST_ERROR, _TOO_MANY = 400, 429
 _STREAMED_STATUS = 200
 _KEYS = frozenset({b"idempotency-key", b"x-service-idempotency"})
 _REPLAYED = b"idempotent-replayed"
@@ -68,27 +73,31 @@ class RequestRecorder:
         self._pool = pool
         self._names: dict[str, frozenset[str]] = {}
         self._clear()
-        self._unproven: Counter[UUID] = Counter()
+        self._refused: Counter[UUID] = Counter()
         self._minute = 0.0
         self._task: asyncio.Task[None] | None = None
+        self._closing = asyncio.Event()
 
     def record(
         self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, *, proven: bool
     ) -> None:
         """Log a request whose token is known, once; one without such a token is nobody's."""
         requester, request.requester = request.requester, None
-        if requester is None or not self._has_room(requester.tenant_id, proven=proven):
+        status = _STREAMED_STATUS if isinstance(response, StreamedResponse) else response.status
+        refused = not proven or status == _TOO_MANY
+        if requester is None or not self._has_room(requester.tenant_id, refused=refused):
             return
         seconds = monotonic() - request.began_at
         error_code, places, is_replayed = _outcome(response)
         entry = LoggedRequest(
+            id=ids.new(),
             tenant_id=requester.tenant_id,
             requested_at=wall_now() - timedelta(seconds=seconds),
             trace_id=UUID(request.trace_id),
             method=request.method,
             path=operation.path,
             operation=operation.name,
-            status=_STREAMED_STATUS if isinstance(response, StreamedResponse) else response.status,
+            status=status,
             error_code=error_code,
             fields=self._fields(operation, places) if places else [],
             has_idempotency_key=not _KEYS.isdisjoint(request.headers),
@@ -108,7 +117,7 @@ class RequestRecorder:
         batch, dropped = self._queue, self._dropped
         self._clear()
         try:
-            await store.add_requests(self._pool, batch)
+            dropped += await store.add_requests(self._pool, batch)
         except Exception as error:  # noqa: BLE001 - the log is not worth a failure
             dropped += len(batch)
             log.warning("request_log_not_written", error=error_summary(error))
@@ -116,9 +125,9 @@ class RequestRecorder:
             log.warning("requests_not_logged", count=dropped)
 
     async def close(self) -> None:
-        """Write down what waits, now."""
+        """Write down what waits, now, after what is being written."""
+        self._closing.set()
         if self._task is not None:
-            self._task.cancel()
             await asyncio.wait([self._task])
         await self.write()
 
@@ -132,15 +141,15 @@ class RequestRecorder:
         self._of_tenant: Counter[UUID] = Counter()
         self._dropped = 0
 
-    def _has_room(self, tenant_id: UUID, *, proven: bool) -> bool:
+    def _has_room(self, tenant_id: UUID, *, refused: bool) -> bool:
         """Tell whether one more request of a tenant fits, and count it."""
         fits = len(self._queue) < QUEUED_MAX and self._of_tenant[tenant_id] < QUEUED_OF_TENANT_MAX
-        if fits and not proven:
+        if fits and refused:
             minute = monotonic() // 60
             if minute != self._minute:
-                self._minute, self._unproven = minute, Counter()
-            self._unproven[tenant_id] += 1
-            fits = self._unproven[tenant_id] <= UNPROVEN_PER_MINUTE
+                self._minute, self._refused = minute, Counter()
+            self._refused[tenant_id] += 1
+            fits = self._refused[tenant_id] <= REFUSED_PER_MINUTE
         if fits:
             self._of_tenant[tenant_id] += 1
         else:
@@ -149,7 +158,8 @@ class RequestRecorder:
 
     async def _write_later(self) -> None:
         while self._queue or self._dropped:
-            await asyncio.sleep(WRITE_SECONDS)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._closing.wait(), WRITE_SECONDS)
             await self.write()
 
 

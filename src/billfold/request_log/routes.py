@@ -92,7 +92,7 @@ async def list_request_errors(
 
 @get(f"{PATH}{{trace_id}}/", SIGNED, READS, tag="request-log", refuses=("not-found",))
 async def get_logged_request(caller: Caller | CustomerCaller, bank: Bank, trace_id: str) -> RequestLogEntry:
-    """Get a request by the trace id of its response."""
+    """Get a request by the trace id of its response; of several in one trace, the newest."""
     wanted = UUID(trace_id) if _TRACE_ID.fullmatch(trace_id) else parse_uuid("path", "trace_id", trace_id)
     return render_request(await store.get_request(bank.pool, _tenant(caller), wanted))
 

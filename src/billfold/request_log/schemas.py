@@ -14,8 +14,9 @@ from billfold.request_log.types import ErrorGroup, LoggedRequest
 class RequestLogEntry(msgspec.Struct, kw_only=True):
     """A request. Nothing that was sent or answered is kept of it: of a mistake only where it was.
 
-    `trace_id` is that of the header X-Service-Trace-Id. `path` is the path of the operation, with the names of its
-    parameters. `fields` says what a 422 was about, like `body.amount`; a name that the operation does not have is `*`.
+    `trace_id` is that of the header X-Service-Trace-Id; requests of one trace of yours share it. `path` is the path of
+    the operation, with the names of its parameters. `fields` says what a 422 was about, like `body.amount`; a name that
+    the operation does not have is `*`.
     On the Customer API `client_id` and `member_id` say who sent it, on the Partner API `user_id`.
     """
 
@@ -50,7 +51,7 @@ class RequestErrorGroup(msgspec.Struct, kw_only=True):
 def render_request(row: LoggedRequest) -> RequestLogEntry:
     """Return an entry as the APIs show it."""
     fields = row._asdict()
-    del fields["tenant_id"]
+    del fields["id"], fields["tenant_id"]
     return RequestLogEntry(trace_id=fields.pop("trace_id").hex, timestamp=fields.pop("requested_at"), **fields)
 
 

@@ -1,4 +1,4 @@
-"""The rows of the log. They are read by tenant and time, and one by its trace id."""
+"""The rows of the log. They are read by tenant and time, and by trace."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
+
+from asyncpg import DataError, IntegrityConstraintViolationError
 
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
@@ -19,18 +21,22 @@ if TYPE_CHECKING:
 GROUPED_MAX = 10_000
 """How many of the newest errors are grouped."""
 _COLUMNS = LoggedRequest._fields
+_REFUSALS = (DataError, IntegrityConstraintViolationError)
+"""What is wrong with a row, and not with the database."""
 _SELECTED = ", ".join(_COLUMNS)
 _SPAN = """
  tenant_id = $1 AND requested_at >= coalesce($2::timestamptz, '-infinity')
    AND requested_at < coalesce($3::timestamptz, 'infinity')
 """
 _LIST = f"SELECT {_SELECTED} FROM request_log WHERE {_SPAN} AND status >= $4 AND status < $5"
-_GET = f"SELECT {_SELECTED} FROM request_log WHERE trace_id = $2 AND tenant_id = $1"
+_GET = f"""
+SELECT {_SELECTED} FROM request_log WHERE trace_id = $2 AND tenant_id = $1 ORDER BY requested_at DESC, id DESC LIMIT 1
+"""
 # Counted among the newest alone, so that a log full of errors is read as fast as any other.
 _GROUPS = f"""
 WITH newest AS MATERIALIZED (
-  SELECT requested_at, trace_id, operation, error_code FROM request_log
-   WHERE {_SPAN} AND status >= 400 ORDER BY requested_at DESC, trace_id DESC LIMIT {GROUPED_MAX}
+  SELECT requested_at, operation, error_code FROM request_log
+   WHERE {_SPAN} AND status >= 400 ORDER BY requested_at DESC, id DESC LIMIT {GROUPED_MAX}
 ), counted AS (
   SELECT operation, error_code, count(*) AS count, max(requested_at) AS last_at FROM newest GROUP BY 1, 2
 )
@@ -38,7 +44,7 @@ SELECT c.count, l.* FROM counted c CROSS JOIN LATERAL (
   SELECT {_SELECTED} FROM request_log r
    WHERE r.tenant_id = $1 AND r.requested_at = c.last_at AND r.status >= 400
      AND r.operation = c.operation AND r.error_code = c.error_code LIMIT 1
-) l ORDER BY l.requested_at DESC, l.trace_id
+) l ORDER BY l.requested_at DESC, l.id
 """
 _PURGE = """
 DELETE FROM request_log WHERE ctid = ANY(ARRAY(SELECT ctid FROM request_log WHERE requested_at < $1 LIMIT $2))
@@ -49,7 +55,7 @@ def _entry(row: Record) -> LoggedRequest:
     return LoggedRequest(*(row[name] for name in _COLUMNS))
 
 
-_ORDER = {"requested_at": "timestamptz", "trace_id": "uuid"}
+_ORDER = {"requested_at": "timestamptz", "id": "uuid"}
 # A statement for each set of filters: which index serves depends on them.
 _ALL = KeysetList(_LIST + " AND {page}", _entry, **_ORDER)
 _ERRORS = KeysetList(_LIST + " AND status >= 400 AND {page}", _entry, **_ORDER)
@@ -91,13 +97,23 @@ async def list_error_groups(
     return [ErrorGroup(row["operation"], row["error_code"], row["count"], _entry(row)) for row in rows]
 
 
-async def add_requests(pool: Pool, batch: Sequence[LoggedRequest]) -> None:
-    """Write rows. A crash of the database may lose the last of them: nobody waits for its disk."""
+async def add_requests(pool: Pool, batch: Sequence[LoggedRequest]) -> int:
+    """Write rows; return how many of them the database refuses: each of these is lost alone.
+
+    A crash of the database may lose the last of them: nobody waits for its disk.
+    """
     if not batch:
-        return
-    async with pool.acquire() as conn, conn.transaction():
-        await conn.execute("SET LOCAL synchronous_commit TO off")
-        await conn.copy_records_to_table("request_log", records=batch, columns=_COLUMNS)
+        return 0
+    try:
+        async with pool.acquire() as conn, conn.transaction():
+            await conn.execute("SET LOCAL synchronous_commit TO off")
+            await conn.copy_records_to_table("request_log", records=batch, columns=_COLUMNS)
+    except _REFUSALS:
+        if len(batch) == 1:
+            return 1
+        middle = len(batch) // 2
+        return await add_requests(pool, batch[:middle]) + await add_requests(pool, batch[middle:])
+    return 0
 
 
 async def purge_requests(pool: Pool, before: datetime, *, limit: int) -> int:

@@ -22,9 +22,11 @@ class Requester(NamedTuple):
 class LoggedRequest(NamedTuple):
     """A row of the log, in the order of its columns."""
 
+    id: UUID
     tenant_id: UUID
     requested_at: datetime
     trace_id: UUID
+    """That of the caller's trace, if it has one: several requests may share it."""
     method: str
     path: str
     operation: str
