@@ -1,3 +1,4 @@
+import asyncio
 import os
 import re
 import subprocess
@@ -14,7 +15,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from billfold.cli.context import CliError
 from billfold.http.edge.observed import observed
 from billfold.monitoring import management_server
-from billfold.monitoring.management_server import manage_children, serve_management
+from billfold.monitoring.management_server import ManagementServer, manage_children, serve_management
 from billfold.monitoring.samples import telemetry
 from billfold.monitoring.store import BREAKS, GAUGES
 from billfold.platform.settings.settings import Settings
@@ -84,6 +85,23 @@ async def test_a_database_that_is_away_is_said_and_counters_are_shown_all_the_sa
         with pytest.raises(CliError, match="cannot be listened on"):
             async with serve_management(replace(settings), ""):
                 pass
+
+
+async def test_readiness_waits_for_nothing_that_is_measured(bank_dsn, monkeypatch):
+    going, may_end = asyncio.Event(), asyncio.Event()
+
+    async def measure(conn, now):
+        going.set()
+        await may_end.wait()
+        return []
+
+    monkeypatch.setattr(management_server, "measure", measure)
+    management = ManagementServer(bank_dsn)
+    measuring = asyncio.create_task(management.respond("/metrics"))
+    await going.wait()
+    assert (await management.respond("/readyz"))[0] == 200
+    may_end.set()
+    assert (await measuring)[0] == 200
 
 
 async def test_processes_under_one_supervisor_are_shown_as_one(unused_tcp_port):

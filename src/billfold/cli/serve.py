@@ -26,7 +26,7 @@ from billfold.cli.folders import check_folders
 from billfold.cli.output import errors, print_error
 from billfold.cli.process_supervisor import Supervisor, exit_with_parent
 from billfold.cli.resources import run_with_connection
-from billfold.monitoring.management_server import manage_children, serve_management
+from billfold.monitoring.management_server import CHECK_SECONDS, manage_children, serve_management
 from billfold.monitoring.samples import NO_TRACES, telemetry
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from billfold.platform.settings.settings import Settings
 
 HTTPS = "run-https"
-ANSWER_SECONDS = 2.0
 _THIS_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what listens on all addresses is called here
 top = CommandGroup()
 
@@ -167,7 +166,7 @@ async def find_silent_port(settings: Settings) -> str:
     host = _THIS_HOST.get(settings.host, settings.host)
     tls = None if settings.behind_proxy and settings.tls_certificate is None else _any_certificate()
     try:
-        async with asyncio.timeout(ANSWER_SECONDS):
+        async with asyncio.timeout(CHECK_SECONDS):
             reader, writer = await asyncio.open_connection(host, settings.port, ssl=tls)
             try:
                 writer.write(b"GET /health HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")

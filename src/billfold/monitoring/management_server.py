@@ -35,7 +35,8 @@ log = structlog.get_logger(__name__)
 READ_SECONDS = 5.0
 BREAKS_SECONDS = 300.0
 REQUEST_SECONDS = 5.0
-_DATABASE_SECONDS = 2.0
+CHECK_SECONDS = 4.0
+"""How long a check of `/readyz` takes at most, less than those who ask wait: a process under load is no dead one."""
 _HEAD_BYTES_MAX = 16 * 1024
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 TEXT = "text/plain; charset=utf-8"
@@ -67,10 +68,8 @@ class ManagementServer:
     async def _why_not_ready(self) -> str:
         if self.draining:
             return "draining"
-        for check in (self._reader.check, *self._checks):
-            if reason := await check():
-                return reason
-        return ""
+        reasons = await asyncio.gather(*(check() for check in (self._reader.check, *self._checks)))
+        return next(filter(None, reasons), "")
 
     async def _metrics(self) -> tuple[str, bytes]:
         from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest  # noqa: PLC0415
@@ -90,7 +89,7 @@ class DatabaseReader:
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
-        self._lock = asyncio.Lock()
+        self._reading, self._checking = asyncio.Lock(), asyncio.Lock()  # a check waits for nothing that is measured
         self._measured: list[Measured] = []
         self._breaks: list[Measured] = []
         self._read_at = self._breaks_at = self._checked_at = float("-inf")
@@ -98,7 +97,7 @@ class DatabaseReader:
 
     async def read(self) -> list[Measured]:
         """Return what was measured last; nothing while the database is away."""
-        async with self._lock:
+        async with self._reading:
             if monotonic() - self._read_at >= READ_SECONDS:
                 self._measured = await self._attempt(measure)
                 self._read_at = monotonic()
@@ -109,10 +108,10 @@ class DatabaseReader:
 
     async def check(self) -> str:
         """Return why the database does not answer, or ""; what was found is good for a second."""
-        async with self._lock:
+        async with self._checking:
             if monotonic() - self._checked_at >= 1:
                 try:
-                    async with asyncio.timeout(_DATABASE_SECONDS), self._connection() as conn:
+                    async with asyncio.timeout(CHECK_SECONDS), self._connection() as conn:
                         await conn.fetchval("SELECT 1")
                     self._reason = ""
                 except Exception as error:  # noqa: BLE001 - whatever it is, it is the reason
@@ -131,7 +130,7 @@ class DatabaseReader:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
         session = {"default_transaction_read_only": "on", "application_name": "billfold-monitoring"}
-        conn = await asyncpg.connect(self._dsn, timeout=_DATABASE_SECONDS, server_settings=session)
+        conn = await asyncpg.connect(self._dsn, timeout=CHECK_SECONDS, server_settings=session)
         try:
             yield conn
         finally:
