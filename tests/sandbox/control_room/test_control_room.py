@@ -14,8 +14,13 @@ from billfold.access.auth_server.app import create_auth_app
 from billfold.access.partners.cli import make_partner
 from billfold.access.users.totp import new_secret
 from billfold.console.app import create_pages_app
+from billfold.documentation.reference.call import call_of
+from billfold.http.partner_api.app import partner_document, partner_operations
+from billfold.http.responses import StreamedResponse
 from billfold.platform.ids import new as ids_new
+from billfold.platform.settings.settings import Settings
 from billfold.sandbox.control_room.room import PACKAGES, given_by
+from billfold.sandbox.control_room.signed_calls import READ_BYTES_MAX, ServedApi, SignedCalls
 from billfold.sandbox.credentials_file import SandboxFile, write_sandbox_file
 from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 from billfold.sandbox.provisioning import PARTNER
@@ -86,6 +91,26 @@ async def test_operations_of_the_reference_are_tried_and_nothing_else(bank, brow
     page = await browser.send(path, body='{"username": "nobody", "password": "<b>wrong"}')
     assert (page.status_code, "<b>" in page.text, "401 Unauthorized" in browser.text) == (200, False, True)
     assert 'curl "$PARTNER_URL$path"' in browser.text
+    path = "/sandbox/try/partner/get_pocket"
+    await browser.go(path)
+    for other in (".", ".."):
+        await browser.send(path, pocket_id=other)
+        assert (browser.page.status_code, list(browser.mistakes)) == (422, ["pocket_id"])
+
+
+async def test_of_a_response_without_end_no_more_is_read_than_is_shown(tmp_path):
+    async def lines():
+        while True:
+            yield b"a,b\n" * 1000
+            await asyncio.sleep(0)
+
+    async def app(scope, receive, send):
+        await StreamedResponse("text/csv", lines()).stream(receive, send)
+
+    operation = ServedApi(app, "https://sandbox.localhost", lambda: partner_document(Settings(), partner_operations()))
+    calls = SignedCalls({"partner": operation}, tmp_path)
+    response = await calls.send(call_of(calls.find("partner", "log_in")), key="k", client=HERE)
+    assert READ_BYTES_MAX <= len(response.content) < READ_BYTES_MAX + 4000
 
 
 async def test_people_are_listed_with_the_codes_that_sign_them_in_now(bank, browser):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
 import httpx
@@ -23,9 +23,14 @@ from billfold.platform.errors import NotFound, Unavailable
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file
 from billfold.sandbox.sandbox_client import SERVICE_CLIENT_ID
 
+if TYPE_CHECKING:
+    from litestar.types import Send
+
 _BEARER_CLIENT_ID = "sandbox-bearer"
 _ASSERTION_SECONDS = 60
 _KEY_HEADERS = ("x-service-idempotency", "idempotency-key")
+READ_BYTES_MAX = 128 * 1024
+"""How much of a response without a declared end is read."""
 _EXAMPLE_FILE = b"""%PDF-1.4
 1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
 2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
@@ -75,7 +80,7 @@ class SignedCalls:
         operation = call.operation
         path = operation.path.format_map({name: quote(value, safe="") for name, value in call.variables.items()})
         transports = {
-            each.origin: httpx.ASGITransport(each.app, raise_app_exceptions=False, client=(client, 0))
+            each.origin: httpx.ASGITransport(_ended_early(each.app), raise_app_exceptions=False, client=(client, 0))
             for each in self._apis.values()
         }
         headers = {} if operation.method == "GET" else dict.fromkeys(_KEY_HEADERS, key)
@@ -121,6 +126,26 @@ class SignedCalls:
             lifetime_seconds=_ASSERTION_SECONDS,
         )
         return {"client_assertion_type": ASSERTION_TYPE, "client_assertion": assertion}
+
+
+def _ended_early(app: Any) -> Any:  # noqa: ANN401 - any application of ASGI
+    """Return an application whose streams end after `READ_BYTES_MAX`: to it, the client has gone."""
+
+    async def serve(scope: Any, receive: Any, send: Send) -> None:  # noqa: ANN401 - of ASGI
+        size, ended = 0, False
+
+        async def send_some(message: Any) -> None:  # noqa: ANN401 - a message of ASGI
+            nonlocal size, ended
+            if ended:
+                return
+            size += len(message.get("body", b""))
+            ended = size >= READ_BYTES_MAX
+            message["more_body"] = message.get("more_body", False) and not ended
+            await send(message)
+
+        await app(scope, receive, send_some)
+
+    return serve
 
 
 def _partner_auth(box: SandboxFile) -> PartnerAuth:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -28,11 +29,13 @@ from billfold.sandbox.control_room.fields import field_of
 from billfold.sandbox.control_room.known_ids import IDS, list_known
 from billfold.sandbox.control_room.overview import PATH
 from billfold.sandbox.control_room.room import ControlRoom, InRoom
+from billfold.sandbox.control_room.signed_calls import READ_BYTES_MAX
 from billfold.sandbox.credentials_file import SandboxFile
 from billfold.sandbox.simulations.catalogue import Parameter
 
 _ONE = f"{PATH}/try/{{api:str}}/{{operation_id:str}}"
 _SHOWN_CHARS = 30_000
+_OTHER_PATHS = frozenset({".", ".."})
 _UNSHOWN = frozenset({"content-length", "date", "server", "vary"})
 """Headers that say nothing about the request."""
 
@@ -137,6 +140,8 @@ def _call(operation: ApiOperation, form: Mapping[str, str]) -> Call:
     for each, text in given.values():
         if each.required and not text:
             raise InvalidInput.at(each.place, each.name, msg="must be given")
+        if each.place == "path" and text in _OTHER_PATHS:
+            raise InvalidInput.at("path", each.name, msg="would lead to another path")
     in_path = {name: text for name, (each, text) in given.items() if each.place == "path"}
     in_query = [(name, text) for name, (each, text) in given.items() if each.place == "query" and text]
     call = call_of(operation, in_path, _body(operation, form.get("body", "")))
@@ -171,8 +176,10 @@ def _answer(response: httpx.Response) -> Answer:
 def _text(response: httpx.Response) -> str:
     """Return a body as text: JSON with a line for each field, of a file what it is."""
     kind = response.headers.get("content-type", "").partition(";")[0]
+    size = len(response.content)
     if kind.endswith("json"):
-        return msgspec.json.format(response.content).decode()
-    if kind.startswith("text/"):
+        with suppress(msgspec.DecodeError):  # a long stream is not read to its end
+            return msgspec.json.format(response.content).decode()
+    if kind.startswith("text/") or kind.endswith("json"):
         return response.text
-    return f"{kind}, {len(response.content):,} bytes" if response.content else ""
+    return f"{kind}, {size:,} bytes{' or more' if size >= READ_BYTES_MAX else ''}" if size else ""
