@@ -35,6 +35,12 @@ def test_alert_rules_say_what_happened_and_how_bad_it_is():
         assert rule["annotations"]["summary"].endswith((".", "?", "`")), rule["alert"]
     scraped = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())
     assert scraped["rule_files"] == ["alerts.yml"]
+    units = " ".join(re.findall(r"billfold-\w+@\d+", (DEPLOY.parent / "docs/operate/deploy.md").read_text()))
+    ports = {f"1{each}" for each in re.findall(r"serve@(\d+)", units)} | set(re.findall(r"worker@(\d+)", units))
+    targets = [
+        target for job in scraped["scrape_configs"] for each in job["static_configs"] for target in each["targets"]
+    ]
+    assert {each.rpartition(":")[2] for each in targets} == ports
 
 
 def test_promtool_accepts_the_rules():
@@ -77,14 +83,24 @@ def test_containers_have_every_setting_that_production_needs():
         "BILLFOLD_ENCRYPTION_KEY": base64.b64encode(hashlib.sha256(b"key").digest()).decode(),
         "BILLFOLD_MAIL_URL": "smtp://mail",
     }
-    for settings in (dict(line.split("=", 1) for line in lines), values["settings"]):
+    composed_settings = dict(line.split("=", 1) for line in lines)
+    subnet = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())["networks"]["default"]["ipam"]["config"][0]
+    assert composed_settings["BILLFOLD_TRUSTED_PROXIES"] == subnet["subnet"]
+    assert "[aws,otel]" in image, "the chart takes credentials of AWS"
+    for settings in (composed_settings, values["settings"]):
         assert Settings.from_env(of_image | settings | own_secrets).management_port == 9464
 
 
 def test_helm_renders_the_chart(tmp_path):
     checked_by("helm", "template", DEPLOY / "helm/billfold", "--output-dir", tmp_path)
-    kinds = [yaml.safe_load(file.read_text())["kind"] for file in tmp_path.rglob("*.yaml")]
-    assert sorted(kinds) == ["ConfigMap", "Deployment", "Deployment", "Job", "Service"]
+    made = [each for file in tmp_path.rglob("*.yaml") for each in yaml.safe_load_all(file.read_text())]
+    kinds = sorted(each["kind"] for each in made)
+    assert kinds == ["ConfigMap", "ConfigMap", "Deployment", "Deployment", "Job", "Service"]
+    hooks = [each for each in made if "helm.sh/hook" in each["metadata"].get("annotations", {})]
+    (job,) = (each for each in hooks if each["kind"] == "Job")
+    needed = job["spec"]["template"]["spec"]["containers"][0]["envFrom"][0]["configMapRef"]["name"]
+    assert {each["metadata"]["annotations"]["helm.sh/hook"] for each in hooks} == {"pre-install,pre-upgrade"}
+    assert needed in {each["metadata"]["name"] for each in hooks}, "the job would wait for what comes after it"
 
 
 def test_the_wheel_ships_the_versions_that_were_tested():

@@ -12,7 +12,7 @@ containers:
     image: "{{ .root.Values.image.repository }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}"
     args: {{ .args | toJson }}
     envFrom:
-      - configMapRef: {name: {{ .root.Release.Name }}}
+      - configMapRef: {name: {{ .settings }}}
       - secretRef: {name: {{ .root.Values.secret }}}
     env: {{ .env | toJson }}
     ports: {{ .ports | toJson }}
