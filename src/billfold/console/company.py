@@ -80,12 +80,12 @@ InCompany = SkipValidation[Company]
 def company_of(api: CustomerApi) -> Callable[[PageContext, str], Awaitable[Company]]:
     """Return what makes the `company` of a request. It raises NotFound, for companies of others as well.
 
-    The bank itself is no company: its team has pages of its own.
+    The bank itself and partners are no companies: their teams have pages of their own.
     """
 
     async def find_company(page: PageContext, customer_id: str) -> Company:
         def is_wanted(each: Membership) -> bool:
-            return str(each.customer_id) == customer_id.lower() and not each.is_of_bank
+            return str(each.customer_id) == customer_id.lower() and each.is_of_company
 
         return Company(await visit_of(page, is_wanted, "company"), api)
 
@@ -109,4 +109,5 @@ def _token_of(page: PageContext, own: Membership) -> AccessToken:
         is_fapi2=True,
         requires_nonce=False,
         requires_signature=False,
+        organization=own.organization,
     )

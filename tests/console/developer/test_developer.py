@@ -116,6 +116,21 @@ async def test_who_may_only_read_changes_nothing(browser, path, console, custome
     assert answers[0].headers["location"] == answers[1].headers["location"]
 
 
+async def test_where_events_go_changes_only_after_a_recent_sign_in(bank, browser, path, partner_people):
+    manager = await partner_people("acme")
+    theirs = await subscribe(manager)
+    forms = {each: forms_of((await each.go(at)).text) for each, at in ((browser, path), (manager, theirs))}
+    await bank.pool.execute("UPDATE session SET authenticated_at = authenticated_at - interval '10 minutes'")
+    for each, listed in forms.items():
+        new = f"{each.home}/developer/subscriptions"
+        sent = {new: {"csrf": each.csrf, "url": URL, KIND: "yes"}} | listed
+        for action, form in sent.items():
+            if "/developer/" in action:
+                answer = await each.post(action, form)
+                assert answer.headers["location"].startswith("/confirm?"), action
+        assert (await each.go(f"{new}/new")).headers["location"].startswith("/confirm?"), "it shows a secret"
+
+
 async def test_requests_of_programs_are_found_by_their_error(browser, customer_desk):
     await customer_desk.refused("GET", f"/api/v2/pockets/{ids.new()}/", status=404, code="not-found")
     await customer_desk.app.request_log.write()

@@ -31,26 +31,36 @@ async def test_each_finds_their_own_team_and_no_other(bank, operators, partner_p
     assert 'href="/partners/acme"' in operator.page.text
 
 
-async def test_the_bank_itself_is_no_company(bank, operators, customer_app):
-    bank_id, operator = bank_customer_id(bank.seed), await operators("ADMIN")
+@pytest.mark.usefixtures("customer_desk")
+@pytest.mark.parametrize("organization", ["bank", "partner"])
+async def test_the_bank_itself_and_partners_are_no_companies(
+    bank, organization, operators, partner_people, customer_app
+):
+    partner = await find_partner(bank.pool, "acme")
+    assert partner is not None
+    if organization == "bank":
+        own, person = bank_customer_id(bank.seed), await operators("ADMIN")
+    else:
+        own, person = partner.own_customer_id, await partner_people("acme", role="ADMIN")
+    assert "/companies/" not in (await person.go("/account")).text
     for path in ("", "/pockets", "/move-money", "/developer", "/applications", "/applications/new", "/agreements"):
-        assert (await operator.go(f"/companies/{bank_id}{path}")).status_code == 404, path
-    assert (await operator.go(f"/team/{bank_id}")).status_code == 200
-    team = await join(bank, str(bank_id))
+        assert (await person.go(f"/companies/{own}{path}")).status_code == 404, path
+    assert (await person.go(f"/team/{own}")).status_code == 200
+    team = await join(bank, str(own))
     desk = MemberDesk(bank, customer_app, team, token=await token_for(bank, team))
     for path in ("/api/v2/pockets/", "/api/v1/user/memberships/"):
         assert (await desk.send("GET", path)).json()["code"] == "forbidden", path
     await desk.close()
     async with bank.pool.acquire() as conn:
-        for owned in ({"customer_id": bank_id, "grant_types": ("client_credentials",)}, {"owner_id": bank_id}):
-            with pytest.raises(Refused, match="The bank itself"):
+        for owned in ({"customer_id": own, "grant_types": ("client_credentials",)}, {"owner_id": own}):
+            with pytest.raises(Refused, match="for companies only"):
                 await program(conn, f"own-{uuid4().hex}", keys=(), **owned)
-        with pytest.raises(Refused, match="The bank itself"):
+        with pytest.raises(Refused, match="for companies only"):
             await consent._require_allowed(  # what every way to a grant goes through
                 conn,
                 {"owner_id": None, "max_age": None},
-                user_id=operator.user_id,
-                customer_id=bank_id,
+                user_id=person.user_id,
+                customer_id=own,
                 authenticated_at=wall_now(),
                 now=wall_now(),
             )

@@ -29,7 +29,7 @@ _FIND = """
 SELECT t.client_id, t.user_id, t.customer_id, t.scopes, t.jkt, t.auth_time, t.issued_at,
        t.expires_at, CASE WHEN k.account_status = 'CLOSED' THEN 'VIEWER' ELSE coalesce(m.role, 'SERVICE') END AS role,
        coalesce(m.member_id, c.member_id) AS member_id,
-       c.profile = 'fapi2' AS is_fapi2, c.requires_nonce, c.requires_signature,
+       c.profile = 'fapi2' AS is_fapi2, c.requires_nonce, c.requires_signature, k.role AS organization,
        t.grant_id, g.last_used_at AS grant_used_at
   FROM access_token t JOIN oauth_client c USING (client_id)
   JOIN customer k ON k.customer_id = t.customer_id

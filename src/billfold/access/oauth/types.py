@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
-from billfold.access.users.types import Confirmation, Role
+from billfold.access.users.types import Confirmation, Organization, Role
 from billfold.platform import ids
 
 AUTHORIZATION_CODE = "authorization_code"
@@ -94,6 +94,7 @@ class AccessToken:
     is_fapi2: bool
     requires_nonce: bool
     requires_signature: bool
+    organization: Organization = Organization.COMPANY
     grant_id: UUID | None = None
     grant_used_at: datetime | None = None
     confirmation: Confirmation | None = None

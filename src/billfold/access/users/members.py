@@ -31,7 +31,6 @@ ON CONFLICT (customer_id, user_id) DO UPDATE
    SET role = excluded.role, status = 'ACTIVE', changed_at = excluded.changed_at
 RETURNING m.member_id
 """
-_BANK = Organization.BANK.value
 _DEACTIVATE = """
 UPDATE membership SET status = 'DEACTIVATED', changed_at = $3
  WHERE customer_id = $1 AND user_id = $2 AND status <> 'DEACTIVATED' RETURNING member_id
@@ -94,9 +93,10 @@ async def add_member(
 
 
 async def require_company(conn: Connection | Pool, customer_id: UUID) -> None:
-    """Refuse the bank itself where a customer has to be: no application ever acts for it. Raises `forbidden`."""
-    if await conn.fetchval("SELECT true FROM customer WHERE customer_id = $1 AND role = $2", customer_id, _BANK):
-        raise Refused("forbidden", "The bank itself is no customer: no application acts for it.")
+    """Refuse the bank itself and partners: no application ever acts for them. Raises `forbidden`."""
+    role = await conn.fetchval("SELECT role FROM customer WHERE customer_id = $1", customer_id)
+    if role is not None:
+        Organization(role).require_company()
 
 
 async def is_active_member(conn: Connection | Pool, customer_id: UUID, user_id: UUID, *, lock: bool = False) -> bool:

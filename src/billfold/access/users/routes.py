@@ -64,7 +64,7 @@ async def get_user(member: CustomerCaller, bank: Bank) -> User:
 async def list_memberships(member: CustomerCaller, bank: Bank) -> Memberships:
     """List the customers whose team the user belongs to."""
     found = await user_store.list_user_memberships(bank.pool, _user_id(member))
-    customers = [each for each in found if not each.is_of_bank]
+    customers = [each for each in found if each.is_of_company]
     return Memberships(items=[msgspec.convert(each, Membership, from_attributes=True) for each in customers])
 
 

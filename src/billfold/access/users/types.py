@@ -7,6 +7,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.platform.errors import Refused
+
 UserRole = Literal["ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER"]
 Role = Literal[UserRole, "SERVICE"]
 """The role of a user, or that of service users."""
@@ -43,6 +45,14 @@ class Organization(StrEnum):
     PARTNER = "partner"
     BANK = "house"
 
+    def require_company(self) -> None:
+        """Refuse the bank and partners where a company has to be: nobody moves their money in person or by consent.
+
+        Raises `forbidden`.
+        """
+        if self is not Organization.COMPANY:
+            raise Refused("forbidden", "Applications act for companies only: not for the bank itself, nor a partner.")
+
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
     """The membership of a user in a customer's team. `partner_slug` is that of a partner's own team."""
@@ -59,6 +69,11 @@ class Membership(msgspec.Struct, frozen=True, kw_only=True):
     def is_of_bank(self) -> bool:
         """Tell whether the team is the bank's: its members are operators."""
         return self.organization is Organization.BANK
+
+    @property
+    def is_of_company(self) -> bool:
+        """Tell whether the team is a company's: its members, and applications, use the Customer API."""
+        return self.organization is Organization.COMPANY
 
     @property
     def path(self) -> str:

@@ -12,7 +12,7 @@ from billfold.console.form_values import instant_in_zone
 from billfold.console.team import ApiTeam, InTeam, paths_of
 from billfold.events.routes import list_event_types, list_events
 from billfold.events.webhooks import routes
-from billfold.pages.page_context import Mistake, PageResponse, path_id, redirect
+from billfold.pages.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _PATH = "/developer/subscriptions"
@@ -22,13 +22,13 @@ _QUEUED = 100
 _SECRET_BYTES = 32
 
 
-@get(paths_of(f"{_PATH}/new"))
+@get(paths_of(f"{_PATH}/new"), opt=RECENT_AUTHENTICATION)
 async def show_new_subscription(team: InTeam) -> PageResponse:
     """Show the form that creates a subscription, with a secret that nobody has seen."""
     return await _form(team, {"shared_secret": _new_secret()})
 
 
-@post(paths_of(_PATH))
+@post(paths_of(_PATH), opt=RECENT_AUTHENTICATION)
 async def create_subscription(team: InTeam) -> PageResponse:
     """Create a subscription."""
     form = team.page.form
@@ -46,7 +46,7 @@ async def show_subscription(team: InTeam, subscription_id: str) -> PageResponse:
     return await _show(team, subscription_id)
 
 
-@post(paths_of(f"{_ONE}/{{step:str}}"))
+@post(paths_of(f"{_ONE}/{{step:str}}"), opt=RECENT_AUTHENTICATION)
 async def change_subscription(team: InTeam, subscription_id: str, step: str) -> PageResponse:
     """Change a subscription, or let events be delivered to it again."""
     key = path_id(subscription_id, "There is no such subscription.")

@@ -136,12 +136,11 @@ class AccessTokenAuthenticator:
         return scheme, token, access
 
     async def _partner_of(self, token: AccessToken) -> UUID:
-        """Return the partner of the token's customer, from memory. Raises `forbidden` for the bank itself."""
+        """Return the partner of the token's company, from memory. Raises `forbidden` for another's customer."""
+        token.organization.require_company()
         entry = await self._bank.directory.find("customer", token.customer_id)
-        if entry is None:
-            raise InvariantError("the customer of a token is not in the directory")
-        if entry.partner_id is None:
-            raise Refused("forbidden", "The bank itself is no customer: no application acts for it.")
+        if entry is None or entry.partner_id is None:
+            raise InvariantError("the company of a token is not in the directory")
         return entry.partner_id
 
     def _check_proof(self, request: RawRequest, access: AccessToken, token: str, now: datetime) -> dpop.Proof:

@@ -103,7 +103,7 @@ async def _pending(page: PageContext, request_id: str) -> PendingRequest:
 
 async def _memberships(page: PageContext, owner_id: UUID | None) -> list[Membership]:
     """Return the memberships for which the client may be granted access; a company's client only its own."""
-    return [each for each in await memberships(page) if owner_id in {None, each.customer_id} and not each.is_of_bank]
+    return [each for each in await memberships(page) if owner_id in {None, each.customer_id} and each.is_of_company]
 
 
 async def _show(page: PageContext, wanted: PendingRequest, wrong: Mistake = "") -> PageResponse:

@@ -29,11 +29,11 @@ async def memberships(page: PageContext) -> list[Membership]:
 async def get_membership(page: PageContext, customer_id: str) -> Membership:
     """Return the visitor's membership of a team. Raises NotFound, for teams of others as well.
 
-    The bank has a team, but is no company: there are no pages of a company for it.
+    The bank and partners have teams, but are no companies: there are no pages of a company for them.
     """
-    is_of_company = page.request.path.startswith("/companies/")
+    needs_company = page.request.path.startswith("/companies/")
     for each in await memberships(page):
-        if str(each.customer_id) == customer_id.lower() and not (is_of_company and each.is_of_bank):
+        if str(each.customer_id) == customer_id.lower() and (each.is_of_company or not needs_company):
             return each
     raise NotFound("You are not a member of such a company.")
 
