@@ -8,6 +8,7 @@ import msgspec
 from tests.support.commands import EngineCommands
 from tests.support.whole_bank import SEED, close_bank, open_bank
 
+from billfold.access.operators.types import Operator
 from billfold.accounts.commands import (
     CloseCustomer,
     OpenPortal,
@@ -17,6 +18,8 @@ from billfold.accounts.commands import (
     UpdatePortal,
 )
 from billfold.accounts.counterparties.commands import UpdateCounterparty
+from billfold.freezes.decisions import propose, withdraw
+from billfold.freezes.types import FreezeSubject
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
@@ -166,6 +169,12 @@ class SmallBank(EngineCommands):
             await self.submit(CloseCustomer, self.dora, reason="moved away")
         assert timedelta(0) < await self.bank.now() - et_instant(date(2025, 6, 2), 9)
 
+    async def propose_freeze(self):
+        """An operator proposes a freeze, and withdraws it."""
+        by, subject = Operator.of_command_line("olga"), FreezeSubject.CUSTOMER
+        made = await propose(self.bank, subject, self.anna, freezes=True, reason="a doubt", by=by)
+        await withdraw(self.bank, made.proposal_id, by=by)
+
     async def move_bills(self):
         """Bills come from elsewhere, and go there: one delivery is taken, one refused."""
         bill = await self.bank.pool.fetchval(
@@ -200,6 +209,7 @@ async def live(dsn):
     await small.pay()
     await small.change()
     await small.operate()
+    await small.propose_freeze()
     await small.end()
     await small.until(date(2025, 6, 6), 18)
     await small.receive_money(small.carls, 5_000_00)

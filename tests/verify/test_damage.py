@@ -7,6 +7,7 @@ import asyncpg
 import pytest
 
 from billfold.bills.rules.market import Market
+from billfold.freezes.types import FreezeProposal
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.rows import Row
 from billfold.verify import streams
@@ -55,6 +56,7 @@ TABLES = {
     "clearing": DamageCase(("customer_id", "entry_no")),
     "suspense_item": DamageCase(("customer_id", "item_id"), ("details",)),
     "security_transfer": DamageCase(("customer_id", "transfer_id")),
+    "freeze_proposal": DamageCase(("customer_id", "proposal_id")),
     "settlement": DamageCase(("settles_on", "cusip", "price_micros", "side", "closed_on")),
 }
 CHANGES = {
@@ -82,6 +84,7 @@ REFUSED_COLUMNS = {
     "chain_entry": {"version"},
     "clearing": {"entry_no", "rail"},
     "event": {"event_no"},
+    "freeze_proposal": {"customer_id", "owner_id", "status", "subject"},
     "journal_entry": {"entry_no"},
     "pocket": {"closed_at", "status", "type"},
     "posting": {"posting_no"},
@@ -124,6 +127,7 @@ def columns_to_damage():
     """Every proved column; which there are is read from the migration's tables by name."""
     listed = {table.name: table.columns for table in (*streams.CUSTOMER_TABLES, streams.LEDGER_HEADS)}
     listed |= {row.table: row.__struct_fields__ for row in Row.__subclasses__()}
+    listed["freeze_proposal"] = FreezeProposal.__struct_fields__
     return [
         (table, column)
         for table, proved in TABLES.items()

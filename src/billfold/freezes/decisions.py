@@ -10,12 +10,19 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.access.operators.types import Operator, Power
+from billfold.access.operators.types import POWERS, Operator, Power
+from billfold.access.users.store import list_user_memberships
 from billfold.accounts.commands import SetCustomerState, SetPocketState
 from billfold.audit.record import AuditedAction, audited
 from billfold.audit.types import Origin
-from billfold.freezes.store import add_proposal, lock_proposal, update_proposal
-from billfold.freezes.types import REASON_CHARS_MAX, FreezeProposal, FreezeSubject, ProposalStatus
+from billfold.freezes.store import add_proposal, is_frozen, lock_proposal, update_proposal
+from billfold.freezes.types import (
+    PROPOSAL_LIFETIME,
+    REASON_CHARS_MAX,
+    FreezeProposal,
+    FreezeSubject,
+    ProposalStatus,
+)
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import PocketStatus
@@ -26,8 +33,11 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command
+    from billfold.platform.database.pool import Connection
 
 _CALLER = "operator"
 
@@ -35,7 +45,10 @@ _CALLER = "operator"
 async def propose(
     bank: Bank, subject: FreezeSubject, subject_id: UUID, *, freezes: bool, reason: str, by: Operator
 ) -> FreezeProposal:
-    """Propose to freeze something, or to end its freeze. Raises NotFound, InvalidInput, Refused `freeze-proposed`."""
+    """Propose to freeze something, or to end its freeze.
+
+    Raises NotFound, InvalidInput, Refused `freeze-proposed`, `freeze-changes-nothing`.
+    """
     by.require(Power.PROPOSE)
     if not (1 <= len(reason.strip()) <= REASON_CHARS_MAX and reason.isprintable()):
         raise InvalidInput.at("reason", msg=f"must be 1 to {REASON_CHARS_MAX} printable characters")
@@ -55,6 +68,7 @@ async def propose(
     )
     async with _audited(bank, by, "proposed", proposal.proposal_id) as action:
         action.details |= {"what": proposal.words, "reason": proposal.reason}
+        await _require_change(action.conn, proposal)
         if not await add_proposal(action, proposal):
             raise Refused("freeze-proposed", "There is an open proposal about it already. Confirm or withdraw that.")
     return proposal
@@ -63,7 +77,8 @@ async def propose(
 async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProposal:
     """Confirm what another operator has proposed, and do it.
 
-    Raises NotFound, Refused `same-operator`, `freeze-decided`, and what rules of customers, Pockets and cards refuse.
+    Raises NotFound, Refused `same-operator`, `freeze-decided`, `freeze-lapsed`, `freeze-changes-nothing`, and what the
+    rules of customers, Pockets and cards refuse.
     """
     by.require(Power.DECIDE)
     async with _audited(bank, by, "confirmed", proposal_id) as action:
@@ -75,7 +90,10 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezePropo
             if by.is_named(row.proposed_by):
                 raise Refused("same-operator", f"{row.proposed_by} has proposed it; another operator confirms it.")
             action.details["what"] = row.words
-            decided = {"status": ProposalStatus.CONFIRMED, "decided_by": by.name, "decided_at": await bank.now()}
+            now = await bank.now(action.conn)
+            await _require_standing(action.conn, row, now)
+            await _require_change(action.conn, row)
+            decided = {"status": ProposalStatus.CONFIRMED, "decided_by": by.name, "decided_at": now}
             row = await update_proposal(action, proposal_id, **decided)
     try:
         await bank.engine.submit(_command(row))
@@ -91,7 +109,8 @@ async def withdraw(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProp
     async with _audited(bank, by, "withdrawn", proposal_id) as action:
         row = await lock_proposal(action.conn, proposal_id)
         _require_proposed(row)
-        decided = {"status": ProposalStatus.WITHDRAWN, "decided_by": by.name, "decided_at": await bank.now()}
+        now = await bank.now(action.conn)
+        decided = {"status": ProposalStatus.WITHDRAWN, "decided_by": by.name, "decided_at": now}
         return await update_proposal(action, proposal_id, **decided)
 
 
@@ -120,6 +139,24 @@ def _audited(bank: Bank, by: Operator, verb: str, proposal_id: UUID) -> Abstract
 def _require_proposed(row: FreezeProposal) -> None:
     if row.status != ProposalStatus.PROPOSED:
         raise Refused("freeze-decided", f"The proposal is {row.status}.")
+
+
+async def _require_standing(conn: Connection, row: FreezeProposal, now: datetime) -> None:
+    """Refuse a proposal that is too old, or by a member of the bank's team who may no longer make it."""
+    if now - row.proposed_at > PROPOSAL_LIFETIME:
+        raise Refused("freeze-lapsed", f"It is older than {PROPOSAL_LIFETIME.days} days. Withdraw it.")
+    user_id = Operator.user_id_in(row.proposed_by)
+    if user_id is None:
+        return
+    teams = await list_user_memberships(conn, user_id, only_active=True)
+    if not any(each.is_of_bank and Power.PROPOSE in POWERS[each.role] for each in teams):
+        raise Refused("freeze-lapsed", f"{row.proposed_by} may no longer propose it. Withdraw it.")
+
+
+async def _require_change(conn: Connection, row: FreezeProposal) -> None:
+    if await is_frozen(conn, row) == row.freezes:
+        state = "frozen already" if row.freezes else "not frozen"
+        raise Refused("freeze-changes-nothing", f"The {row.subject.lower()} is {state}.")
 
 
 async def _owner(bank: Bank, subject: FreezeSubject, subject_id: UUID) -> UUID:

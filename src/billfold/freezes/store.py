@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals.store.fingerprints import proof_of
-from billfold.freezes.types import FreezeProposal
+from billfold.freezes.types import FreezeProposal, FreezeSubject
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _TABLE = "freeze_proposal"
+_IS_FROZEN = {
+    FreezeSubject.CUSTOMER: "SELECT account_status = 'FROZEN' FROM customer WHERE customer_id = $1 AND $2 = $1",
+    FreezeSubject.POCKET: "SELECT status = 'FROZEN' FROM pocket WHERE customer_id = $1 AND pocket_id = $2",
+    FreezeSubject.CARD: "SELECT status = 'FROZEN' FROM card WHERE customer_id = $1 AND card_id = $2",
+}
 _FIELDS = FreezeProposal.__struct_fields__
 _COLUMNS = ", ".join(_FIELDS)
 _INSERT = f"""
@@ -59,6 +64,11 @@ async def get_proposal(conn: Connection | Pool, proposal_id: UUID) -> FreezeProp
 async def list_proposals(conn: Connection | Pool, limit: int) -> list[FreezeProposal]:
     """Return the newest proposals."""
     return [_row(record) for record in await conn.fetch(_NEWEST, limit)]
+
+
+async def is_frozen(conn: Connection | Pool, row: FreezeProposal) -> bool:
+    """Return whether what a proposal is about is frozen now."""
+    return await conn.fetchval(_IS_FROZEN[row.subject], row.owner_id, row.subject_id) is True
 
 
 def _found(record: Record | None) -> FreezeProposal:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
 import msgspec
 
 REASON_CHARS_MAX = 500
+PROPOSAL_LIFETIME = timedelta(days=7)
+"""How long after it a proposal can be confirmed: over a weekend with a holiday."""
 
 
 class FreezeSubject(StrEnum):

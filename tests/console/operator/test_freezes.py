@@ -1,12 +1,15 @@
 """A freeze is proposed by one operator and confirmed by another, on pages and by commands, once."""
 
+from datetime import timedelta
+
 import pytest
 
 from billfold.access.operators.types import Operator
 from billfold.accounts.customers import cli as customers_cli
 from billfold.cli.context import CliError
 from billfold.freezes import cli
-from billfold.freezes.decisions import confirm, propose
+from billfold.freezes.decisions import confirm, propose, withdraw
+from billfold.freezes.store import list_proposals
 from billfold.freezes.types import FreezeSubject
 from billfold.platform.errors import Refused
 
@@ -48,6 +51,37 @@ async def test_commands_meet_the_same_rule(bank, customer_desk):
             await bank.pool.fetchval("SELECT account_status FROM customer WHERE customer_id = $1", customer) == status
         )
     assert len(list(await cli.list_all(bank))) == 2
+
+
+async def test_a_proposal_counts_while_it_is_young_changes_something_and_its_proposer_may_make_it(
+    bank, operators, customer_desk
+):
+    customer, olga = customer_desk.team.customer, await operators()
+    subject = {"subject": "CUSTOMER", "subject_id": customer, "reason": "Suspected fraud"}
+    await olga.go("/bank/freezes")
+    lift = {"csrf": olga.csrf, "change": "lift", **subject}
+    assert (await olga.post("/bank/freezes", lift)).status_code == 409, "it is not frozen"
+    assert (await olga.post("/bank/freezes", lift | {"change": "freeze"})).status_code == 303
+    newest = (await list_proposals(bank.pool, 1))[0].proposal_id
+
+    async def refusal():
+        with pytest.raises(Refused) as refused:
+            await _confirmed_by_otto(bank, newest)
+        return refused.value.code
+
+    role = "UPDATE membership SET role = $2 WHERE user_id = $1"
+    await bank.pool.execute(role, olga.user_id, "APPROVER")
+    assert await refusal() == "freeze-lapsed"
+    await bank.pool.execute(role, olga.user_id, "MANAGER")
+    await customers_cli.freeze(bank, customer, reason="Theft", alone=True)
+    assert await refusal() == "freeze-changes-nothing"
+    await customers_cli.unfreeze(bank, customer, reason="Found", alone=True)
+    await customer_desk.clock.advance(timedelta(days=7, minutes=1))
+    assert await refusal() == "freeze-lapsed"
+    await withdraw(bank, newest, by=OLGA)
+    proposer = Operator.of_command_line(f"Anna Berg ({olga.user_id})")
+    made = await propose(bank, FreezeSubject.CUSTOMER, customer, freezes=True, reason="Again", by=proposer)
+    assert "APPLIED" in await _confirmed_by_otto(bank, made.proposal_id)
 
 
 OLGA = Operator.of_command_line("olga")

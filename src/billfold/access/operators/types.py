@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -38,6 +39,9 @@ POWERS: Mapping[Role, frozenset[Power]] = MappingProxyType(
 """What each role of the bank's own team may do; all of them read everything."""
 
 
+_OF_MEMBER = re.compile(r" \(([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)$")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
     """Who acts for the bank. `name` is theirs alone: two operators are two names.
@@ -58,6 +62,12 @@ class Operator:
     def of_member(cls, origin: Origin, *, user_id: UUID, role: Role) -> Operator:
         """Return a member of the bank's team: `origin` has their name, member id and address."""
         return cls(name=f"{origin.name} ({user_id})", origin=origin, role=role)
+
+    @staticmethod
+    def user_id_in(name: str) -> UUID | None:
+        """Return whose the name of an operator is; None for one of the command line."""
+        found = _OF_MEMBER.search(name)
+        return None if found is None else UUID(found[1])
 
     def is_named(self, name: str) -> bool:
         """Tell whether a name is this operator's: one person does not become two by another case."""

@@ -238,6 +238,20 @@ STATES = (
         remedy="See it with `billfold freezes list`.",
     ),
     Problem(
+        "freeze-lapsed",
+        409,
+        "The proposal has lapsed",
+        meaning="A proposal can be confirmed for seven days, and while who made it is an operator who may propose.",
+        remedy="Withdraw it, and propose anew.",
+    ),
+    Problem(
+        "freeze-changes-nothing",
+        409,
+        "It would change nothing",
+        meaning="What is frozen cannot be frozen again, and only a freeze that is there ends.",
+        remedy="Look at its state. An open proposal that changes nothing any more can be withdrawn.",
+    ),
+    Problem(
         "same-operator",
         409,
         "Another operator decides too",
