@@ -1,10 +1,15 @@
 """Operators read every message of the files of the rails, and what the bank holds and needs in the coming days."""
 
+import threading
+
 from tests.support.browser import found
+
+from billfold.console.operators import rails
+from billfold.console.operators.rail_messages import read_page
 
 
 async def test_each_message_of_a_file_is_read_and_a_file_is_tried_again_by_who_may(
-    bank, operators, customer_desk, customer_world
+    bank, operators, customer_desk, customer_world, monkeypatch
 ):
     manager, viewer = await operators(), await operators("VIEWER")
     own = await customer_desk.pocket(name="Reserve")
@@ -14,7 +19,15 @@ async def test_each_message_of_a_file_is_read_and_a_file_is_tried_again_by_who_m
     assert "There are no such files." in viewer.text
     await viewer.go("/bank/rails")
     path = found(r'href="(/bank/rails/[^"?]+)"', viewer.page.text)
+    threads = []
+
+    def noted(*args):
+        threads.append(threading.current_thread())
+        return read_page(*args)
+
+    monkeypatch.setattr(rails, "read_page", noted)
     await viewer.go(path)
+    assert threads[0] is not threading.current_thread(), "other requests go on meanwhile"
     assert "pacs.008.001.08" in viewer.text
     assert "$250,000.00" in viewer.text
     for each, status in ((viewer, 409), (manager, 303)):

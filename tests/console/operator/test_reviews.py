@@ -1,5 +1,7 @@
 """Operators decide what waits for the bank: by their role, after a sign-in that is recent, each in the audit log."""
 
+import asyncio
+from contextlib import suppress
 from uuid import UUID
 
 import pytest
@@ -7,6 +9,7 @@ from tests.support.applications import Applicant, run_jobs
 from tests.support.browser import found
 
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import list_waiting
 
 
@@ -28,8 +31,7 @@ async def test_an_application_is_read_decided_once_and_recorded_with_who_did(ban
         assert path in each.page.text
         await each.go(path)
         assert "Review Co (BUSINESS) is MANUAL_REVIEW" in each.text
-    document = "/bank/documents/"
-    assert document not in viewer.page.text
+    assert "/bank/documents/" not in viewer.page.text
     form = {"csrf": olga.csrf, "decision": "reject", "reason": ""}
     assert (await olga.post(path, form)).status_code == 422
     assert (await otto.post(path, form)).status_code == 403, "the form of another browser"
@@ -53,13 +55,34 @@ async def test_an_application_is_read_decided_once_and_recorded_with_who_did(ban
         " WHERE customer_id = $1 AND action LIKE 'review.%' ORDER BY entry_no",
         bank_customer_id(bank.seed),
     )
-    assert [(row["action"], row["outcome"], row["user_id"]) for row in log] == [
+    said = [
         ("review.approve", "FAILURE", str(viewer.user_id)),
         ("review.download", "SUCCESS", str(olga.user_id)),
         ("review.approve", "SUCCESS", str(olga.user_id)),
         ("review.reject", "FAILURE", str(otto.user_id)),
     ]
+    begun = [(f"{action}_begun", "SUCCESS", who) for action, _, who in said]
+    both = [each for pair in zip(begun, said, strict=True) for each in pair]
+    assert [(row["action"], row["outcome"], row["user_id"]) for row in log] == both
     assert all(row["actor_name"] == "Anna Lind" and row["member_id"] for row in log)
+
+
+async def test_who_began_a_decision_is_known_when_it_was_cut_off(bank, operators, waiting, monkeypatch):
+    applicant, made, path = waiting
+    olga, decide = await operators(), review_queue.decide
+
+    async def cut_off(*args):
+        await decide(*args)
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(review_queue, "decide", cut_off)
+    await olga.go(path)
+    with suppress(asyncio.CancelledError):
+        await olga.send(path, decision="approve", reason="All there.")
+    await run_jobs(bank)
+    assert (await applicant.get(made))["status"] == "APPROVED"
+    (entry,) = await bank.pool.fetch("SELECT * FROM audit_entry WHERE action LIKE 'review.%'")
+    assert (entry["action"], entry["details"].count(str(olga.user_id))) == ("review.approve_begun", 1)
 
 
 async def test_a_decision_needs_a_recent_sign_in(bank, operators, waiting):

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 async def recorded(
     bank: Bank, by: Operator, action: str, resource: tuple[str, UUID | str | None], **details: str
 ) -> AsyncIterator[None]:
-    """Do something that has transactions of its own; what came of it is recorded when it ends.
+    """Do something that has transactions of its own; who begins it is recorded before, what came of it when it ends.
 
-    `action` is `<resource>.<verb>`. What is refused is recorded as FAILURE, and goes on.
+    `action` is `<resource>.<verb>`. What is refused is recorded as FAILURE, and goes on. What ends in no way at all, as
+    in a crash, leaves `<resource>.<verb>_begun` alone, which says who may have done it.
     """
+    await _record(bank, by, f"{action}_begun", resource, outcome="SUCCESS", details=details)
     try:
         yield
     except BillfoldError as failure:

@@ -72,7 +72,7 @@ async def show_commit(operator: InBank, customer_id: str, version: str) -> PageR
             "booked": _by_entry(await store.list_booked(conn, owner, *entries)),
             "events": await store.list_events(conn, owner, *events),
         }
-        customer = await find_customer(operator.bank.pool, owner)
+        customer = await find_customer(conn, owner)
     return operator.render("bank_ledger_commit", customer=customer, commit=commit, shown_max=store.SHOWN_MAX, **shown)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from uuid import UUID
 
 import msgspec
@@ -68,7 +69,8 @@ async def _show(operator: BankPage, file_id: UUID, wrong: Refused | str = "") ->
     if file.size_bytes > READ_BYTES_MAX:
         found = MessagePage([], has_more=False, problem="The file is large. Read it with `billfold files show`.")
     else:
-        found = read_page(file.rail, file.direction, await read_content(operator.bank, file_id), number)
+        content = await read_content(operator.bank, file_id)
+        found = await asyncio.to_thread(read_page, file.rail, file.direction, content, number)
     return operator.render(
         "bank_rail_file",
         wrong=wrong,

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.access.operators.types import Operator, Power
-from billfold.audit.types import Origin
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.payments.suspense.owner_details import details_for_owner
@@ -29,9 +28,9 @@ async def return_item(bank: Bank, item_id: UUID, *, reason: str, by: Operator) -
     await bank.engine.submit(
         ReturnFromSuspense(
             caller=_CALLER,
-            key=command_id("suspense.return", item_id),
+            key=_key(f"return:{reason}", item_id, by),
             customers=(bank_customer_id(bank.seed),),
-            origin=Origin.operator(),
+            origin=by.origin,
             item_id=item_id,
             reason=reason,
             references=(item_id,),
@@ -52,9 +51,9 @@ async def assign_item(
     await bank.engine.submit(
         AssignFromSuspense(
             caller=_CALLER,
-            key=command_id(f"suspense.assign:{entry.object_id}", item_id),
+            key=_key(f"assign:{entry.object_id}", item_id, by),
             customers=(bank_customer_id(bank.seed), entry.customer_id),
-            origin=Origin.operator(),
+            origin=by.origin,
             item_id=item_id,
             portal_id=entry.object_id,
             pocket_id=await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id),
@@ -63,3 +62,12 @@ async def assign_item(
         )
     )
     return await get_item(bank.pool, item_id)
+
+
+def _key(decision: str, item_id: UUID, by: Operator) -> UUID:
+    """Return the key under which a decision is made once.
+
+    The same by another operator, or for another reason, is another decision: the rule refuses it, and nobody is taken
+    for who made the first.
+    """
+    return command_id(f"suspense.{decision}:{by.name}", item_id)
