@@ -8,12 +8,15 @@ from typing import Any
 
 from billfold.access.auth_server.app import AuthApi
 from billfold.access.oauth import signing_keys as signing
+from billfold.console.app import create_pages_app
 from billfold.http.customer_api.app import CustomerApi
 from billfold.http.partner_api.app import PartnerApi
+from billfold.pages.app import PagesApp
 from billfold.platform.clock import wall_now
 from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 
 _free: dict[type, list[Any]] = defaultdict(list)
+_behind: dict[PagesApp, tuple[Any, Any]] = {}
 _keys: list[tuple[object, ...]] = []
 
 
@@ -29,6 +32,29 @@ def lend_customer_app(bank):
     api = _free[CustomerApi].pop() if _free[CustomerApi] else CustomerApi()
     api.open_bank(bank)
     return api
+
+
+class ApiBehind:
+    """The API behind the pages, whichever is lent at the time."""
+
+    def __init__(self, api):
+        self.api = api
+
+    def __getattr__(self, name):
+        return getattr(self.api, name)
+
+
+def lend_pages(bank, customer_app, partner_app, clock=wall_now):
+    """Return the pages with this bank and these APIs behind them, for this test alone."""
+    if _free[PagesApp]:
+        made = _free[PagesApp].pop()
+        _behind[made][0].api, _behind[made][1].api = customer_app, partner_app
+        made.open_bank(bank, clock)
+    else:
+        behind: Any = ApiBehind(customer_app), ApiBehind(partner_app)
+        made = create_pages_app(bank, *behind, clock=clock)
+        _behind[made] = behind
+    return made
 
 
 async def lend_auth_app(bank):

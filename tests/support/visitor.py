@@ -31,12 +31,12 @@ _LINKS = "() => [...document.links].map((each) => each.href)"
 
 
 def _page_patterns():
-    """Return what the path of every page of a sandbox is like, by the name of its function; fixed names come first."""
+    """Return what the path of every page of a sandbox is like, by what is declared; fixed names come first."""
     routes = [each for package in (*PACKAGES, *room.PACKAGES) for each in page_routes(package)]
     shown = [each for each in routes if "GET" in each.http_methods and not each.fn.__name__.startswith(_NO_PAGES)]
-    paths = {each.fn.__name__: path for each in shown for path in each.paths if path != "/files/{name:str}"}
-    named = {name: re.compile(re.sub(r"{\w+:str}", "[^/]+", path)) for name, path in paths.items()}
-    return dict(sorted(named.items(), key=lambda each: paths[each[0]].count("{")))
+    paths = {path for each in shown for path in each.paths} - {"/files/{name:str}"}
+    in_order = sorted(paths, key=lambda path: (path.count("{"), path))
+    return {path: re.compile(re.sub(r"{\w+:str}", "[^/]+", path)) for path in in_order}
 
 
 class Authenticator:
@@ -76,9 +76,9 @@ class Gallery:
         self.faults += [(name, each) for each in await violations(page)]
 
     def find_left(self, address):
-        """Return the name of the page at an address if it was not yet opened on a phone."""
+        """Return the declared path of the page at an address if it was not yet opened on a phone."""
         path = address.partition("?")[0]
-        return next((name for name, each in self.left.items() if each.fullmatch(path)), None)
+        return next((declared for declared, each in self.left.items() if each.fullmatch(path)), None)
 
 
 class Visitor:
@@ -168,7 +168,7 @@ class Visitor:
         """See on a phone each page that is left as far as links lead there."""
         self._size = PHONE_WINDOW
         await self.page.set_viewport_size(PHONE_WINDOW)
-        while found := {name: path for path in self.links if (name := self._gallery.find_left(path))}:
-            for name, path in found.items():
-                await self.go(path, name.removeprefix("show_").replace("_", " "))
-                self._gallery.left.pop(name, None)
+        while found := {declared: path for path in self.links if (declared := self._gallery.find_left(path))}:
+            for declared, path in found.items():
+                await self.go(path, " ".join(re.findall(r"[\w-]+(?!:)\b", declared.replace(":str}", ""))))
+                self._gallery.left.pop(declared, None)

@@ -17,7 +17,6 @@ from billfold.http.customer_api.app import CustomerApi
 from billfold.http.partner_api.app import PartnerApi
 from billfold.ledger.bank import Bank
 from billfold.pages.app import PagesApp
-from billfold.pages.page_context import PageServer
 from billfold.platform.clock import wall_now
 
 NONE_GIVEN: Mapping[str, Provide] = MappingProxyType({})
@@ -46,4 +45,6 @@ def create_pages_app(
         "partner": Provide(find_partner),
         "team": Provide(team_of(find_company, find_partner)),
     }
-    return PagesApp(PageServer(bank, packages, clock), packages, {**own, **given})
+    pages = PagesApp(packages, {**own, **given})
+    pages.open_bank(bank, clock)
+    return pages

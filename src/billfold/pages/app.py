@@ -9,8 +9,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import warnings
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -30,11 +31,14 @@ from billfold.http.responses import HttpResponse, methods_of, response_to
 from billfold.pages.error_page import error_facts
 from billfold.pages.page_context import ACCOUNT, PUBLIC, PageContext, PageResponse, PageServer, parse_form
 from billfold.pages.theme import MEDIA_TYPES, page_headers
+from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send
+
+    from billfold.ledger.bank import Bank
 
 BODY_BYTES_MAX = 64 * 1024
 _CONTEXT = "page_context"
@@ -88,21 +92,25 @@ class PageMiddleware:
 class PagesApp:
     """The pages of some packages as an ASGI application; `given` is what page functions take by name."""
 
-    def __init__(self, server: PageServer, packages: Iterable[str], given: Mapping[str, Provide]) -> None:
-        bank = server.bank
-        self._clock = create_clock_headers(bank)
+    def __init__(self, packages: Collection[str], given: Mapping[str, Provide]) -> None:
+        self._server = PageServer(packages)
         with warnings.catch_warnings():
             # Litestar 3 will want a marker around what a page function asks for by name.
             warnings.simplefilter("ignore", LitestarDeprecationWarning)
             self.router = Litestar(
                 route_handlers=[show_file, *(route for each in packages for route in page_routes(each))],
-                middleware=[DefineMiddleware(PageMiddleware, server=server)],
+                middleware=[DefineMiddleware(PageMiddleware, server=self._server)],
                 dependencies={"page": Provide(the_page, sync_to_thread=False), **given},
                 exception_handlers={Exception: _on_error},
                 openapi_config=None,
                 logging_config=None,
             )
-        self.router.state.page_server = server
+        self.router.state.page_server = self._server
+
+    def open_bank(self, bank: Bank, clock: Callable[[], datetime] = wall_now) -> None:
+        """Let the pages be those of a bank; `clock` is wall time."""
+        self._server.open_bank(bank, clock)
+        self._clock = create_clock_headers(bank)
         self._edge = EdgeMiddleware(self.router, bank.settings, self._clock)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401

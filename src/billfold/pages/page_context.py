@@ -33,7 +33,6 @@ from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.ledger.bank import Bank
 from billfold.pages.mistakes import mistakes_of
 from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
-from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 
@@ -133,12 +132,16 @@ _STATUS: Mapping[type, int] = {Refused: 409, LockedOut: 429}
 
 
 class PageServer:
-    """What all pages of one process share."""
+    """What all pages of one process share, once a bank is open."""
 
-    def __init__(self, bank: Bank, packages: Collection[str], clock: Callable[[], datetime] = wall_now) -> None:
+    def __init__(self, packages: Collection[str]) -> None:
+        self.theme = Theme("", packages)
+
+    def open_bank(self, bank: Bank, clock: Callable[[], datetime]) -> None:
+        """Let the pages be those of a bank; `clock` is wall time."""
         self.bank = bank
         self.clock = clock
-        self.theme = Theme(bank.settings.bank_name, packages)
+        self.theme.name_bank(bank.settings.bank_name)
         self.gate = PasswordGate()
         self.turns = UploadTurns(bank.settings.uploads_per_tenant)
         self.origin = bank.settings.auth_origin

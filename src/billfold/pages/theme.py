@@ -46,7 +46,7 @@ class Theme:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._templates.globals["bank_name"] = bank_name
+        self.name_bank(bank_name)
         self._templates.filters["day"] = format_day
         self._templates.filters["dollars"] = format_dollars
         self._templates.filters["ending"] = format_ending
@@ -56,6 +56,10 @@ class Theme:
         self._templates.filters["with_query"] = with_query
         self._templates.filters["grouped"] = group_scopes
         self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
+
+    def name_bank(self, name: str) -> None:
+        """Let the pages be in the name of a bank."""
+        self._templates.globals["bank_name"] = name
 
     def render(self, name: str, facts: Mapping[str, Any]) -> str:
         """Return the text of a page."""

@@ -43,7 +43,7 @@ async def test_customers_are_listed_with_the_partners_own_account_and_without_th
     for status, expected in (("OPEN", {made[0], own}), ("PENDING", {*made[1:], person})):
         items = await partner_desk.pages(PATH, {"account_status": status})
         assert {each["id"] for each in items} == expected
-    for filters in ({"account_status": "NEW"}, {"type": "CAT"}, {"limit": "0"}, {"name": "x"}):
+    for filters in ({"account_status": "NEW"}, {"type": "CAT"}, {"limit": "0"}, {"nickname": "x"}):
         await partner_desk.ask("GET", PATH, status=422, filters=filters)
 
 

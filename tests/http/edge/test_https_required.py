@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from contextlib import suppress
 
 import httpx
 import pytest
@@ -48,21 +49,28 @@ async def test_a_connection_that_never_ends_is_cut(port, monkeypatch):
     writer.close()
 
 
-async def test_connections_beyond_the_limit_are_cut_until_others_end(port, monkeypatch):
-    monkeypatch.setattr(https_required, "LINGER_SECONDS", 0.3)
-    opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(https_required.CONNECTIONS_MAX)]
-    for reader, _ in opened:
-        await reader.readuntil(b"\r\n")
-    refused, one_too_many = await asyncio.open_connection("127.0.0.1", port)
-    with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
-        await refused.readexactly(1)
-    for reader, _ in opened:
-        await reader.read()
-    await asyncio.sleep(0.5)
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    assert (await reader.readline()).startswith(b"HTTP/1.1 403")
-    for each in (*(writer for _, writer in opened), one_too_many, writer):
-        each.close()
+async def test_connections_beyond_the_limit_are_cut_until_others_end(monkeypatch):
+    monkeypatch.setattr(https_required, "CONNECTIONS_MAX", 2)
+    monkeypatch.setattr(https_required, "LINGER_SECONDS", 60)
+    async with await serve_plain("127.0.0.1", 0, https_host="acme.localhost:8443") as server:
+        port = server.sockets[0].getsockname()[1]
+        opened = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        for reader, _ in opened:
+            assert (await reader.readline()).startswith(b"HTTP/1.1 403")
+        refused, one_too_many = await asyncio.open_connection("127.0.0.1", port)
+        with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
+            await refused.readexactly(1)
+        one_too_many.close()
+        for _, writer in opened:
+            writer.close()
+        answer = b""
+        while not answer:
+            await asyncio.sleep(0.05)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            with suppress(ConnectionError):
+                answer = await reader.readline()
+            writer.close()
+        assert answer.startswith(b"HTTP/1.1 403")
 
 
 async def send_for_ever(writer):
