@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -37,15 +38,15 @@ class TeamPage:
         return self.page.render(name, team=self, clock=self.clock, **facts)
 
 
-class ApiTeam(TeamPage):
+class ApiTeam(TeamPage, ABC):
     """A team that has an API: its member uses the operations as far as the role goes. `layout` frames its pages."""
 
     layout: str
     api: ApiClient
 
+    @abstractmethod
     def may(self, scope: str) -> bool:
         """Tell whether the member's role includes what a scope stands for."""
-        raise NotImplementedError
 
 
 InTeam = SkipValidation[ApiTeam]

@@ -87,7 +87,7 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezePropo
             action.skip()  # whoever confirmed it was cut off
         else:
             _require_proposed(row)
-            if by.is_named(row.proposed_by):
+            if Operator.are_same(by.name, row.proposed_by):
                 raise Refused("same-operator", f"{row.proposed_by} has proposed it; another operator confirms it.")
             action.details["what"] = row.words
             now = await bank.now(action.conn)

@@ -26,6 +26,8 @@ async def test_one_operator_proposes_and_another_confirms(bank, operators, custo
     (row,) = await bank.pool.fetch("SELECT proposal_id, proposed_by FROM freeze_proposal")
     path, sent = f"/bank/freezes/{row['proposal_id']}", {"decision": "confirm"}
     assert str(initiator.user_id) in row["proposed_by"]
+    await bank.pool.execute("UPDATE user_account SET last_name = 'Other' WHERE user_id = $1", initiator.user_id)
+    await bank.pool.execute("UPDATE membership SET role = 'ADMIN' WHERE user_id = $1", initiator.user_id)
     assert (await initiator.post(path, sent | {"csrf": initiator.csrf})).status_code == 409
     assert (await customer_desk.get(f"/api/v2/pockets/{own.id}/"))["status"] == "OPEN"
     await otto.go("/bank/freezes")

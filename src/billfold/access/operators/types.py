@@ -39,7 +39,7 @@ POWERS: Mapping[Role, frozenset[Power]] = MappingProxyType(
 """What each role of the bank's own team may do; all of them read everything."""
 
 
-_OF_MEMBER = re.compile(r" \(([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)$")
+_OF_MEMBER = re.compile(r" \(([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,9 +69,13 @@ class Operator:
         found = _OF_MEMBER.search(name)
         return None if found is None else UUID(found[1])
 
-    def is_named(self, name: str) -> bool:
-        """Tell whether a name is this operator's: one person does not become two by another case."""
-        return self.name.strip().casefold() == name.strip().casefold()
+    @staticmethod
+    def are_same(one: str, other: str) -> bool:
+        """Tell whether two names are one operator's, who does not become two by another name or another case."""
+        user_id = Operator.user_id_in(one)
+        if user_id is not None:
+            return user_id == Operator.user_id_in(other)
+        return one.strip().casefold() == other.strip().casefold()
 
     def may(self, power: Power) -> bool:
         """Tell whether the role includes a power."""

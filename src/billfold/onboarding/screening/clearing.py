@@ -10,6 +10,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.access.operators.types import Operator
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.ledger.jobs import store as jobs_store
@@ -33,7 +34,7 @@ async def clear_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: 
     Raises NotFound, Refused `sanctions-hit-decided`, `same-operator`.
     """
     async with _deciding(bank, hit_id, "cleared", operator=operator) as (action, row):
-        if _account(operator) in map(_account, row.cleared_by):
+        if any(Operator.are_same(operator, each) for each in row.cleared_by):
             raise Refused("same-operator", f"{operator} has cleared the hit before; another operator clears it too.")
         cleared_by = [*row.cleared_by, operator]
         is_cleared = len(cleared_by) == CLEARERS
@@ -90,8 +91,3 @@ async def _with_note(bank: Bank, action: AuditedAction, row: HitRow, note: Note)
     content = await hits.open_content(action.conn, bank, row)
     noted = msgspec.structs.replace(content, notes=(*content.notes, note))
     return await hits.seal_content(action.conn, bank, row.owner_id, row.hit_id, content=noted)
-
-
-def _account(operator: str) -> str:
-    """Return an operator's name as it is compared: one person does not become two by another case."""
-    return operator.strip().casefold()
