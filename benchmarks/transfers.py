@@ -19,7 +19,7 @@ from benchmarks.counterparties import counterparty_process
 from benchmarks.dataset import pocket_of
 from benchmarks.ledger_checks import check_sums
 from benchmarks.load_generator import CONNECTIONS, Call, Credentials, LoadResult, LoadTask, load_process
-from benchmarks.measurements import Figure, Log, Result, figure, peak_memory_of_server, rate
+from benchmarks.measurements import Figure, Log, Result, cpu_seconds, figure, peak_memory_of_server, rate
 from benchmarks.server import Server
 from benchmarks.sizes import Sizes
 from benchmarks.throwaway_server import Database
@@ -29,6 +29,11 @@ WORKERS = (1, 2)
 MIN_RATIO = 0.15
 MAX_P99_MS = 100.0
 WORKER_MOST_MIB = 300.0
+COST_CONNECTIONS = (1, 16, 64, 256)
+COST_REQUESTS_MIN = 50
+"""The kernel counts CPU time in hundredths of a second."""
+ALONE_CPU_MS = 3.0
+"""What a transfer may cost with one connection, the server and PostgreSQL together."""
 
 _PATH = "/api/v1/transfers/on-us/"
 _MAX_CENTS = 2_000_00
@@ -44,13 +49,23 @@ class Variant(msgspec.Struct):
     half: list[LoadResult] = msgspec.field(default_factory=list)
 
 
+class Cost(msgspec.Struct):
+    """What transfers cost with some connections, in each run: milliseconds of CPU each, and their times."""
+
+    server_ms: list[float] = msgspec.field(default_factory=list)
+    database_ms: list[float] = msgspec.field(default_factory=list)
+    loads: list[LoadResult] = msgspec.field(default_factory=list)
+
+
 class TransferComparison:
     """Everything that runs: the bank's servers, the load generator and the baseline."""
 
     def __init__(self, database: Database, sizes: Sizes, log: Log, stack: ExitStack) -> None:
         self._sizes = sizes
         self._log = log
+        self._database = database
         self._draw = Random(3)
+        self.costs = {connections: Cost() for connections in COST_CONNECTIONS}
         self.bare = baseline_process(database.empty_database("bare"), sizes.customers)
         stack.callback(self.bare.close)
         self.location = location = database.location("transfers")
@@ -85,15 +100,30 @@ class TransferComparison:
             variant.half.append(self._send(variant, round(half * self._sizes.seconds), half))
             sent = full.timing.done + variant.half[-1].timing.done
             assert self.setup.prepare(("count", 0)) - before == sent, "transfers are missing"
+        self._log(f"run {number}: cost by connections, {self.variants[0].name}")
+        for connections, cost in self.costs.items():
+            self._measure_cost(cost, connections)
         return bare
 
-    def _send(self, variant: Variant, count: int, per_second: float | None = None) -> LoadResult:
+    def _measure_cost(self, cost: Cost, connections: int) -> None:
+        """Send a share of the requests from some connections, and see what the server and PostgreSQL spend."""
+        server, database = self.variants[0].server.pid, self._database.pid
+        count = max(connections, COST_REQUESTS_MIN, self._sizes.requests // len(COST_CONNECTIONS))
+        before = cpu_seconds(server), cpu_seconds(database)
+        cost.loads.append(self._send(self.variants[0], count, connections=connections))
+        cost.server_ms.append((cpu_seconds(server) - before[0]) / count * 1e3)
+        cost.database_ms.append((cpu_seconds(database) - before[1]) / count * 1e3)
+
+    def _send(
+        self, variant: Variant, count: int, per_second: float | None = None, *, connections: int = CONNECTIONS
+    ) -> LoadResult:
         drawn = [self._known[self._draw.randrange(len(self._known))] for _ in range(max(1, count))]
         outcome: LoadResult = self.loader.run(
             LoadTask(
                 calls=[self._call(*payer) for payer in drawn],
                 port=variant.server.port,
                 credentials=self._credentials,
+                connections=connections,
                 per_second=per_second,
             )
         )
@@ -127,7 +157,10 @@ def bench_transfers(database: Database, sizes: Sizes, log: Log) -> Result:
         return Result(
             name="transfers",
             setting=_setting(sizes),
-            figures=_figures(comparison.variants, bare, max(servers.values())),
+            figures=[
+                *_figures(comparison.variants, bare, max(servers.values())),
+                *(each for cost in comparison.costs.items() for each in _cost_figures(*cost)),
+            ],
             peak_memory_mib=peaks,
         )
 
@@ -152,6 +185,19 @@ def _figures(variants: list[Variant], bare: list[float], worker_mib: float) -> l
         ]
     figures.append(figure("memory of a worker", "MiB", [worker_mib], at_most=WORKER_MOST_MIB))
     return figures
+
+
+def _cost_figures(connections: int, cost: Cost) -> list[Figure]:
+    """Return what a transfer costs with some connections. Only a lone one has a limit: others share their batches."""
+    suffix = f"{connections} connection{'s' if connections > 1 else ''}"
+    whole = [sum(parts) for parts in zip(cost.server_ms, cost.database_ms, strict=True)]
+    return [
+        figure(f"CPU of a transfer, {suffix}", "ms", whole, at_most=ALONE_CPU_MS if connections == 1 else None),
+        figure(f"CPU of the server, {suffix}", "ms", cost.server_ms),
+        figure(f"CPU of PostgreSQL, {suffix}", "ms", cost.database_ms),
+        _latency(f"p50, {suffix}", cost.loads, lambda one: one.p50_ms),
+        _latency(f"p99, {suffix}", cost.loads, lambda one: one.p99_ms),
+    ]
 
 
 def _latency(

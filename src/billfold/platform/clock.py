@@ -24,10 +24,10 @@ _FIRST = datetime(1, 1, 1, tzinfo=UTC)
 _LAST = LATEST - timedelta(microseconds=1)
 _LOCK = 0x636C6F63  # "cloc": shared by those who book by the clock, alone for whoever sets it
 _READ = "select business_anchor, wall_anchor, frozen from clock"
-_READ_LOCKED = """
-select business_anchor, wall_anchor, frozen
-  from pg_advisory_xact_lock_shared($1) cross join clock
+HOLD_CLOCK = f"""
+select business_anchor, wall_anchor, frozen from pg_advisory_xact_lock_shared({_LOCK}) left join clock on true
 """
+"""The clock, which nobody sets until the transaction ends: one row, of nulls when the bank runs on wall time."""
 _WRITE = """
 insert into clock as c (singleton, business_anchor, wall_anchor, frozen)
 select true, $1, $2, $3 from pg_advisory_xact_lock($4)
@@ -134,8 +134,19 @@ async def read_clock(conn: "Connection", *, hold: bool = False) -> ClockState | 
     `hold` keeps others from setting it until the transaction ends: what is booked by it is never
     more than one step behind it.
     """
-    row = await (conn.fetchrow(_READ_LOCKED, _LOCK) if hold else conn.fetchrow(_READ))
-    return None if row is None else ClockState(*row)
+    row = await conn.fetchrow(HOLD_CLOCK if hold else _READ)
+    return None if row is None else clock_of_row(*row)
+
+
+def clock_of_row(
+    business_anchor: datetime | None,
+    wall_anchor: datetime | None,
+    frozen: bool | None,  # noqa: FBT001 - as columns
+) -> ClockState | None:
+    """Return the clock of its columns, which are null when the bank runs on wall time."""
+    if business_anchor is None or wall_anchor is None or frozen is None:
+        return None
+    return ClockState(business_anchor, wall_anchor, frozen)
 
 
 async def write_clock(conn: "Connection", state: ClockState) -> None:

@@ -9,7 +9,7 @@ from tests.simulation.invariants import picture
 
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.holdings import Account, Lot, PocketBook
-from billfold.ledger.engine.load_books import LOCK_HEADS, load_books
+from billfold.ledger.engine.load_books import READ_HEADS, load_books
 from billfold.ledger.engine.serialized_book import (
     SERIALIZATION_VERSION,
     SerializedBook,
@@ -46,7 +46,7 @@ async def conn(pg_server, lived_bank):
 async def _read(conn):
     """Every book, as the engine would read it now; and which heads have an image to read."""
     ids = [row["customer_id"] for row in await conn.fetch("SELECT customer_id FROM ledger_head")]
-    heads = await conn.fetch(LOCK_HEADS, uuid_array(sorted(ids)))
+    heads = await conn.fetch(READ_HEADS, uuid_array(sorted(ids)))
     books = await load_books(conn, heads, MARKET, calendars=CALENDARS)
     return books, [head for head in heads if deserialize_book(head["serialized_book"]) is not None]
 

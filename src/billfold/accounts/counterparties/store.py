@@ -65,9 +65,10 @@ _PAYEE_ADDRESS = """
     AND p.network_address = c.account_number AND p.status = 'OPEN' AND 'ON_US' = ANY(p.payment_rails) LIMIT 1)
 """
 # One look into an index each, however long the tables have grown since this was planned.
+# Sub-selects keep the plan from depending on the ids: it is made once, and not for each batch.
 _PEERS = f"""
 SELECT k.nth - 1, c.type, c.status, c.target_customer_id, c.target_pocket_id, {_PAYER_ADDRESS}, {_PAYEE_ADDRESS}
-  FROM unnest($1::text::uuid[], $2::text::uuid[], $3::text::uuid[]) WITH ORDINALITY
+  FROM unnest((SELECT $1::text::uuid[]), (SELECT $2::text::uuid[]), (SELECT $3::text::uuid[])) WITH ORDINALITY
        AS k(customer_id, pocket_id, counterparty_id, nth)
  CROSS JOIN LATERAL (
        SELECT * FROM counterparty o

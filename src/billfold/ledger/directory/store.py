@@ -18,10 +18,11 @@ DIRECTORY_CACHE_SIZE = 100_000
 _Key = tuple[str, UUID | str]
 """A kind and what is looked up of it."""
 
-# One look into an index per name, however long the tables have grown since this was planned.
+# One look into an index per name, however long the tables have grown since this was planned. Sub-selects keep
+# the plan from depending on the names: it is made once, and not for each batch.
 _ENTRIES = """
 SELECT k.nth - 1, d.customer_id, d.object_id, d.partner_id
-  FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS k(kind, value, nth)
+  FROM unnest((SELECT $1::text[]), (SELECT $2::text[])) WITH ORDINALITY AS k(kind, value, nth)
  CROSS JOIN LATERAL (
        SELECT d.customer_id, d.object_id, c.partner_id
          FROM directory d JOIN customer c USING (customer_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from billfold.ledger.commands import Command, Outcome
-from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_identifiers
+from billfold.ledger.engine.load_books import READ_HEADS, load_books, load_identifiers
 from billfold.ledger.engine.pending_command import load_references
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.draft import Kind
     from billfold.platform.database.pool import Connection
-
-_HEADS = LOCK_HEADS.replace("FOR UPDATE", "")
 
 
 class DryRun(NamedTuple):
@@ -45,7 +43,7 @@ async def dry_run(conn: Connection, bank: Bank, command: Command) -> DryRun:
     is submitted: other commands move money meanwhile.
     """
     now = await bank.engine.now(conn)
-    heads = await conn.fetch(_HEADS, uuid_array(sorted(command.customers)))
+    heads = await conn.fetch(READ_HEADS, uuid_array(sorted(command.customers)))
     books = await load_books(conn, heads, bank.market, calendars=bank.calendars)
     if not books.keys() >= set(command.customers):
         raise NotFound

@@ -19,7 +19,7 @@ import asyncpg
 import structlog
 
 from billfold.ledger.commands import BankPolicy, Command, Context, Missing
-from billfold.ledger.engine.load_books import LOCK_HEADS, load_books, load_identifiers
+from billfold.ledger.engine.load_books import load_books, load_identifiers, lock_heads
 from billfold.ledger.engine.pending_command import (
     Answer,
     PendingCommand,
@@ -38,8 +38,7 @@ from billfold.ledger.engine.pending_command import (
     undo,
 )
 from billfold.ledger.engine.write_batch import record_audited_actions, reset_drafts, write_books
-from billfold.platform.clock import monotonic, read_clock, wall_now
-from billfold.platform.database.pool import uuid_array
+from billfold.platform.clock import business_now, monotonic, read_clock, wall_now
 from billfold.platform.database.shortage import (
     PATIENCE_SECONDS,
     PAUSE_SECONDS,
@@ -310,13 +309,11 @@ class Engine:
         customers = sorted({c for job in batch for c in job.customers})
         async with self.pool.acquire() as conn:
             async with conn.transaction():
-                # Setting the clock waits for this: the bank may close any day that has passed.
-                now = await self.now(conn, hold=True)
-                ctx = self.context(now)
-                enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
-                if enrolled:
-                    await conn.execute(_NEW_HEADS, sorted(enrolled), now, ctx.business_date)
-                heads = await conn.fetch(LOCK_HEADS, uuid_array(customers))
+                if enrolled := [j.customers[0] for j in batch if j.command.creates_customer]:
+                    now = await self.now(conn, hold=True)
+                    await conn.execute(_NEW_HEADS, sorted(enrolled), now, self.context(now).business_date)
+                heads, clock = await lock_heads(conn, customers)
+                ctx = self.context(business_now(clock if self.test_clock else None, wall_now()))
                 books = await self._load_books(conn, heads)
                 await self._load_identifiers(conn, batch, books)
                 await self._load_references(conn, batch, books)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -10,6 +10,8 @@ from billfold.bills.rules.market import Market
 from billfold.ledger.book.book import Book, pocket_due
 from billfold.ledger.book.holdings import Account, Lot, PocketBook, PocketColumns
 from billfold.ledger.engine.serialized_book import deserialize_book, restore_book
+from billfold.platform.clock import HOLD_CLOCK, ClockState, clock_of_row, read_clock
+from billfold.platform.database.pool import uuid_array
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -18,11 +20,18 @@ if TYPE_CHECKING:
     from billfold.platform.calendars import Calendars
     from billfold.platform.database.pool import Connection
 
-LOCK_HEADS = """
+_HEADS = """
 SELECT h.customer_id, h.version, h.entry_no, h.event_no, h.account_no, h.booked_at,
-       h.business_date, h.due_at, h.chain, h.serialized_book
-  FROM ledger_head h WHERE h.customer_id = ANY((SELECT $1::text::uuid[])::uuid[])
- ORDER BY h.customer_id FOR UPDATE
+       h.business_date, h.due_at, h.chain, h.serialized_book{clock}
+  FROM ledger_head h{and_clock} WHERE h.customer_id = ANY((SELECT $1::text::uuid[])::uuid[])
+ ORDER BY h.customer_id
+"""
+READ_HEADS = _HEADS.format(clock="", and_clock="")
+# The clock is held before the first head is locked: heads are locked once they are all joined and sorted.
+_LOCK_HEADS = f"""
+WITH clock_held AS MATERIALIZED ({HOLD_CLOCK})
+{_HEADS.format(clock=", c.business_anchor, c.wall_anchor, c.frozen", and_clock=" CROSS JOIN clock_held c")}
+   FOR UPDATE OF h
 """
 _CUSTOMERS = """
 SELECT customer_id, partner_id, role, name, account_status, agreement_version
@@ -41,6 +50,17 @@ _HOLDS = """
 SELECT customer_id, l.pocket_id, l.amount, l.until FROM hold l JOIN ledger_head h USING (customer_id)
  WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at
 """
+
+
+async def lock_heads(conn: Connection, customers: Iterable[UUID]) -> tuple[Sequence[Record], ClockState | None]:
+    """Lock the ledger heads of customers, in the order of their ids, and return them with the clock.
+
+    That cannot be set until the transaction ends: the bank may close any day that has passed.
+    """
+    heads = await conn.fetch(_LOCK_HEADS, uuid_array(customers))
+    if not heads:
+        return heads, await read_clock(conn, hold=True)
+    return heads, clock_of_row(*(heads[0][name] for name in ("business_anchor", "wall_anchor", "frozen")))
 
 
 async def load_books(
