@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import msgspec
@@ -75,14 +75,11 @@ async def list_events(
         await webhook_store.get_subscription(bank.pool, subscriber, of)
     await sequence_events(bank.pool, now=caller.wall)
 
-    async def read(part: Part) -> list[LoggedEvent]:
+    async def read(part: Part) -> tuple[list[LoggedEvent], None]:
+        span: dict[str, Any] = {"after": after, "place": part.place, "descending": part.descending, "limit": part.limit}
         if of is None:
-            return await event_store.list_events(
-                bank.pool, subscriber, after=after, place=part.place, descending=part.descending, limit=part.limit
-            )
-        return await event_store.list_subscription_events(
-            bank.pool, of, after=after, place=part.place, descending=part.descending, limit=part.limit
-        )
+            return await event_store.list_events(bank.pool, subscriber, **span), None
+        return await event_store.list_subscription_events(bank.pool, of, **span), None
 
     page = await wanted.page(
         bank.pager,

@@ -8,13 +8,14 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
+from msgspec import UNSET
 from typing_extensions import override
 
 from billfold.http.parameters import Query, parse_choice
-from billfold.http.schemas import CursorList
+from billfold.http.schemas import CursorList, SearchedList
 from billfold.platform.dates import et_instant, is_day, parse_day
 from billfold.platform.errors import InvalidInput
-from billfold.platform.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Position, SortKey
+from billfold.platform.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Position, SortKey, Stop
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -65,7 +66,7 @@ class ListQuery(msgspec.Struct, frozen=True):
             bank.pager,
             scope,
             {"filters": values if filters is None else filters, "descending": self.descending, "order": listed.order},
-            read=lambda part: listed.placed_rows(
+            read=lambda part: listed.search(
                 bank.pool,
                 *values,
                 after=None if part.place is None else listed.place_of(part.place),
@@ -74,7 +75,7 @@ class ListQuery(msgspec.Struct, frozen=True):
             ),
             sort_key_of=lambda placed: placed[1],
         )
-        return Page([row for row, _ in page.items], page.next_page, page.prev_page)
+        return Page([row for row, _ in page.items], page.next_page, page.prev_page, page.stop)
 
     async def page(
         self,
@@ -82,16 +83,19 @@ class ListQuery(msgspec.Struct, frozen=True):
         scope: str,
         filters: Mapping[str, object],
         *,
-        read: Callable[[Part], Awaitable[list[Row]]],
+        read: Callable[[Part], Awaitable[tuple[list[Row], Stop | None]]],
         sort_key_of: Callable[[Row], SortKey],
     ) -> Page[Row]:
-        """Return a page of the list of `scope` and `filters`. Raises BadCursor."""
+        """Return a page of the list of `scope` and `filters`: `read` returns rows, and where it stopped early.
+
+        Raises BadCursor.
+        """
         position = self.position(pager, scope, filters)
         backwards = position is not None and position.direction == "prev"
         place = None if position is None else position.place
         part = Part(place, self.descending != backwards, limit=self.limit + 1)
-        rows = await read(part)
-        return pager.page(scope, filters, rows, limit=self.limit, start=position, sort_key_of=sort_key_of)
+        rows, stop = await read(part)
+        return pager.page(scope, filters, rows, limit=self.limit, start=position, sort_key_of=sort_key_of, stop=stop)
 
 
 class OrderedQuery(ListQuery, frozen=True):
@@ -109,6 +113,12 @@ class OrderedQuery(ListQuery, frozen=True):
 def page_of(page: Page[Any], items: list[Item]) -> CursorList[Item]:
     """Return the list of a page, its rows rendered."""
     return CursorList(prev_page=page.prev_page, next_page=page.next_page, items=items)
+
+
+def searched_page_of(page: Page[Any], items: list[Item]) -> SearchedList[Item]:
+    """Return the same of a list whose filters may match few of very many rows."""
+    until = UNSET if page.stop is None else page.stop.at
+    return SearchedList(prev_page=page.prev_page, next_page=page.next_page, items=items, searched_to=until)
 
 
 def parse_timestamp(name: str, text: str) -> datetime:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from billfold.platform.errors import FieldError
 from billfold.platform.money import format_usd
@@ -62,6 +63,16 @@ class CursorList(msgspec.Struct, Generic[Item], kw_only=True):
     next_page: str | None
     items: list[Item]
     object_type: Literal["CursorList"] = "CursorList"
+
+
+class SearchedList(CursorList[Item], Generic[Item], kw_only=True):
+    """A page of a list that is searched through by filters, so many rows at most for each page.
+
+    Where that ends before the page is full, `searched_to` is when the last of them was booked: the page has fewer rows
+    than its limit, or none, and its cursor goes on from there. The list ends where there is no cursor.
+    """
+
+    searched_to: datetime | UnsetType = UNSET
 
 
 class OffsetList(msgspec.Struct, Generic[Item], kw_only=True):

@@ -9,7 +9,8 @@ import binascii
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from datetime import datetime
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 from cryptography.exceptions import InvalidTag
@@ -51,13 +52,24 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     place: SortKey
 
 
+class Stop(NamedTuple):
+    """Where a search for rows ended before there were enough of them, and when what is there was booked."""
+
+    place: SortKey
+    at: datetime
+
+
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Some rows of a list in its order, and cursors to both sides where there is more."""
+    """Some rows of a list in its order, and cursors to both sides where there is more.
+
+    A page with a `stop` may be short, or empty: the search for its rows goes on from there with the cursor.
+    """
 
     items: list[Row]
     next_page: str | None = None
     prev_page: str | None = None
+    stop: Stop | None = None
 
 
 class Pager:
@@ -101,24 +113,32 @@ class Pager:
         limit: int,
         start: Position | None,
         sort_key_of: Callable[[Row], SortKey],
+        stop: Stop | None = None,
     ) -> Page[Row]:
-        """Return the page made of the up to `limit` + 1 rows that were read on from `came_from`.
+        """Return the page made of the up to `limit` + 1 rows that were read on from `start`.
 
-        The one row too many tells that there is more. Rows read backwards ("prev") arrive in
-        backward order and leave in the order of the list.
+        The one row too many tells that there is more; so does a `stop`, from where the search for rows goes on. Rows
+        read backwards ("prev") arrive in backward order and leave in the order of the list.
         """
         has_more, items = len(rows) > limit, list(rows[:limit])
         backwards = start is not None and start.direction == "prev"
         if backwards:
             items.reverse()
-        if not items:
+        stop = None if has_more else stop
+        if not items and stop is None:
             return Page(items)
-        has_next = has_more if not backwards else True
-        has_prev = has_more if backwards else start is not None
+        first, last = (sort_key_of(items[0]), sort_key_of(items[-1])) if items else (None, None)
+        if stop is not None:
+            first, last = (stop.place, last or stop.place) if backwards else (first or stop.place, stop.place)
+        assert first is not None
+        assert last is not None
+        has_next = backwards or has_more or stop is not None
+        has_prev = (has_more or stop is not None) if backwards else start is not None
         return Page(
             items,
-            self.seal(scope, filters, "next", place=sort_key_of(items[-1])) if has_next else None,
-            self.seal(scope, filters, "prev", place=sort_key_of(items[0])) if has_prev else None,
+            self.seal(scope, filters, "next", place=last) if has_next else None,
+            self.seal(scope, filters, "prev", place=first) if has_prev else None,
+            stop,
         )
 
 

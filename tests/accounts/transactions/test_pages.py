@@ -2,9 +2,12 @@
 
 import csv
 import io
+from typing import Any
 
 import pytest
 from tests.support.partner_desk import UNKNOWN
+
+from billfold.accounts import entry_numbers
 
 PATH, FILE = "/api/v2/transactions/", "/api/v2/transactions.csv"
 
@@ -97,3 +100,44 @@ async def test_a_pocket_of_another_customer_is_not_found_in_lists(customer_desk,
         await other_customer.refused("GET", path, filters={"pocket[]": lived[0].id}, status=404, code="not-found")
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
     await other_customer.invalid("GET", PATH, filters={"limit": 1, "cursor": cursor}, loc="query.cursor")
+
+
+async def test_a_filtered_list_is_searched_part_by_part(customer_desk, customer_world, lived, monkeypatch):
+    """Pages are short or empty where a search ends, say how far it came, and lead to all that match, both ways."""
+    monkeypatch.setattr(entry_numbers, "SEARCHED_MAX", 2)
+    first, second = lived
+    theirs = f"/api/v2/customers/{customer_desk.team.customer}/transactions/"
+    for desk, path in ((customer_desk, PATH), (customer_world, theirs), (customer_world, "/api/v2/transactions/")):
+        for filters, count in (
+            ({"type[]": "WIRE"}, 1),
+            ({"type[]": "CARD"}, 0),
+            ({"type[]": "FEE"}, 0),
+            ({"amount_from": 1_234_00, "amount_to": 2_000_00}, 4),
+            ({"direction": "DEBIT", "pocket[]": first.id}, 1),
+            ({"direction": "CREDIT", "pocket[]": [first.id, second.id]}, 4),
+        ):
+            for order, few in (("desc", 20), ("asc", 1)):
+                monkeypatch.setattr(entry_numbers, "_FEW_POCKETS", few)
+                found = await _searched(desk, path, filters | {"order": order})
+                assert len(found) == len({*found}) == count, (path, filters, order)
+    assert "searched_to" not in await customer_desk.get(PATH), "nothing is chosen among"
+
+
+async def _searched(desk, path, filters):
+    """Return the ids of a list, which the way back from its end has as well."""
+    pages: list[dict[str, Any]] = []
+    cursor = ""
+    while not pages or cursor:
+        page = await desk.get(path, filters | {"limit": 2, "cursor": cursor})
+        pages.append(page)
+        assert "searched_to" in page or len(page["items"]) in {0, 2} or page["next_page"] is None
+        cursor = page["next_page"]
+    there = [each["id"] for page in pages for each in page["items"]]
+    last = next((each for each in reversed(pages) if each["prev_page"]), pages[0])
+    back: list[str] = []
+    rest, cursor = last["items"], last["prev_page"]
+    while cursor:
+        page = await desk.get(path, filters | {"limit": 2, "cursor": cursor})
+        back, cursor = [*(each["id"] for each in page["items"]), *back], page["prev_page"]
+    assert there == [*back, *(each["id"] for each in rest)]
+    return there

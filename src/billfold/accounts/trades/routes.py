@@ -15,11 +15,11 @@ from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, rende
 from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow, get_trade_row
 from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
-from billfold.http.list_params import DayQuery, OrderedQuery, Since, Until, page_of
+from billfold.http.list_params import DayQuery, OrderedQuery, Since, Until, searched_page_of
 from billfold.http.operations import SIGNED, MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
-from billfold.http.schemas import CursorList
+from billfold.http.schemas import SearchedList
 from billfold.ledger.bank import Bank
 from billfold.platform.csv_text import Separators
 from billfold.platform.paging import Page
@@ -73,7 +73,7 @@ async def list_v1_customer_trades(
     wanted: OrderedQuery,
     query: TradeQuery,
     account: Accounts = None,
-) -> CursorList[V1Trade]:
+) -> SearchedList[V1Trade]:
     """List trades (v1).
 
     Purchases, sales and maturities of a customer.
@@ -86,7 +86,7 @@ async def list_v1_customer_trades(
 @get("/api/v1/service-accounts/{account_id}/trades/")
 async def list_v1_trades(
     caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, query: TradeQuery
-) -> CursorList[V1Trade]:
+) -> SearchedList[V1Trade]:
     """List trades of an account.
 
     Purchases, sales and maturities, as v1 shows them.
@@ -132,7 +132,7 @@ async def list_customer_trades(
     wanted: OrderedQuery,
     query: TradeQuery,
     pocket_id: Pockets = None,
-) -> CursorList[Trade]:
+) -> SearchedList[Trade]:
     """List trades.
 
     All trades of a customer, transfers of bills included.
@@ -145,7 +145,7 @@ async def list_customer_trades(
 @get("/api/v2/pockets/{pocket_id}/trades/")
 async def list_pocket_trades(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: TradeQuery
-) -> CursorList[Trade]:
+) -> SearchedList[Trade]:
     """List trades of a Pocket.
 
     Transfers of bills included.
@@ -170,16 +170,16 @@ async def _resolve(
 
 async def _page(
     caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, query: TradeFilters
-) -> CursorList[Trade]:
+) -> SearchedList[Trade]:
     page = await _read(bank, wanted, query, scope=scope, of=of)
-    return page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
+    return searched_page_of(page, [render_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _v1_page(
     caller: Call, bank: Bank, scope: str, of: tuple[UUID, list[UUID]], wanted: OrderedQuery, query: TradeFilters
-) -> CursorList[V1Trade]:
+) -> SearchedList[V1Trade]:
     page = await _read(bank, wanted, _of_v1(query), scope=scope, of=of)
-    return page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
+    return searched_page_of(page, [render_v1_trade(row, bank, caller.now) for row in page.items])
 
 
 async def _read(

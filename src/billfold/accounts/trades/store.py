@@ -74,7 +74,14 @@ _FILTERED = """t.customer_id = $1 AND t.pocket_id = p.pocket_id AND t.entry_no >
      AND ($8::date IS NULL OR t.book_date >= $8) AND ($9::date IS NULL OR t.book_date <= $9)
      AND ($10::date IS NULL OR t.settles_on >= $10) AND ($11::date IS NULL OR t.settles_on <= $11)"""
 _COUNT = f"SELECT count(*) FROM unnest($2::uuid[]) AS p(pocket_id) JOIN trade t ON {_FILTERED}"
-TRADES = MergedList(
+
+
+class _Trades(MergedList[TradeRow]):
+    __slots__ = ()
+    table = "trade"
+
+
+TRADES = _Trades(
     f"""
 SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
   SELECT * FROM trade t

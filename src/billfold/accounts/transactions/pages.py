@@ -15,7 +15,7 @@ from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, texts
 from billfold.http.parameters import Query, parse_choice
 from billfold.ledger.bank import Bank
 from billfold.platform.database.keyset import Place
-from billfold.platform.paging import Page
+from billfold.platform.paging import Page, Stop
 
 TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
 _DIRECTIONS = ("DEBIT", "CREDIT")
@@ -70,7 +70,9 @@ async def transaction_page(
     after = activity.place_of(place[:-1]) if place else None
     if after is not None and query.sweeps:
         after = _before(after, descending=descending)
-    rows = await activity.rows(bank.pool, query, now=now, after=after, descending=descending, limit=wanted.limit + 2)
+    rows, stop = await activity.search(
+        bank.pool, query, now=now, after=after, descending=descending, limit=wanted.limit + 2
+    )
     parts = _with_sweeps(rows, query, last_first=backwards)
     if place is not None and query.sweeps:
         shown = [(*activity.sort_key_of(row), part) for row, part in parts]
@@ -82,9 +84,10 @@ async def transaction_page(
         limit=wanted.limit,
         start=position,
         sort_key_of=lambda half: (*activity.sort_key_of(half[0]), half[1]),
+        stop=None if stop is None else Stop((*stop.place, 0), stop.at),
     )
     opened = await open_transactions(bank, [_row_of(half) for half in page.items])
-    return Page(opened, page.next_page, page.prev_page)
+    return Page(opened, page.next_page, page.prev_page, page.stop)
 
 
 def _before(place: Place, *, descending: bool) -> Place:

@@ -26,11 +26,11 @@ from billfold.accounts.transactions.schemas import (
 from billfold.accounts.transactions.store import Activity, TransactionRow, get_transaction_row
 from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
-from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, page_of, texts_among
+from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, searched_page_of, texts_among
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
-from billfold.http.schemas import CursorList
+from billfold.http.schemas import SearchedList
 from billfold.ledger.bank import Bank
 from billfold.platform.csv_text import Separators
 from billfold.platform.paging import Page
@@ -57,45 +57,45 @@ _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 @get("/api/v2/transactions/")
 async def list_transactions(
     caller: Caller, bank: Bank, wanted: OrderedQuery, query: SweepQuery
-) -> CursorList[Transaction]:
+) -> SearchedList[Transaction]:
     """List transactions.
 
     Transactions of all customers.
     """
     page = await _partner_page(caller, bank, wanted, query=query)
-    return page_of(page, [render_transaction(row, caller.now) for row in page.items])
+    return searched_page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v2/transactions/", READS, name="list_transactions", refuses=("not-found",))
 async def list_own_transactions(
     member: CustomerCaller, bank: Bank, wanted: OrderedQuery, query: TransactionQuery
-) -> CursorList[Transaction]:
+) -> SearchedList[Transaction]:
     """List transactions.
 
     Transactions of all Pockets, or of those named.
     """
     page = await _customer_page(member, bank, member.customer_id, wanted=wanted, query=query)
-    return page_of(page, [render_transaction(row, member.now) for row in page.items])
+    return searched_page_of(page, [render_transaction(row, member.now) for row in page.items])
 
 
 @get("/api/v2/customers/{customer_id}/transactions/")
 async def list_customer_transactions(
     caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, query: SweepQuery
-) -> CursorList[Transaction]:
+) -> SearchedList[Transaction]:
     """List transactions of a customer."""
     owner = await caller.owner(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted=wanted, query=query)
-    return page_of(page, [render_transaction(row, caller.now) for row in page.items])
+    return searched_page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v2/pockets/{pocket_id}/transactions/")
 async def list_pocket_transactions(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: SweepQuery
-) -> CursorList[Transaction]:
+) -> SearchedList[Transaction]:
     """List transactions of a Pocket."""
     key = await caller.pocket(bank, pocket_id)
     page = await _pocket_page(caller, bank, key, wanted=wanted, query=query)
-    return page_of(page, [render_transaction(row, caller.now) for row in page.items])
+    return searched_page_of(page, [render_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
@@ -165,27 +165,27 @@ Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 @get("/api/v1/customers/{customer_id}/transactions/", tag="accounts", deprecated=V1_READS)
 async def list_v1_customer_transactions(
     *, caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, account: Accounts = None, filters: V1Query
-) -> CursorList[V1Transaction]:
+) -> SearchedList[V1Transaction]:
     """List transactions (v1).
 
     A customer's transactions as v1 shows them. Use v2 instead.
     """
     owner = await caller.owner(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted=wanted, query=filters.now(account))
-    return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
+    return searched_page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v1/service-accounts/{account_id}/transactions/", tag="accounts", deprecated=V1_READS)
 async def list_v1_transactions(
     *, caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, filters: V1Query
-) -> CursorList[V1Transaction]:
+) -> SearchedList[V1Transaction]:
     """List transactions of an account.
 
     As v1 shows them. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
     page = await _pocket_page(caller, bank, key, wanted=wanted, query=filters.now())
-    return page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
+    return searched_page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
 
 
 @get("/api/v1/service-accounts/{account_id}/transactions/{transaction_id}/", tag="accounts", deprecated=V1_READS)

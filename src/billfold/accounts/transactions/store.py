@@ -12,11 +12,13 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.entry_numbers import BookedIn, MergedList
+from billfold.accounts.entry_numbers import BookedIn
+from billfold.accounts.transactions.search import BankBookingList, PartnerPaymentList, PaymentList
 from billfold.accounts.transactions.types import BankBooking
-from billfold.platform.database.keyset import KeysetList, Place
+from billfold.platform.database.keyset import Place
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
+from billfold.platform.paging import Stop
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,10 +133,28 @@ class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
     cards: list[UUID] | None = None
     sweeps: bool = False
 
+    @property
+    def is_selective(self) -> bool:
+        """Whether something chooses among the rows of a time."""
+        chosen = set(TransactionFilters.__struct_fields__) - {"booked_from", "booked_to", "sweeps"}
+        return any(getattr(self, name) is not None for name in chosen)
 
-def _lists(
-    kind: type[KeysetList[TransactionRow]], sql: str, *, first: int, **key: str
-) -> Mapping[bool, KeysetList[TransactionRow]]:
+
+_BANK_TYPES = frozenset({"FEE", "CREDIT", "GENERIC"})
+
+
+class _PartnerPayments(PartnerPaymentList[TransactionRow]):
+    __slots__ = ()
+    booked = (
+        2 + TransactionFilters.__struct_fields__.index("booked_from"),
+        2 + TransactionFilters.__struct_fields__.index("booked_to"),
+    )
+
+
+_Searched = PaymentList[TransactionRow] | _PartnerPayments
+
+
+def _lists(kind: type[_Searched], sql: str, *, first: int, **key: str) -> Mapping[bool, _Searched]:
     """Return a list, also by True with the time of settlement that is filtered by, which costs more.
 
     The filters are its values from number `first` on.
@@ -152,7 +172,7 @@ def _lists(
 
 _PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
 _OF_CUSTOMER = _lists(
-    MergedList,
+    PaymentList,
     f"""
 SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
   SELECT * FROM transaction a
@@ -165,7 +185,7 @@ SELECT {_PREFIXED} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
     posting_no="smallint",
 )
 _OF_BANK = _lists(
-    MergedList,
+    BankBookingList,
     f"""
 SELECT {_PREFIXED} FROM transaction a
  WHERE a.customer_id = $1 AND a.pocket_id = ANY($2::uuid[]) AND a.entry_no >= $3 AND a.entry_no < $4
@@ -175,10 +195,8 @@ SELECT {_PREFIXED} FROM transaction a
     entry_no="bigint",
     posting_no="smallint",
 )
-"""What the bank booked by itself, which is little beside payments and has an index of its own."""
-_BANK_TYPES = frozenset({"FEE", "CREDIT", "GENERIC"})
 _OF_PARTNER = _lists(
-    KeysetList,
+    _PartnerPayments,
     f"""
 SELECT {_PREFIXED} FROM transaction a
  WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2)) {{filter}} AND {{page}}
@@ -198,7 +216,7 @@ SELECT {_PREFIXED} FROM transaction a
 class Activity:
     """The activity of a partner or a customer, of all pockets or of some, in booking order."""
 
-    def __init__(self, lists: Mapping[bool, KeysetList[TransactionRow]], *owner: object) -> None:
+    def __init__(self, lists: Mapping[bool, _Searched], *owner: object) -> None:
         self._lists = lists
         self._owner = owner
         self.order = lists[False].order
@@ -230,21 +248,38 @@ class Activity:
         limit: int,
     ) -> list[TransactionRow]:
         """Return up to `limit` rows on from a place: payments by ACH settle when their entries do."""
+        listed, values = self._list_of(filters, now)
+        rows = await listed.rows(conn, *values, after=after, descending=descending, limit=limit)
+        return await _with_ach_settlement(conn, rows)
+
+    async def search(
+        self,
+        conn: Connection | Pool,
+        filters: TransactionFilters,
+        *,
+        now: datetime,
+        after: Place | None = None,
+        descending: bool = True,
+        limit: int,
+    ) -> tuple[list[TransactionRow], Stop | None]:
+        """Return the same rows, as far as one page looks for them, and where that was."""
+        listed, values = self._list_of(filters, now)
+        rows, stop = await listed.search(
+            conn, *values, after=after, descending=descending, limit=limit, is_filtered=filters.is_selective
+        )
+        return await _with_ach_settlement(conn, [row for row, _ in rows]), stop
+
+    def _list_of(self, filters: TransactionFilters, now: datetime) -> tuple[_Searched, list[Any]]:
+        """Return the list that these filters are read from, and its values."""
         filters_settlement = filters.settled_from is not None or filters.settled_to is not None
         values = [getattr(filters, name) for name in TransactionFilters.__struct_fields__]
         lists = self._lists
         if lists is _OF_CUSTOMER:
             values.insert(0, BookedIn(filters.booked_from, filters.booked_to))
-            if (
-                filters.types
-                and not filters.sweeps
-                and {each.partition(":")[0] for each in filters.types} <= _BANK_TYPES
-            ):
+            kinds = {each.partition(":")[0] for each in filters.types or ()}
+            if kinds and kinds <= _BANK_TYPES and not filters.sweeps:
                 lists = _OF_BANK
-        rows = await lists[filters_settlement].rows(
-            conn, *self._owner, *values, now, after=after, descending=descending, limit=limit
-        )
-        return await _with_ach_settlement(conn, rows)
+        return lists[filters_settlement], [*self._owner, *values, now]
 
 
 async def get_transaction_row(

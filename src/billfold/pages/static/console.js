@@ -60,3 +60,20 @@ function watch() {
   if (document.querySelector("[data-rereads]")) setTimeout(reread, 700);
 }
 watch();
+
+// A search that has found nothing goes on in the list alone, so that its filters can be changed meanwhile.
+async function search(list) {
+  const next = list.querySelector("[data-searches] ~ .pager [rel=next]");
+  if (!next) return;
+  try {
+    const answer = await fetch(next.href);
+    if (!answer.ok || answer.redirected) return;
+    const found = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector("[data-results]");
+    if (!found || !list.isConnected) return;
+    history.replaceState(null, "", next.href);
+    list.replaceWith(found);
+    search(found);
+  } catch { /* its link goes on */ }
+}
+const results = document.querySelector("[data-results]");
+if (results) search(results);

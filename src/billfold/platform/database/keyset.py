@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.database.pool import Connection, Pool
-    from billfold.platform.paging import SortKey
+    from billfold.platform.paging import SortKey, Stop
 
 RowType = TypeVar("RowType")
 StructType = TypeVar("StructType", bound=msgspec.Struct)
@@ -35,6 +35,13 @@ _BEYOND: Mapping[str, tuple[str, str]] = {
 """Below and above what a column of the order holds."""
 BY_CREATION: Mapping[str, str] = {"created_at": "timestamptz", "written_no": "bigint"}
 BY_OPENING: Mapping[str, str] = {"opened_at": "timestamptz", "written_no": "bigint"}
+
+
+class Found(NamedTuple, Generic[RowType]):
+    """Rows of a list with their places, and where the search for them ended if it did not go through the whole list."""
+
+    rows: list[tuple[RowType, SortKey]]
+    stop: Stop | None = None
 
 
 def reads(struct: type[StructType]) -> Callable[[Record], StructType]:
@@ -85,6 +92,17 @@ class KeysetList(Generic[RowType]):
         place = after or (None,) * len(self._columns)
         rows = await conn.fetch(self.statements[descending], *values, *place, limit)
         return [(self._read(row), msgspec.to_builtins(tuple(row[name] for name in self.order))) for row in rows]
+
+    async def search(
+        self,
+        conn: Connection | Pool,
+        *values: Any,
+        after: Place | None = None,
+        descending: bool = True,
+        limit: int,
+    ) -> Found[RowType]:
+        """Return the same rows for a page; a list that reads no more than so many rows says where it stopped."""
+        return Found(await self.placed_rows(conn, *values, after=after, descending=descending, limit=limit))
 
     def place_of(self, sort_key: SortKey) -> Place:
         """Return the place that a cursor holds."""
