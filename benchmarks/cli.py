@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,8 @@ from benchmarks.engine import bench_engine
 from benchmarks.measurements import Log, Result, busy_percent, machine
 from benchmarks.onboarding import bench_onboarding
 from benchmarks.payments import bench_payments
+from benchmarks.peers.comparison import bench_peers
+from benchmarks.peers.ledgers import Address, Blnk, Formance, Ledger
 from benchmarks.reads import bench_reads
 from benchmarks.report import as_markdown, print_result
 from benchmarks.sizes import QUICK_SCALE, RUNS, Sizes, sizes_at
@@ -44,6 +47,8 @@ BENCHMARKS: Mapping[str, Benchmark] = {
     "documents": bench_documents,
     "console": bench_console,
 }
+PEERS = "peers"
+"""Not one of `all`: it needs ledgers that somebody started beside the bank."""
 ALL = "all"
 
 
@@ -57,32 +62,50 @@ class Auth(StrEnum):
 app = typer.Typer(add_completion=False)
 
 
+def _peer_option(text: str, envvar: str | None = None) -> Any:
+    return typer.Option(help=text, envvar=envvar, rich_help_panel="Ledgers beside the bank, for peers")
+
+
 @app.command("bench", epilog="Example:  billfold bench --quick")
 def bench(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help="engine, transfers, reads, day_end, webhooks, payments, onboarding, cards, documents, console or all.",
+            help="engine, transfers, reads, day_end, webhooks, payments, onboarding, cards, documents, console, all,"
+            " or peers, which needs --formance or --blnk.",
             show_default=ALL,
         ),
     ] = None,
+    *,
     out_json: Annotated[Path | None, typer.Option("--json", help="Write every figure into this file.")] = None,
     out_markdown: Annotated[Path | None, typer.Option("--markdown", help="Write the tables into this file.")] = None,
     auth: Annotated[
         Auth, typer.Option(help="How reads prove who asks: signed by a partner, or bound to a key.")
     ] = Auth.hmac,
-    quick: Annotated[  # noqa: FBT002 - a flag of the command line
-        bool, typer.Option("--quick", help="A tenth of the sizes, for a first look.")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the sizes, for a first look.")] = False,
+    formance: Annotated[str | None, _peer_option("URL of a Formance Ledger on this machine, over http.")] = None,
+    formance_database: Annotated[str | None, _peer_option("URL of its PostgreSQL, best one of its own.")] = None,
+    blnk: Annotated[str | None, _peer_option("URL of a Blnk server on this machine, over http.")] = None,
+    blnk_database: Annotated[str | None, _peer_option("URL of its PostgreSQL, best one of its own.")] = None,
+    blnk_redis: Annotated[str | None, _peer_option("URL of its Redis.")] = None,
+    blnk_key: Annotated[str | None, _peer_option("Its API key, if it asks for one.", envvar="BLNK_API_KEY")] = None,
     state_dir: Annotated[
         Path, typer.Option(help="Where the throwaway database is made.", envvar="BILLFOLD_STATE_DIR")
     ] = Path(".billfold"),
 ) -> None:
     """Measure this machine on a database of its own; what is measured is gone afterwards."""
+    ledgers: list[Ledger] = []
+    if PEERS in (names or []) and not (formance or blnk):
+        raise typer.BadParameter("Start a ledger on this machine and give its address with --formance or --blnk.")
     try:
+        if formance:
+            ledgers.append(Formance(Address(url=formance, database=formance_database)))
+        if blnk:
+            ledgers.append(Blnk(Address(url=blnk, key=blnk_key, database=blnk_database, redis=blnk_redis)))
         run(
             list(names or [ALL]),
             auth=auth,
+            ledgers=ledgers,
             scale=QUICK_SCALE if quick else 1.0,
             state_dir=state_dir,
             out_json=out_json,
@@ -103,6 +126,7 @@ def run(
     names: Sequence[str],
     *,
     auth: Auth = Auth.hmac,
+    ledgers: Sequence[Ledger] = (),
     scale: float = 1.0,
     state_dir: Path,
     out_json: Path | None = None,
@@ -121,7 +145,7 @@ def run(
     for name in chosen:
         busy = busy_percent()
         with _progress(console) as progress, throwaway_server(state_dir) as database:
-            result = _benchmark(name, auth)(database, sizes, _log(progress, name))
+            result = _benchmark(name, auth, ledgers)(database, sizes, _log(progress, name))
         result.busy_before_percent = busy
         print_result(console, result)
         results.append(result)
@@ -140,18 +164,20 @@ def run(
     return found
 
 
-def _benchmark(name: str, auth: Auth) -> Benchmark:
+def _benchmark(name: str, auth: Auth, ledgers: Sequence[Ledger]) -> Benchmark:
+    if name == PEERS:
+        return partial(bench_peers, ledgers=ledgers)
     return bench_bound_reads if (name, auth) == ("reads", Auth.dpop) else BENCHMARKS[name]
 
 
 def chosen_of(names: Sequence[str]) -> list[str]:
     """Return the benchmarks in their own order. Raises UnknownBenchmarkError."""
-    known = (*BENCHMARKS, ALL)
+    known = (*BENCHMARKS, PEERS, ALL)
     for name in names:
         if name.replace("-", "_") not in known:
             raise UnknownBenchmarkError(f"{name!r} is none of {', '.join(known)}")
     wanted = {name.replace("-", "_") for name in names}
-    return [name for name in BENCHMARKS if name in wanted or ALL in wanted]
+    return [name for name in (*BENCHMARKS, PEERS) if name in wanted or (ALL in wanted and name != PEERS)]
 
 
 def _progress(console: Console) -> Progress:

@@ -6,7 +6,7 @@ is a default installation; a second one with a worker per core runs on the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from random import Random
 from typing import Any
@@ -117,10 +117,9 @@ class TransferComparison:
     def _send(
         self, variant: Variant, count: int, per_second: float | None = None, *, connections: int = CONNECTIONS
     ) -> LoadResult:
-        drawn = [self._known[self._draw.randrange(len(self._known))] for _ in range(max(1, count))]
         outcome: LoadResult = self.loader.run(
             LoadTask(
-                calls=[self._call(*payer) for payer in drawn],
+                calls=transfer_calls(self._known, count, self._draw),
                 port=variant.server.port,
                 credentials=self._credentials,
                 connections=connections,
@@ -129,16 +128,22 @@ class TransferComparison:
         )
         return outcome
 
-    def _call(self, payer: int, counterparty: UUID) -> Call:
-        cents = self._draw.randrange(100, _MAX_CENTS // 100) * 100 + 50
-        body = {
-            "type": "PEER_TO_PEER",
-            "from_account": {"id": str(pocket_of(payer)), "type": "SERVICE_ACCOUNT"},
-            "counterparty_id": str(counterparty),
-            "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": cents},
-            "description": "Invoice",
-        }
-        return Call("POST", _PATH, body=msgspec.json.encode(body).decode())
+
+def transfer_calls(known: Sequence[tuple[int, UUID]], count: int, draw: Random) -> list[Call]:
+    """Return so many transfers of customers drawn at random to the counterparty of each."""
+    return [_call(*known[draw.randrange(len(known))], draw) for _ in range(max(1, count))]
+
+
+def _call(payer: int, counterparty: UUID, draw: Random) -> Call:
+    cents = draw.randrange(100, _MAX_CENTS // 100) * 100 + 50
+    body = {
+        "type": "PEER_TO_PEER",
+        "from_account": {"id": str(pocket_of(payer)), "type": "SERVICE_ACCOUNT"},
+        "counterparty_id": str(counterparty),
+        "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": cents},
+        "description": "Invoice",
+    }
+    return Call("POST", _PATH, body=msgspec.json.encode(body).decode())
 
 
 def bench_transfers(database: Database, sizes: Sizes, log: Log) -> Result:
