@@ -10,12 +10,21 @@ from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import msgspec
+
 from billfold.access.operators.types import POWERS, Operator, Power
 from billfold.access.users.store import list_user_memberships
 from billfold.accounts.commands import SetCustomerState, SetPocketState
 from billfold.audit.record import AuditedAction, audited
 from billfold.audit.types import Origin
-from billfold.freezes.store import add_proposal, is_frozen, lock_proposal, update_proposal
+from billfold.freezes.store import (
+    add_proposal,
+    find_freeze,
+    is_frozen,
+    lock_open_proposal,
+    lock_proposal,
+    update_proposal,
+)
 from billfold.freezes.types import (
     PROPOSAL_LIFETIME,
     REASON_CHARS_MAX,
@@ -45,7 +54,9 @@ _CALLER = "operator"
 async def propose(
     bank: Bank, subject: FreezeSubject, subject_id: UUID, *, freezes: bool, reason: str, by: Operator
 ) -> FreezeProposal:
-    """Propose to freeze something, or to end its freeze.
+    """Propose to freeze something, or to end the freeze that it has now.
+
+    What was proposed about it and may not be confirmed any more is withdrawn.
 
     Raises NotFound, InvalidInput, Refused `freeze-proposed`, `freeze-changes-nothing`.
     """
@@ -69,6 +80,8 @@ async def propose(
     async with _audited(bank, by, "proposed", proposal.proposal_id) as action:
         action.details |= {"what": proposal.words, "reason": proposal.reason}
         await _require_change(action.conn, proposal)
+        proposal = msgspec.structs.replace(proposal, ends_entry_no=await _freeze_to_end(action.conn, proposal))
+        await _withdraw_lapsed(action, proposal)
         if not await add_proposal(action, proposal):
             raise Refused("freeze-proposed", "There is an open proposal about it already. Confirm or withdraw that.")
     return proposal
@@ -77,8 +90,8 @@ async def propose(
 async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProposal:
     """Confirm what another operator has proposed, and do it.
 
-    Raises NotFound, Refused `same-operator`, `freeze-decided`, `freeze-lapsed`, `freeze-changes-nothing`, and what the
-    rules of customers, Pockets and cards refuse.
+    Raises NotFound, Refused `same-operator`, `freeze-decided`, `freeze-lapsed`, `freeze-changes-nothing`,
+    `freeze-changed`, and what the rules of customers, Pockets and cards refuse.
     """
     by.require(Power.DECIDE)
     async with _audited(bank, by, "confirmed", proposal_id) as action:
@@ -93,6 +106,8 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezePropo
             now = await bank.now(action.conn)
             await _require_standing(action.conn, row, now)
             await _require_change(action.conn, row)
+            if await _freeze_to_end(action.conn, row) != row.ends_entry_no:
+                raise Refused("freeze-changed", "It was frozen again since: propose to end that freeze.")
             decided = {"status": ProposalStatus.CONFIRMED, "decided_by": by.name, "decided_at": now}
             row = await update_proposal(action, proposal_id, **decided)
     try:
@@ -141,16 +156,35 @@ def _require_proposed(row: FreezeProposal) -> None:
         raise Refused("freeze-decided", f"The proposal is {row.status}.")
 
 
+async def _freeze_to_end(conn: Connection, row: FreezeProposal) -> int | None:
+    """Return what the freeze is known by that a proposal would end; None of what freezes."""
+    found = None if row.freezes else await find_freeze(conn, row)
+    return None if found is None else found.entry_no
+
+
+async def _withdraw_lapsed(action: AuditedAction, proposal: FreezeProposal) -> None:
+    """Withdraw what was proposed before about the same, if it may not be confirmed any more."""
+    before = await lock_open_proposal(action.conn, proposal.subject_id)
+    if before is None:
+        return
+    try:
+        await _require_standing(action.conn, before, proposal.proposed_at)
+    except Refused:
+        decided = {"decided_by": proposal.proposed_by, "decided_at": proposal.proposed_at}
+        await update_proposal(action, before.proposal_id, status=ProposalStatus.WITHDRAWN, **decided)
+        action.details["withdraws"] = str(before.proposal_id)
+
+
 async def _require_standing(conn: Connection, row: FreezeProposal, now: datetime) -> None:
     """Refuse a proposal that is too old, or by a member of the bank's team who may no longer make it."""
-    if now - row.proposed_at > PROPOSAL_LIFETIME:
-        raise Refused("freeze-lapsed", f"It is older than {PROPOSAL_LIFETIME.days} days. Withdraw it.")
+    if row.is_too_old(now):
+        raise Refused("freeze-lapsed", f"It is older than {PROPOSAL_LIFETIME.days} days. Propose it anew.")
     user_id = Operator.user_id_in(row.proposed_by)
     if user_id is None:
         return
     teams = await list_user_memberships(conn, user_id, only_active=True)
     if not any(each.is_of_bank and Power.PROPOSE in POWERS[each.role] for each in teams):
-        raise Refused("freeze-lapsed", f"{row.proposed_by} may no longer propose it. Withdraw it.")
+        raise Refused("freeze-lapsed", f"{row.proposed_by} may no longer propose it. Propose it anew.")
 
 
 async def _require_change(conn: Connection, row: FreezeProposal) -> None:

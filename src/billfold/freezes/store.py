@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals.store.fingerprints import proof_of
-from billfold.freezes.types import FreezeProposal, FreezeSubject
+from billfold.freezes.types import Freeze, FreezeProposal, FreezeSubject
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -23,6 +23,13 @@ _IS_FROZEN = {
     FreezeSubject.POCKET: "SELECT status = 'FROZEN' FROM pocket WHERE customer_id = $1 AND pocket_id = $2",
     FreezeSubject.CARD: "SELECT status = 'FROZEN' FROM card WHERE customer_id = $1 AND card_id = $2",
 }
+# What froze it last: none of what is audited freezes a Pocket but a change of its status.
+_FREEZE = """
+SELECT entry_no, actor_name, recorded_at, details->>'reason' FROM audit_entry
+ WHERE customer_id = $1 AND resource_type = $2 AND resource_id = $3::uuid::text AND outcome = 'SUCCESS'
+   AND (action = $2 || '.frozen' OR action = 'pocket.updated' AND details->>'status' = 'FROZEN')
+ ORDER BY entry_no DESC LIMIT 1
+"""
 _FIELDS = FreezeProposal.__struct_fields__
 _COLUMNS = ", ".join(_FIELDS)
 _INSERT = f"""
@@ -30,6 +37,7 @@ INSERT INTO freeze_proposal ({_COLUMNS}) VALUES ({", ".join(f"${n}" for n in ran
 ON CONFLICT DO NOTHING RETURNING *
 """
 _ONE = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE proposal_id = $1"
+_OPEN = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE subject_id = $1 AND status = 'PROPOSED' FOR UPDATE"
 _NEWEST = f"SELECT {_COLUMNS} FROM freeze_proposal ORDER BY proposed_at DESC, proposal_id LIMIT $1"
 
 
@@ -56,6 +64,12 @@ async def lock_proposal(conn: Connection, proposal_id: UUID) -> FreezeProposal:
     return _found(await conn.fetchrow(f"{_ONE} FOR UPDATE", proposal_id))
 
 
+async def lock_open_proposal(conn: Connection, subject_id: UUID) -> FreezeProposal | None:
+    """Return what is proposed about something and not confirmed yet, as `lock_proposal`."""
+    record = await conn.fetchrow(_OPEN, subject_id)
+    return None if record is None else _row(record)
+
+
 async def get_proposal(conn: Connection | Pool, proposal_id: UUID) -> FreezeProposal:
     """Return a proposal. Raises NotFound."""
     return _found(await conn.fetchrow(_ONE, proposal_id))
@@ -69,6 +83,12 @@ async def list_proposals(conn: Connection | Pool, limit: int) -> list[FreezeProp
 async def is_frozen(conn: Connection | Pool, row: FreezeProposal) -> bool:
     """Return whether what a proposal is about is frozen now."""
     return await conn.fetchval(_IS_FROZEN[row.subject], row.owner_id, row.subject_id) is True
+
+
+async def find_freeze(conn: Connection | Pool, row: FreezeProposal) -> Freeze | None:
+    """Return the newest freeze of what a proposal is about, whether it has ended or not."""
+    found = await conn.fetchrow(_FREEZE, row.owner_id, row.subject.lower(), row.subject_id)
+    return None if found is None else Freeze(*found)
 
 
 def _found(record: Record | None) -> FreezeProposal:

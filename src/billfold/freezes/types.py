@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -31,10 +32,20 @@ class ProposalStatus(StrEnum):
     WITHDRAWN = "WITHDRAWN"
 
 
+class Freeze(NamedTuple):
+    """Who has frozen something, when (wall time) and why, by the entry of its owner's audit log."""
+
+    entry_no: int
+    actor_name: str
+    recorded_at: datetime
+    reason: str | None
+
+
 class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
     """A proposal as stored; `freezes` is False where it ends a freeze. Business time.
 
     `customer_id` is the bank itself, whose audit log proves the row; `owner_id` the customer whose it is.
+    `ends_entry_no` names the freeze that it ends: the entry of the owner's audit log that says who froze it, and why.
     """
 
     proposal_id: UUID
@@ -49,11 +60,21 @@ class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
     proposed_at: datetime
     decided_by: str | None
     decided_at: datetime | None
+    ends_entry_no: int | None = None
 
     @property
     def is_open(self) -> bool:
         """Tell whether something is still to be done with it."""
         return self.status in {ProposalStatus.PROPOSED, ProposalStatus.CONFIRMED}
+
+    @property
+    def is_ending(self) -> bool:
+        """Tell whether it is open and ends a freeze."""
+        return self.is_open and not self.freezes
+
+    def is_too_old(self, now: datetime) -> bool:
+        """Tell whether nobody may confirm it any more."""
+        return self.status == ProposalStatus.PROPOSED and now - self.proposed_at > PROPOSAL_LIFETIME
 
     @property
     def words(self) -> str:

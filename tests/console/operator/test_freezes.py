@@ -1,15 +1,17 @@
 """A freeze is proposed by one operator and confirmed by another, on pages and by commands, once."""
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
 from billfold.access.operators.types import Operator
 from billfold.accounts.customers import cli as customers_cli
+from billfold.accounts.pockets import cli as pockets_cli
 from billfold.cli.context import CliError
 from billfold.freezes import cli
 from billfold.freezes.decisions import confirm, propose, withdraw
-from billfold.freezes.store import list_proposals
+from billfold.freezes.store import get_proposal, list_proposals
 from billfold.freezes.types import FreezeSubject
 from billfold.platform.errors import Refused
 
@@ -80,10 +82,38 @@ async def test_a_proposal_counts_while_it_is_young_changes_something_and_its_pro
     await customers_cli.unfreeze(bank, customer, reason="Found", alone=True)
     await customer_desk.clock.advance(timedelta(days=7, minutes=1))
     assert await refusal() == "freeze-lapsed"
-    await withdraw(bank, newest, by=OLGA)
+    await olga.go("/bank/freezes")
+    assert "Lapsed" in olga.text
+    assert ">Confirm<" not in olga.page.text
     proposer = Operator.of_command_line(f"Anna Berg ({olga.user_id})")
     made = await propose(bank, FreezeSubject.CUSTOMER, customer, freezes=True, reason="Again", by=proposer)
+    assert (await get_proposal(bank.pool, newest)).status == "WITHDRAWN", "it does not stand in the way"
     assert "APPLIED" in await _confirmed_by_otto(bank, made.proposal_id)
+
+
+async def test_an_unfreeze_ends_the_freeze_that_it_was_proposed_for(bank, operators, customer_desk):
+    own, olga = await customer_desk.pocket(), await operators()
+    of_pocket = (FreezeSubject.POCKET, UUID(own.id))
+    for subject in (of_pocket, (FreezeSubject.CUSTOMER, UUID(customer_desk.team.customer))):
+        made = await propose(bank, *subject, freezes=True, reason="Theft", by=OLGA)
+        await _confirmed_by_otto(bank, made.proposal_id)
+        first = await propose(bank, *subject, freezes=False, reason="Found", by=OLGA)
+        await olga.go("/bank/freezes")
+        assert "by operator" in olga.text
+        if subject == of_pocket:
+            await pockets_cli.unfreeze(bank, subject[1], alone=True)
+            await pockets_cli.freeze(bank, subject[1], alone=True)
+        else:
+            await customers_cli.unfreeze(bank, subject[1], reason="Found", alone=True)
+            await customers_cli.freeze(bank, subject[1], reason="Court order", alone=True)
+        with pytest.raises(Refused) as refused:
+            await _confirmed_by_otto(bank, first.proposal_id)
+        assert refused.value.code == "freeze-changed"
+        await olga.go("/bank/freezes")
+        assert "It was frozen again since" in olga.text
+        await withdraw(bank, first.proposal_id, by=OLGA)
+        second = await propose(bank, *subject, freezes=False, reason="Lifted", by=OLGA)
+        assert "APPLIED" in await _confirmed_by_otto(bank, second.proposal_id)
 
 
 OLGA = Operator.of_command_line("olga")

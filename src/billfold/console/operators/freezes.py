@@ -8,7 +8,7 @@ from litestar import get, post
 
 from billfold.console.bank import BankPage, InBank
 from billfold.freezes import decisions
-from billfold.freezes.store import list_proposals
+from billfold.freezes.store import find_freeze, list_proposals
 from billfold.freezes.types import FreezeSubject
 from billfold.http.raw_request import is_uuid
 from billfold.pages.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
@@ -66,6 +66,7 @@ async def _show(operator: BankPage, wrong: Mistake = "") -> PageResponse:
         "bank_freezes",
         wrong=wrong,
         waiting=[each for each in found if each.is_open],
+        ended={each.proposal_id: await find_freeze(operator.bank.pool, each) for each in found if each.is_ending},
         past=[each for each in found if not each.is_open],
         subjects=[each.value for each in FreezeSubject],
         given=operator.page.form if wrong else operator.page.query,

@@ -242,7 +242,14 @@ STATES = (
         409,
         "The proposal has lapsed",
         meaning="A proposal can be confirmed for seven days, and while who made it is an operator who may propose.",
-        remedy="Withdraw it, and propose anew.",
+        remedy="Propose anew: the proposal that lapsed is withdrawn by it.",
+    ),
+    Problem(
+        "freeze-changed",
+        409,
+        "It was frozen again",
+        meaning="A proposal ends the freeze that was there when it was made. It has ended, and there is another one.",
+        remedy="See why it is frozen now, and propose to end that freeze.",
     ),
     Problem(
         "freeze-changes-nothing",

@@ -1,0 +1,1 @@
+ALTER TABLE freeze_proposal DROP COLUMN ends_entry_no;
