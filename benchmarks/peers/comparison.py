@@ -30,7 +30,7 @@ def _of_each_step() -> dict[int, list[float]]:
 
 
 class Measured(msgspec.Struct):
-    """What one subject reached, a value per run."""
+    """What one subject reached, a value per run. `same_load_p99` is at half load of a peer, by its name."""
 
     rates: dict[int, list[float]] = msgspec.field(default_factory=_of_each_step)
     p50: dict[int, list[float]] = msgspec.field(default_factory=_of_each_step)
@@ -38,6 +38,7 @@ class Measured(msgspec.Struct):
     cpu_ms: dict[int, list[float]] = msgspec.field(default_factory=_of_each_step)
     half_p50: list[float] = msgspec.field(default_factory=list)
     half_p99: list[float] = msgspec.field(default_factory=list)
+    same_load_p99: dict[str, list[float]] = msgspec.field(default_factory=dict)
     refused: int = 0
     sent: int = 0
     bytes_each: float | None = None
@@ -46,6 +47,11 @@ class Measured(msgspec.Struct):
     def best(self) -> int:
         """Return the number of connections at which it is fastest."""
         return max(CONNECTIONS, key=lambda connections: sum(self.rates[connections]))
+
+    @property
+    def half_rate(self) -> float:
+        """Return half of what it did last at its best, per second."""
+        return max(1.0, self.rates[self.best][-1] / 2)
 
 
 class Comparison:
@@ -64,6 +70,11 @@ class Comparison:
         for number in range(1, self._sizes.runs + 1):
             for subject in self._subjects:
                 self._round(subject, number)
+            ours, *peers = self._subjects
+            for peer in peers:
+                self._log(f"run {number}: {ours.name}, half load of {peer.name}")
+                outcome = self._half_load(ours, self.measured[peer.name].half_rate)
+                self.measured[ours.name].same_load_p99.setdefault(peer.name, []).append(outcome.p99_ms)
         for subject in self._subjects:
             size, earlier = subject.bytes_stored(), before[subject.name]
             found = self.measured[subject.name]
@@ -85,10 +96,13 @@ class Comparison:
             if spent is not None and now is not None:
                 found.cpu_ms[connections].append((now - spent) / outcome.timing.done * 1e3)
         self._log(f"run {number}: {subject.name}, half load")
-        half = max(1.0, found.rates[found.best][-1] / 2)
-        outcome = self._send(found, subject.task(round(half * self._sizes.seconds) or 1, max(CONNECTIONS), half))
+        outcome = self._half_load(subject, found.half_rate)
         found.half_p50.append(outcome.p50_ms)
         found.half_p99.append(outcome.p99_ms)
+
+    def _half_load(self, subject: Subject, per_second: float) -> LoadResult:
+        count = max(1, round(per_second * self._sizes.seconds))
+        return self._send(self.measured[subject.name], subject.task(count, max(CONNECTIONS), per_second))
 
     def _send(self, found: Measured, task: LoadTask) -> LoadResult:
         outcome: LoadResult = self._loader.run(task)
@@ -158,11 +172,11 @@ def _of_subject(subject: Subject, found: Measured) -> list[Figure]:
 
 
 def _beside(ours: Measured, theirs: Measured, peer: str) -> list[Figure]:
-    """Return ours relative to a peer's: faster at best, sooner alone, and sooner at half load."""
+    """Return ours relative to a peer: faster at best, sooner alone, and sooner at half of what the peer can do."""
     pairs = [
         ("transfers at best", "per second", ours.rates[ours.best], theirs.rates[theirs.best], True),
         ("p50 of one alone", "ms", ours.p50[ALONE], theirs.p50[ALONE], False),
-        ("p99 at half load", "ms", ours.half_p99, theirs.half_p99, False),
+        ("p99 at its half load", "ms", ours.same_load_p99[peer], theirs.half_p99, False),
     ]
     figures = []
     for name, unit, own, other, more_is_better in pairs:

@@ -129,7 +129,7 @@ def test_every_ledger_is_measured_from_one_client_to_hundreds_and_ours_stands_be
             assert figures[f"{name}, {at}: p99"]["median"] >= figures[f"{name}, {at}: p50"]["median"] > 0
     assert figures["billfold, 1 connection: processor time of a transfer"]["median"] > 0
     assert figures["transfers at best, beside formance"]["baseline"] == "formance: transfers at best"
-    assert figures["p99 at half load, beside blnk"]["at_most"] == 1.0
+    assert figures["p99 at its half load, beside blnk"]["at_most"] == 1.0
     refused = figures["blnk: refused"]
     assert (refused["median"], refused["reached"]) == (len(blnk.keys) - blnk.transfers, False)
     for ledger in (formance, blnk):
