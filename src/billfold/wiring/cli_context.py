@@ -38,6 +38,7 @@ from billfold.wiring.providers import (
     check_file_store,
     check_linking_provider,
     copies_of,
+    file_store_of,
     master_keys_of,
     until_paused,
 )
@@ -133,6 +134,7 @@ class Wiring:
     vault = staticmethod(vault_of)
     master_keys = staticmethod(master_keys_of)
     archive = staticmethod(archive_of)
+    files = staticmethod(file_store_of)
     until_paused = staticmethod(until_paused)
     copies = staticmethod(copies_of)
 

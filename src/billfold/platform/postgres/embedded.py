@@ -38,6 +38,9 @@ DEFAULT_SETTINGS: Mapping[str, str] = {
     "effective_cache_size": "1GB",
     "max_connections": "60",
     "max_wal_size": "2GB",
+    # Where it is archived to is said without a restart: `billfold backup --continuous`.
+    "archive_mode": "on",
+    "archive_command": "true",
     "checkpoint_timeout": "15min",
     "wal_compression": "pglz",
     "jit": "off",
@@ -56,6 +59,7 @@ THROWAWAY_SETTINGS: Mapping[str, str] = {
     "full_page_writes": "off",
     "shared_buffers": "128MB",
     "autovacuum": "off",
+    "archive_mode": "off",
 }
 
 _START_SECONDS = 600  # recovery replays up to max_wal_size; a slow disk may need minutes

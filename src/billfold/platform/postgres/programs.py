@@ -25,6 +25,11 @@ _TRAVERSE_BIT = 0o001
 _READ_BIT = 0o004
 _PROGRAM_SECONDS = 3600  # pg_ctl has its own, shorter patience
 
+PROGRAM_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"} | {
+    name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ
+}
+"""What the programs see: neither PGPORT and its kin nor a foreign locale may reach the server."""
+
 
 class EmbeddedPostgresError(RuntimeError):
     """The embedded PostgreSQL cannot be set up, started or stopped; the text says what to do."""
@@ -67,19 +72,20 @@ class ServerUser:
         if self.user is not None and self.group is not None:
             os.chown(path, self.user, self.group)
 
+    def allow_traversal(self, path: Path) -> None:
+        """Let the owner reach `path`."""
+        if self.user is not None:
+            _allow_traversal(path, lambda _: None)
+
     def run(self, program: str, *arguments: str) -> None:
         """Run one program to its end. Raises EmbeddedPostgresError with what it said."""
-        # Neither PGPORT and its kin nor a foreign locale may reach the server.
-        environment = {"PATH": os.defpath, "LC_ALL": "C"}
-        if "LD_LIBRARY_PATH" in os.environ:
-            environment["LD_LIBRARY_PATH"] = os.environ["LD_LIBRARY_PATH"]
         # A file, not a pipe: the server may keep its end open and reading would never finish.
         with tempfile.TemporaryFile() as output:
             completed = subprocess.run(
                 [str(_bin_dir() / program), *arguments],
                 check=False,
                 cwd="/",
-                env=environment,
+                env=PROGRAM_ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -92,6 +98,11 @@ class ServerUser:
             text = output.read().decode(errors="replace").strip()
         if completed.returncode != 0:
             raise EmbeddedPostgresError(f"{program} ended with {completed.returncode}: {text}")
+
+
+def program(name: str) -> Path:
+    """Return where a program of the wheel is. Raises EmbeddedPostgresError."""
+    return _bin_dir() / name
 
 
 @cache

@@ -1,0 +1,116 @@
+"""The folder of backups: a folder for each under its label, and the archived log of the database beside them.
+
+A backup gets its label when it is whole; what was interrupted ends in `.partial` and goes with the next one.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from billfold.backup.types import Backup
+from billfold.cli.context import CliError
+
+ABOUT = "billfold.json"
+STATE = "state"
+MANIFEST = "backup_manifest"
+"""The files of the database with their checksums, as PostgreSQL writes it."""
+_PARTIAL = ".partial"
+_LOCK = "lock"
+_SEGMENT_CHARS = 24
+
+
+class BackupFolder:
+    """One folder of backups."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.expanduser().resolve()
+        self.wal = self.path / "wal"
+
+    def list_backups(self) -> list[Backup]:
+        """Return the backups that are whole, the oldest first. Raises CliError for one that cannot be read."""
+        found = []
+        for about in sorted(self.path.glob(f"[0-9]*/{ABOUT}")):
+            if about.parent.suffix == _PARTIAL:
+                continue
+            try:
+                found.append(msgspec.json.decode(about.read_bytes(), type=Backup))
+            except (OSError, msgspec.MsgspecError) as error:
+                raise CliError(f"{about} cannot be read: {error}", "Name another backup with --backup.") from None
+        return found
+
+    def segments(self) -> list[Path]:
+        """Return the archived files of the log, the oldest first."""
+        return sorted(each for each in self.wal.glob("*") if len(each.name) == _SEGMENT_CHARS)
+
+    @contextmanager
+    def alone(self) -> Iterator[int]:
+        """Be the only one who writes here; yield the lock, which a program that also does inherits. Raises CliError."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            file = (self.path / _LOCK).open("a")
+        except OSError as error:
+            raise CliError(f"{self.path} cannot be written to: {error.strerror}.", "Name another folder.") from None
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise CliError(f"Another backup writes to {self.path}.", "Wait until it is done.") from None
+            yield file.fileno()
+
+    @contextmanager
+    def new(self, began_at: datetime) -> Iterator[Path]:
+        """Lend the folder of a new backup; it counts as one once it is left without an error."""
+        for left_over in self.path.glob(f"*{_PARTIAL}"):
+            shutil.rmtree(left_over)
+        label = self._free_label(began_at)
+        partial = self.path / f"{label}{_PARTIAL}"
+        partial.mkdir(mode=0o700)
+        try:
+            yield partial
+            _sync(partial)
+            partial.rename(self.path / label)
+            _sync(self.path)
+        except BaseException:  # Ctrl-C too
+            shutil.rmtree(partial, ignore_errors=True)
+            raise
+
+    def remove_older(self, keep: int) -> list[Backup]:
+        """Remove all but the newest backups, and what only they need of the log; return them."""
+        found = self.list_backups()
+        removed = found[:-keep]
+        for each in removed:
+            shutil.rmtree(self.path / each.label)
+        if removed:
+            oldest_needed = min(each.first_segment[8:] for each in found[-keep:])  # without the timeline
+            for archived in self.wal.glob("*"):  # the log, and what marks where backups of it began
+                if archived.suffix != ".history" and archived.name[8:_SEGMENT_CHARS] < oldest_needed:
+                    archived.unlink(missing_ok=True)
+        return removed
+
+    def _free_label(self, began_at: datetime) -> str:
+        label = f"{began_at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        names = (label, *(f"{label}-{nth}" for nth in range(2, 100)))
+        return next(name for name in names if not (self.path / name).exists())
+
+
+def write_about(folder: Path, backup: Backup) -> None:
+    """Write down what a backup is: the last file of it."""
+    path = folder / ABOUT
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(backup)) + b"\n")
+    _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,173 @@
+"""Restores a bank from its backup, as it was at a moment or as it last was.
+
+Everything is made in a folder beside the state directory, which becomes it in one step when it is whole. What an
+interrupted restore left there is removed by the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from billfold.backup.folder import STATE, BackupFolder
+from billfold.backup.state_files import KEY_FILE, configured_places, copy_tree
+from billfold.backup.unpack import StepProgress, unpack_database
+from billfold.cli.context import CliError
+from billfold.platform.crypto import KEY_BYTES, Vault
+from billfold.platform.postgres import embedded
+from billfold.platform.postgres.programs import MAJOR, EmbeddedPostgresError, ServerUser
+
+if TYPE_CHECKING:
+    from billfold.backup.types import Backup
+    from billfold.platform.settings.settings import Settings
+
+_RESTORING = ".restoring"
+_NO_KEY = "Put the bank's encryption.key into the folder `state` of the backup, or set BILLFOLD_ENCRYPTION_KEY."
+_NOT_REACHED = "recovery ended before configured recovery target was reached"
+_AUTO = "postgresql.auto.conf"
+
+
+def choose(folder: BackupFolder, label: str | None, to: datetime | None) -> Backup:
+    """Return the newest backup, or the newest that was whole at a moment, or the one that is named. Raises CliError."""
+    found = folder.list_backups()
+    if not found:
+        raise CliError(f"There is no backup in {folder.path}.", "Make one: `billfold backup DIR`.")
+    if label is not None:
+        found = [each for each in found if each.label == label]
+        if not found:
+            raise CliError(f"There is no backup {label}.", "`billfold backups DIR` lists them.")
+    whole = [each for each in found if to is None or each.ended_at <= to]
+    if not whole:
+        earliest = min(each.ended_at for each in found)
+        raise CliError(f"No backup goes back so far: the earliest moment is {earliest.isoformat()}.", "Choose a later.")
+    return whole[-1]
+
+
+def check_restorable(backup: Backup, settings: Settings, folder: BackupFolder, *, schema_version: int) -> None:
+    """Refuse what would overwrite a bank, or could not be opened afterwards. Raises CliError."""
+    state_dir = settings.state_dir
+    if (state_dir / "postgres").exists():
+        running = embedded.find_running(state_dir, "postgres")
+        raise CliError(
+            f"There is a bank in {state_dir}{', and its database runs' if running else ''}. It is never overwritten.",
+            f"{'Stop it, then move' if running else 'Move'} it away: mv {state_dir} {state_dir}.old",
+        )
+    if state_dir.exists() and any(state_dir.iterdir()):
+        raise CliError(f"{state_dir} is not empty.", "Move it away, or set BILLFOLD_STATE_DIR to another folder.")
+    if backup.postgres != MAJOR:
+        raise CliError(
+            f"The backup is of PostgreSQL {backup.postgres}, this release has {MAJOR}.",
+            f"Restore with Billfold {backup.release}.",
+        )
+    if backup.schema_version > schema_version:
+        raise CliError(
+            f"The backup is of a newer release (schema {backup.schema_version}, this one has {schema_version}).",
+            f"Restore with Billfold {backup.release} or a later one.",
+        )
+    _check_key(backup, settings, folder)
+
+
+def _check_key(backup: Backup, settings: Settings, folder: BackupFolder) -> None:
+    """Find out before anything is written whether the key opens the bank. Raises CliError."""
+    key = settings.encryption_key
+    if key is None:
+        path = folder.path / backup.label / STATE / KEY_FILE
+        key = path.read_bytes() if path.is_file() else b""
+    if len(key) != KEY_BYTES:
+        raise CliError("The key of the bank is not in the backup.", _NO_KEY)
+    if not Vault(key, retired=settings.retired_encryption_keys).has_key_of(bytes.fromhex(backup.key_check)):
+        raise CliError("The encryption key is not the key of the bank in the backup.", _NO_KEY)
+
+
+def restore_files(
+    backup: Backup, settings: Settings, folder: BackupFolder, *, to: datetime | None, progress: StepProgress
+) -> None:
+    """Restore the database and the files beside it. Raises CliError."""
+    state_dir = settings.state_dir.expanduser().resolve()
+    work_dir = state_dir.with_name(f"{state_dir.name}{_RESTORING}")
+    source = folder.path / backup.label
+    remove_left_over(work_dir)
+    try:
+        work_dir.mkdir(mode=0o755, parents=True)
+        data_dir = work_dir / "postgres"
+        unpack_database(source, data_dir, progress)
+        progress("Replaying the log", 0, 0)
+        recover(data_dir, folder.wal, to)
+        progress("Copying files", 0, 0)
+        _put_files(source / STATE, work_dir, settings)
+        if state_dir.exists():
+            state_dir.rmdir()  # it is empty
+        work_dir.rename(state_dir)
+    except OSError as error:
+        remove_left_over(work_dir)
+        raise CliError(f"The backup cannot be restored: {error}.", "Free space there, or see the error.") from error
+    except BaseException:  # Ctrl-C too
+        remove_left_over(work_dir)
+        raise
+
+
+def recover(data_dir: Path, wal: Path, to: datetime | None) -> None:
+    """Start a server on the files, have it replay the log up to a moment, and stop it. Raises CliError."""
+    archived = f"cp {_shell(wal)}/%f %p" if wal.is_dir() else "false"
+    lines = [f"restore_command = '{_quoted(archived)}'", "hot_standby = off"]
+    if to is not None:
+        lines += [f"recovery_target_time = '{to.isoformat()}'", "recovery_target_action = 'promote'"]
+    (data_dir / "recovery.signal").touch()
+    for left_over in (data_dir / "server.log", *data_dir.glob(".s.PGSQL.*")):  # of the server that was backed up
+        left_over.unlink(missing_ok=True)
+    (data_dir / _AUTO).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    owner = _own(data_dir)
+    if wal.is_dir():
+        owner.allow_traversal(wal)
+    try:
+        server = embedded.start(data_dir.parent)
+    except EmbeddedPostgresError as error:
+        log = data_dir / "server.log"
+        if log.exists() and _NOT_REACHED in log.read_text(encoding="utf-8", errors="replace"):
+            raise CliError(
+                f"The archived log does not reach {to}.", "Choose an earlier moment, or leave --to out to restore all."
+            ) from error
+        raise CliError(f"The database could not be recovered: {error}", "Restore an earlier backup.") from error
+    embedded.stop(server)
+    (data_dir / _AUTO).write_text("", encoding="utf-8")
+    for left_over in data_dir.parent.glob("postgres.*"):
+        left_over.unlink()
+
+
+def remove_left_over(work_dir: Path) -> None:
+    """Remove what an interrupted restore left, and end its server."""
+    data_dir = work_dir / "postgres"
+    if (data_dir / "postmaster.pid").exists():
+        with suppress(EmbeddedPostgresError):  # it has ended
+            ServerUser.of(data_dir, lambda _: None).run("pg_ctl", "stop", "-D", str(data_dir), "-m", "immediate", "-w")
+    shutil.rmtree(work_dir, ignore_errors=True)
+
+
+def _own(data_dir: Path) -> ServerUser:
+    """Give the files to whoever the server runs as."""
+    owner = ServerUser.of(data_dir.parent / "none", lambda _: None)
+    for folder, _, names in os.walk(data_dir):
+        for path in (Path(folder), *(Path(folder) / name for name in names)):
+            owner.take(path)
+            path.chmod(0o700 if path.is_dir() else 0o600)
+    return owner
+
+
+def _put_files(source: Path, work_dir: Path, settings: Settings) -> None:
+    """Copy everything beside the database to where the settings want it; files that are there stay."""
+    places = configured_places(settings)
+    for each in source.iterdir():
+        copy_tree(each, places.get(each.name, work_dir / each.name))
+
+
+def _shell(path: Path) -> str:
+    return shlex.quote(str(path)).replace("%", "%%")
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "''")
