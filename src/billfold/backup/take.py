@@ -13,7 +13,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import asyncpg
 import msgspec
 
 from billfold import __version__
@@ -22,6 +21,7 @@ from billfold.backup.state_files import KEY_FILE, copy_state
 from billfold.backup.types import Backup
 from billfold.cli.context import CliError
 from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.connect import connect
 from billfold.platform.postgres.programs import PROGRAM_ENVIRONMENT, ServerUser, program
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ async def take_backup(dsn: str, settings: Settings, folder: BackupFolder, progre
     """Take a backup of the bank at `dsn`, which may be in use. Raises CliError."""
     with folder.alone() as lock:
         source = _Source(dsn, settings, lock)
-        conn = await asyncpg.connect(dsn)
+        conn = await connect(dsn)
         try:
             began_at = wall_now()
             with folder.new(began_at) as partial:
@@ -142,7 +142,7 @@ async def archive_log(dsn: str, folder: BackupFolder, data_dir: Path) -> None:
             folder.wal.mkdir(mode=0o700)
             owner.take(folder.wal)
         owner.allow_traversal(folder.wal)
-    conn = await asyncpg.connect(dsn)
+    conn = await connect(dsn)
     try:
         if await conn.fetchval("SHOW archive_mode") != "on":
             raise CliError(
@@ -157,7 +157,7 @@ async def archive_log(dsn: str, folder: BackupFolder, data_dir: Path) -> None:
 
 async def archive_no_log(dsn: str) -> None:
     """Let the server archive its log no more: only moments until now can be restored."""
-    conn = await asyncpg.connect(dsn)
+    conn = await connect(dsn)
     try:
         await conn.execute("ALTER SYSTEM RESET archive_command")
         await conn.execute("ALTER SYSTEM RESET archive_timeout")

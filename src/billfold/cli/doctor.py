@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
-import asyncpg
 import typer
 from cryptography import x509
 from rich.markup import escape
@@ -25,6 +24,7 @@ from billfold.health.bank_checks import check_bank
 from billfold.health.types import HealthCheck
 from billfold.migrations import runner
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connect import connect
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.settings.mistakes import SettingsError
 
@@ -88,7 +88,7 @@ async def _check_machine(context: CliContext, settings: Settings) -> list[Health
 
 async def _check_database(context: CliContext, settings: Settings, dsn: str, partners: list[str]) -> list[HealthCheck]:
     """Look at the bank through a connection that cannot write."""
-    conn = await asyncpg.connect(dsn, timeout=CONNECT_SECONDS, server_settings={"default_transaction_read_only": "on"})
+    conn = await connect(dsn, timeout=CONNECT_SECONDS, server_settings={"default_transaction_read_only": "on"})
     try:
         kind = "embedded PostgreSQL" if settings.database_url is None else "your PostgreSQL"
         checks = [HealthCheck("database", f"{kind} answers")]

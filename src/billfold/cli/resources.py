@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import asyncpg
-
 from billfold.cli.context import CliContext, CliError
+from billfold.platform.database.connect import connect
 from billfold.platform.database.pool import create_pool
 from billfold.platform.logs import configure_logging
 
@@ -32,7 +31,7 @@ def read_text_file(path: Path) -> str:
 
 async def with_connection(dsn: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
     """Do the work on a connection of its own, as the owner of the database's objects."""
-    conn = await asyncpg.connect(dsn)
+    conn = await connect(dsn)
     try:
         return await work(conn)
     finally:

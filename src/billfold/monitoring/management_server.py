@@ -14,7 +14,6 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import asyncpg
 import psutil
 import structlog
 
@@ -22,6 +21,7 @@ from billfold.cli.context import CliError
 from billfold.monitoring.store import count_breaks, measure
 from billfold.monitoring.types import Measured
 from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.connect import connect
 from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class DatabaseReader:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
         session = {"default_transaction_read_only": "on", "application_name": "billfold-monitoring"}
-        conn = await asyncpg.connect(self._dsn, timeout=CHECK_SECONDS, server_settings=session)
+        conn = await connect(self._dsn, timeout=CHECK_SECONDS, server_settings=session)
         try:
             yield conn
         finally:

@@ -23,6 +23,7 @@ from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import https_server
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connect import connect
 from billfold.platform.logs import log_as_configured
 from billfold.platform.network.certificates import CertificateReport, inspect_certificate
 from billfold.platform.network.tls import TlsFiles, ensure_certificates
@@ -99,7 +100,7 @@ class ExternalDatabase:
 
     async def _check_connection(self) -> None:
         try:
-            await (await asyncpg.connect(self.dsn, timeout=CONNECT_TIMEOUT_SECONDS)).close()
+            await (await connect(self.dsn, timeout=CONNECT_TIMEOUT_SECONDS)).close()
         except _REFUSED as error:
             raise CliError(f"The database does not answer: {error}", "Check BILLFOLD_DATABASE_URL.") from error
 

@@ -31,6 +31,7 @@ from billfold.onboarding.screening.screening import CurrentList
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
+from billfold.platform.database.connect import connect
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.errors import InvariantError
 from billfold.platform.paging import Pager
@@ -160,7 +161,7 @@ async def initialize_database(
     settings: Settings, dsn: str, *, new_domain: bool = False, progress: StepReporter = lambda _: None
 ) -> None:
     """Found the bank in a migrated database; what is there already stays. May be repeated."""
-    conn = await asyncpg.connect(dsn)
+    conn = await connect(dsn)
     try:
         identity = await find_bank_identity(conn)
         seed = settings.seed or (identity.seed if identity else secrets.token_bytes(SEED_BYTES))

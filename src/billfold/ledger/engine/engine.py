@@ -353,7 +353,8 @@ class Engine:
         not_cached = []
         for head in heads:
             cached = self._books.get(head["customer_id"])
-            if cached is not None and cached.version == head["version"]:
+            # The chain too: where a failover lost commits, numbers are given out again.
+            if cached is not None and cached.version == head["version"] and cached.chain == head["chain"]:
                 books[cached.customer_id] = cached
                 self._books.move_to_end(cached.customer_id)
             else:

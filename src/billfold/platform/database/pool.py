@@ -18,6 +18,7 @@ import asyncpg
 from asyncpg.pgproto import pgproto
 
 from billfold.platform import ids
+from billfold.platform.database.connect import CONNECT_SECONDS, Connector, WatchedConnection
 from billfold.platform.database.shortage import Patience
 
 if TYPE_CHECKING:
@@ -34,13 +35,14 @@ APP_ROLE = "billfold_app"
 """The role of the application: it uses the tables and owns none. Some it may only add to."""
 _STATEMENT_CACHE_SIZE = 1024
 _COMMAND_SECONDS = 60.0
-_CONNECT_SECONDS = 5.0
 _SESSION = {
     "application_name": "billfold",
     "timezone": "UTC",
     # Compiling a plan costs more than any statement of ours takes.
     "jit": "off",
 }
+_READ_ONLY = ("in_hot_standby", "default_transaction_read_only")
+"""What a server says of itself, unasked."""
 # The driver writes its own without looking into them: a third of the time of others.
 ids.set_uuid_factory(pgproto.UUID)
 
@@ -61,7 +63,8 @@ async def create_pool(
     pool = await asyncpg.create_pool(
         dsn,
         connect=connector.connect,
-        timeout=_CONNECT_SECONDS,
+        connection_class=WatchedConnection,
+        timeout=CONNECT_SECONDS,
         min_size=min_size,
         max_size=max_size,
         statement_cache_size=_STATEMENT_CACHE_SIZE,
@@ -69,7 +72,7 @@ async def create_pool(
         command_timeout=_COMMAND_SECONDS,
         server_settings=_SESSION if role is None else {**_SESSION, "role": role},
         init=_set_timestamp_codec,
-        reset=_skip_reset,
+        reset=_drop_read_only,
     )
     connector.is_open = True
     return pool
@@ -81,12 +84,13 @@ class _PatientConnector:
     def __init__(self) -> None:
         self.is_open = False
         self._patience = Patience()
+        self._connector = Connector()
 
     async def connect(self, *args: Any, **options: Any) -> asyncpg.Connection[asyncpg.Record]:
         """Return a connection. Raises Unavailable."""
         while True:
             try:
-                connection: asyncpg.Connection[asyncpg.Record] = await asyncpg.connect(*args, **options)
+                connection = await self._connector.connect(*args, **options)
             except Exception as error:
                 if not self.is_open:
                     raise
@@ -137,9 +141,14 @@ def _decode_timestamp(since_epoch: tuple[int]) -> datetime:
     return _EPOCH + timedelta(microseconds=since_epoch[0])
 
 
-async def _skip_reset(conn: Connection) -> None:
-    """Nobody changes a session for longer than a transaction: resetting it costs a round trip."""
-    del conn
+async def _drop_read_only(conn: Connection) -> None:
+    """Keep no connection to a server that takes no writes any more: the next one looks for the primary.
+
+    Nobody changes a session for longer than a transaction: resetting it would cost a round trip.
+    """
+    session = conn.get_settings()
+    if "on" in {getattr(session, name, "off") for name in _READ_ONLY}:
+        asyncio.get_running_loop().call_soon(conn.terminate)  # once the pool has it back
 
 
 Item = TypeVar("Item")
