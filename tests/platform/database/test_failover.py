@@ -6,7 +6,8 @@ import os
 import asyncpg
 import pytest
 
-from benchmarks.dataset import PARTNER, Location, create_bank, create_customers, customer_of, deposit, pocket_of, submit_commands
+from benchmarks import dataset
+from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, pocket_of
 from benchmarks.replicated_servers import ReplicatedServers
 from billfold.cli.app import run
 from billfold.migrations import runner
@@ -62,8 +63,9 @@ async def found(location):
     await runner.up(conn)
     await conn.close()
     opened = await create_bank(location)
-    portals = await create_customers(opened.bank, range(4))
-    await submit_commands(opened.bank, [deposit(nth, portal, 10_000_00, "1") for nth, portal in portals.items()])
+    portals = await dataset.create_customers(opened.bank, range(4))
+    deposits = [dataset.deposit(nth, portal, 10_000_00, "1") for nth, portal in portals.items()]
+    await dataset.submit_commands(opened.bank, deposits)
     return opened
 
 
