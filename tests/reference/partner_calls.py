@@ -11,6 +11,7 @@ from tests.reference.shared_calls import (
     play_documents,
     play_events,
     play_explanations,
+    play_preview,
     play_reports,
     play_request_log,
 )
@@ -157,6 +158,7 @@ async def _play_payments(r, customer, pocket, address):
         "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_234_550},
         "description": "Invoice 7",
     }
+    await play_preview(r, customer, asked)
     done = await r.post("create_on_us_transfer", f"{V1}/transfers/on-us/", asked)
     await r.get("get_on_us_transfer", f"{V1}/transfers/on-us/{done['id']}/")
 

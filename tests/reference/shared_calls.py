@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 from tests.documents.inspection.test_sandboxed_process import a_picture
+from tests.reference.recorder import number
 from tests.support.applications import BUSINESS, OWNER, PAGE, PARTIES, Applicant, run_jobs
 
 from billfold.events.webhooks.types import DeliveryAttempt
@@ -158,3 +159,17 @@ async def play_explanations(r, pocket, pockets):
     ):
         await r.get(name, f"{path}/explain/")
     await r.get("get_portfolio", f"{pockets}/portfolio/")
+
+
+async def play_preview(r, customer, asked):
+    """See what a partner's transfer would do before it is made."""
+    order = {
+        "id": str(number(2209)),
+        "type": "ON_US",
+        "origin_pocket_id": asked["from_account"]["id"],
+        "amount": asked["amount"],
+        "details": {"type": asked["type"], "destination_counterparty_id": asked["counterparty_id"]},
+        "description": asked["description"],
+    }
+    path = f"/api/v1/customers/{customer}/transfer-requests/preview/"
+    await r.post("preview_transfer", path, {"transfer": order, "reviewers": []})

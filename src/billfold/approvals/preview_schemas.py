@@ -12,7 +12,7 @@ import msgspec
 from billfold.accounts.pockets.schemas import valuation
 from billfold.approvals.preview_transfers import PreviewedTransfer
 from billfold.approvals.transfer_request_schemas import DualAuthUser, render_person
-from billfold.approvals.types import Reviewer
+from billfold.approvals.types import ApprovalRequirement, Reviewer
 from billfold.http.schemas import Amount, format_price, one_of, usd
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.rows import TradeEntry
@@ -72,7 +72,8 @@ class RequiredApproval(msgspec.Struct, kw_only=True):
 class TransferPreview(msgspec.Struct, kw_only=True):
     """What a transfer would do if it were carried out at `time_priced`.
 
-    `rejection_reason` is set when the bank would accept the request and then reject the transfer; nothing moves then.
+    `approval` is null where no member approves: of a partner's transfer. `rejection_reason` is set when the bank would
+    accept the request and then reject the transfer; nothing moves then.
     """
 
     transfer_id: UUID
@@ -87,7 +88,7 @@ class TransferPreview(msgspec.Struct, kw_only=True):
     settles_at: datetime | None
     settlement_date: date | None
     remaining: PreviewedBalance
-    approval: RequiredApproval
+    approval: RequiredApproval | None
     rejection_reason: str | None
     object_type: Literal["TransferPreview"] = "TransferPreview"
 
@@ -95,7 +96,6 @@ class TransferPreview(msgspec.Struct, kw_only=True):
 def render_preview(found: PreviewedTransfer, bank: Bank, members: Mapping[UUID, Reviewer]) -> TransferPreview:
     """Return a preview as it is shown. `members` are those who may approve, among others."""
     sales = [_sale(each, bank) for each in found.trades if not each.incoming]
-    terms = found.terms
     return TransferPreview(
         transfer_id=found.content.request_id,
         time_priced=found.now,
@@ -112,14 +112,18 @@ def render_preview(found: PreviewedTransfer, bank: Bank, members: Mapping[UUID, 
         ],
         **_settlement(found),
         remaining=_remaining(found, bank),
-        approval=RequiredApproval(
-            required_approvals=terms.required,
-            approval_rule_id=terms.rule_id,
-            approval_rule_name=terms.rule_name,
-            ordered=terms.ordered,
-            approvers=[render_person(members[each]) for each in terms.candidates or () if each in members],
-        ),
+        approval=None if found.terms is None else _approval(found.terms, members),
         rejection_reason=found.rejection,
+    )
+
+
+def _approval(terms: ApprovalRequirement, members: Mapping[UUID, Reviewer]) -> RequiredApproval:
+    return RequiredApproval(
+        required_approvals=terms.required,
+        approval_rule_id=terms.rule_id,
+        approval_rule_name=terms.rule_name,
+        ordered=terms.ordered,
+        approvers=[render_person(members[each]) for each in terms.candidates or () if each in members],
     )
 
 

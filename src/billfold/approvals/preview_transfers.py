@@ -16,6 +16,7 @@ from billfold.ledger.book.rows import TradeEntry, TransactionEntry
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from uuid import UUID
 
     from billfold.accounts.pockets.types import PocketRow
     from billfold.approvals.transfer_orders import RequestContent
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 class PreviewedTransfer(NamedTuple):
     """What a transfer would do: the rows of the paying Pocket, the Pocket afterwards, and who would have to approve.
 
-    `rejection` is why the bank would reject it, which moves nothing. `amount` is in cents.
+    `terms` are None of a partner's, which no member approves. `rejection` is why the bank would reject it, which moves
+    nothing. `amount` is in cents.
     """
 
     now: datetime
@@ -38,23 +40,28 @@ class PreviewedTransfer(NamedTuple):
     trades: list[TradeEntry]
     transactions: list[TransactionEntry]
     pocket: PocketRow
-    terms: ApprovalRequirement
+    terms: ApprovalRequirement | None
 
 
-async def preview(bank: Bank, by: Actor, content: RequestContent) -> PreviewedTransfer:
-    """Preview a transfer. Raises as requesting it does, and `insufficient-funds` as carrying it out does."""
+async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by: Actor | None) -> PreviewedTransfer:
+    """Preview a transfer of a member, or of a partner.
+
+    Raises as requesting it does, and `insufficient-funds` as carrying it out does.
+    """
     async with bank.pool.acquire() as conn:
-        await check_unused(conn, by, content)
-        async with conn.transaction():
-            terms = await required_approvals(conn, by, content)
+        terms = None
+        if by is not None:
+            await check_unused(conn, by, content)
+            async with conn.transaction():
+                terms = await required_approvals(conn, by, content)
         async with conn.transaction(isolation="repeatable_read", readonly=True):
-            run = await check_feasible(bank, conn, content, customer_id=by.customer_id)
-            stored = await pocket_store.get_pocket(conn, by.customer_id, content.pocket_id)
+            run = await check_feasible(bank, conn, content, customer_id=customer_id)
+            stored = await pocket_store.get_pocket(conn, customer_id, content.pocket_id)
     return previewed(run, content, stored, terms=terms)
 
 
 def previewed(
-    run: DryRun, content: RequestContent, stored: PocketRow, *, terms: ApprovalRequirement
+    run: DryRun, content: RequestContent, stored: PocketRow, *, terms: ApprovalRequirement | None
 ) -> PreviewedTransfer:
     """Return what a dry run says of the Pocket that pays; nothing of the one that is paid."""
     pocket_id = content.pocket_id

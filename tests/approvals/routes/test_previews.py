@@ -92,7 +92,7 @@ _WRITTEN = (
 
 
 async def test_a_preview_writes_nothing_and_is_refused_as_the_request_would_be(
-    customer_desk, customer_desks, other_customer, funded, other
+    *, customer_desk, customer_desks, customer_world, other_customer, other_partner, funded, other
 ):
     body = on_us(funded, 1_000_00, to=other)
     written = await customer_desk.bank.pool.fetchrow(_WRITTEN)
@@ -106,4 +106,12 @@ async def test_a_preview_writes_nothing_and_is_refused_as_the_request_would_be(
     await initiator.refused("POST", PREVIEW, on_us(funded, 10_000_00, to=other), status=422, code="insufficient-funds")
     await viewer.refused("POST", PREVIEW, body, status=403, code="forbidden")
     await other_customer.refused("POST", PREVIEW, body, status=404, code="not-found")
+    path = f"/api/v1/customers/{customer_desk.team.customer}/transfer-requests/preview/"
+    same = (await customer_world.ask("POST", path, body, status=200)).json()
+    assert same == seen | {"approval": None}, "a partner's transfers need no approval of members"
+    reviewed = body | {"reviewers": [seen["approval"]["approvers"][0]["member_id"]]}
+    await customer_world.ask("POST", path, reviewed, status=422)
+    away = path.replace(customer_desk.team.customer, other_customer.team.customer)
+    await customer_world.refused("POST", away, body, status=404, code="not-found")
+    await other_partner.refused("POST", path, body, status=404, code="not-found")
     assert await customer_desk.bank.pool.fetchrow(_WRITTEN) == written

@@ -32,10 +32,10 @@ from billfold.approvals.transfer_request_schemas import (
     render_request,
 )
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
-from billfold.http.caller import CustomerCaller
+from billfold.http.caller import Call, CustomerCaller
 from billfold.http.limits.rate_limits import count_second
 from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
-from billfold.http.operations import delete, get, patch, post, with_scope
+from billfold.http.operations import MaybeInPath, delete, get, patch, post, with_scope
 from billfold.http.parameters import Query, parse_uuid
 from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
@@ -48,6 +48,7 @@ WRITES = with_scope("transfers.write", "transfer-requests")
 DECIDES = with_scope("transfers.write", "transfer-requests", needs="transfers.approve")
 CREATIONS_PER_SECOND = 1
 """How many transfer requests one client may create per second for one user."""
+_PREVIEW = "/transfer-requests/preview/"
 _ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
 _EXECUTION_ERRORS = (
     "customer-not-open",
@@ -91,7 +92,7 @@ async def create_transfer_request(
         bank.pool, caller, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=member.wall
     )
     by = await principal_of(member, bank)
-    content = await ordered_content(member, bank, data.transfer, reviewers=data.reviewers)
+    content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=data.reviewers)
     found = await transfer_requests.find_same(by, content)
     if found is None:
         content = await with_payee(member, bank, content)
@@ -100,20 +101,27 @@ async def create_transfer_request(
     return await _execute_if_approved(member, bank, found)
 
 
-@post(f"{_ALL}preview/", WRITES, status=200, refuses=_CONTENT_ERRORS)
-async def preview_transfer(member: CustomerCaller, bank: Bank, data: CreateTransferRequest) -> TransferPreview:
+@post(f"/api/v1/customers/{{customer_id}}{_PREVIEW}", tag="transfers", status=200, refuses=_CONTENT_ERRORS)
+@post(f"/api/v1{_PREVIEW}", WRITES, status=200, refuses=_CONTENT_ERRORS)
+async def preview_transfer(
+    caller: Call, bank: Bank, customer_id: MaybeInPath, data: CreateTransferRequest
+) -> TransferPreview:
     """Preview transfer.
 
     What the transfer would do if it were carried out now: bills sold and at which price, what is earned or lost, fees,
     when it settles, what remains, and who would have to approve it. The body is that of the request. Nothing is
-    written, and prices move on until the transfer is carried out.
+    written, and prices move on until the transfer is carried out. A partner's transfers need no approval of members:
+    `reviewers` is empty, and `approval` null.
     """
-    by = await principal_of(member, bank)
-    content = await ordered_content(member, bank, data.transfer, reviewers=data.reviewers)
-    content = await with_payee(member, bank, content)
+    owner = await caller.owner(bank, customer_id)
+    by = await principal_of(caller, bank) if isinstance(caller, CustomerCaller) else None
+    if by is None and data.reviewers:
+        raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfer")
+    content = await ordered_content(bank, owner, data.transfer, reviewers=data.reviewers)
+    content = await with_payee(caller, bank, content, customer_id=owner)
     with in_body():
-        found = await preview(bank, by, content)
-    others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=()))
+        found = await preview(bank, owner, content, by=by)
+    others = open_addresses(bank.vault, await list_other_members(bank.pool, owner, than=()))
     return render_preview(found, bank, {each.member_id: each for each in others})
 
 
@@ -189,7 +197,7 @@ async def update_transfer_request(
     if data.transfer is None:
         content = msgspec.structs.replace(before, reviewers=unique(reviewers), payee=None, value=UNSET)
     else:
-        content = await ordered_content(member, bank, data.transfer, reviewers=reviewers)
+        content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=reviewers)
     if (content.request_id, content.type) != (found.request_id, found.type):
         raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
     content = await with_payee(member, bank, content)
