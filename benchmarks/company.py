@@ -81,8 +81,8 @@ SELECT t.customer_id, t.pocket_id, p.entry_no, t.posting_no, (left(p.id, 32) || 
 """
 _ENTRIES: Final = """
 INSERT INTO journal_entry (customer_id, entry_no, kind, command_id, booked_at, business_date, effective_date,
-                           settles_on)
-SELECT $1, entry_no, 'PAYMENT', id::uuid, at, at::date, at::date, at::date FROM past ORDER BY n
+                           settles_on, postings)
+SELECT $1, entry_no, 'PAYMENT', id::uuid, at, at::date, at::date, at::date, '{}' FROM past ORDER BY n
 """
 _TRADES: Final = """
 INSERT INTO trade (customer_id, pocket_id, entry_no, trade_no, trade_id, partner_id, activity, incoming, cusip, units,

@@ -50,13 +50,10 @@ SELECT customer_id, v, v - 2, 1, 6, CASE WHEN is_late THEN $2::timestamptz ELSE 
 """
 _ENTRIES: Final = """
 INSERT INTO journal_entry
-  (customer_id, entry_no, kind, command_id, booked_at, business_date, effective_date, settles_on)
-SELECT customer_id, e, 'PAYMENT', gen_random_uuid(), $1, d, d, d
+  (customer_id, entry_no, kind, command_id, booked_at, business_date, effective_date, settles_on, postings)
+SELECT customer_id, e, 'PAYMENT', gen_random_uuid(), $1, d, d, d,
+       CASE e WHEN 2 THEN ARRAY[(100, 3, 2, 0, 'USD'), (100, 2, 1, 0, 'USD')] ELSE '{}' END::packed_posting[]
   FROM made, generate_series(1, CASE WHEN is_late THEN 2 ELSE 1 END) e, LATERAL (SELECT $2::date + e - 1 AS d) day
-"""
-_POSTINGS: Final = """
-INSERT INTO posting (customer_id, entry_no, posting_no, debit, credit, asset, amount)
-SELECT customer_id, 2, p, 4 - p, 3 - p, 'USD', 100 FROM made, generate_series(1, 2) p WHERE is_late
 """
 _ACCOUNTS: Final = """
 INSERT INTO account
@@ -135,7 +132,6 @@ class RootWorkload:
                 (_CHAINS,),
                 (_HEADS, now, late, day),
                 (_ENTRIES, now, day),
-                (_POSTINGS,),
                 (_ACCOUNTS, day, cusips),
             ):
                 await conn.execute(statement, *values, timeout=None)

@@ -8,12 +8,14 @@ import pytest
 
 from billfold.bills.rules.market import Market
 from billfold.freezes.types import FreezeProposal
+from billfold.migrations import runner
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.rows import Row
 from billfold.verify import streams
 from billfold.verify.runner import verify_bank
 
 MARKET = Market.packaged(Calendars())
+BEFORE_PACKED_POSTINGS = 67
 
 
 class DamageCase(NamedTuple):
@@ -30,7 +32,6 @@ TABLES = {
     "customer": DamageCase(("customer_id",), ("type", "profile"), where="role = 'customer' AND closed_at IS NULL"),
     "account": DamageCase(("customer_id", "account_no"), where="kind = 'lot' AND credits > debits"),
     "journal_entry": DamageCase(("customer_id", "entry_no")),
-    "posting": DamageCase(("customer_id", "entry_no", "posting_no")),
     "trade": DamageCase(("customer_id", "pocket_id", "entry_no", "trade_no")),
     "transaction": DamageCase(("customer_id", "pocket_id", "entry_no", "posting_no")),
     "event": DamageCase(("customer_id", "event_no")),
@@ -87,7 +88,6 @@ REFUSED_COLUMNS = {
     "freeze_proposal": {"customer_id", "ends_entry_no", "owner_id", "status", "subject"},
     "journal_entry": {"entry_no"},
     "pocket": {"closed_at", "status", "type"},
-    "posting": {"posting_no"},
     "security_transfer": {"direction", "reason", "status"},
     "settlement": {"side"},
     "suspense_item": {"direction", "ended_at", "ended_entry_no", "owner_id", "rail", "return_reason", "status"},
@@ -105,7 +105,6 @@ SELECT array_agg(attname::text) FROM pg_constraint JOIN pg_attribute ON attrelid
 OTHERWISE = {
     ("account", "kind"): "'street'",
     ("account", "asset"): "'912796XXX'",
-    ("posting", "phase"): "1",
     ("customer", "role"): "'partner'",
     ("customer", "account_status"): "'FROZEN'",
     ("customer", "agreement_version"): "'2999-01-01'",
@@ -172,7 +171,6 @@ async def test_a_row_cannot_be_there_twice(damaged, table):
 NUMBERED = {
     "account": "account_no",
     "journal_entry": "entry_no",
-    "posting": "posting_no",
     "trade": "trade_no",
     "transaction": "posting_no",
     "event": "event_no",
@@ -192,6 +190,46 @@ async def test_the_row_is_named_when_it_was_added_after_the_last(damaged, table)
     assert bool(constrained) == (table in REFUSED_ADDITIONS)
     if not constrained:
         assert_finding(await verify_bank(damaged, market=MARKET), table, after)
+
+
+POSTING_DAMAGE = {
+    "more money": "SET postings[2].amount = postings[2].amount + 1",
+    "from another account": "SET postings[2].debit = postings[2].credit + 1",
+    "to another account": "SET postings[2].credit = postings[2].credit + 1",
+    "of another asset": "SET postings[2].asset = '912796XXX'",
+    "only reserved": "SET postings[2].phase = 1",
+    "left out": "SET postings = postings[:1] || postings[3:]",
+    "swapped with the next": "SET postings[2] = postings[3], postings[3] = postings[2]",
+    "added before it": "SET postings = postings[:1] || postings[1] || postings[2:]",
+}
+
+
+@pytest.mark.parametrize("damage", POSTING_DAMAGE.values(), ids=POSTING_DAMAGE)
+async def test_the_posting_is_named_when_it_is(damaged, damage):
+    of_three = "SELECT * FROM posting WHERE posting_no = 2 AND (customer_id, entry_no) IN"
+    of_three += (
+        " (SELECT customer_id, entry_no FROM posting WHERE posting_no = 3) ORDER BY customer_id, entry_no LIMIT 1"
+    )
+    row = await damaged.fetchrow(of_three)
+    key = row["customer_id"], row["entry_no"]
+    await damaged.execute(f"UPDATE journal_entry {damage} WHERE (customer_id, entry_no) = ($1, $2)", *key)
+    assert_finding(await verify_bank(damaged, market=MARKET), "posting", row)
+
+
+async def test_postings_stay_as_they_are_when_they_are_unpacked_and_packed_again(damaged):
+    listed = "SELECT * FROM posting ORDER BY customer_id, entry_no, posting_no"
+    before = await damaged.fetch(listed)
+    await runner.down(damaged, to=BEFORE_PACKED_POSTINGS)
+    assert await damaged.fetch(listed) == before
+    await runner.up(damaged)
+    assert await damaged.fetch(listed) == before
+    assert (await verify_bank(damaged, market=MARKET)).is_clean
+
+
+@pytest.mark.parametrize(("field", "value"), {"amount": 0, "credit": None, "phase": 3, "asset": None}.items())
+async def test_no_posting_is_stored_that_is_none(damaged, field, value):
+    with pytest.raises(asyncpg.CheckViolationError):
+        await damaged.execute(f"UPDATE journal_entry SET postings[1].{field} = $1", value)
 
 
 async def test_every_snapshot_is_named_when_it_was_taken_after_another_journal(damaged):
@@ -228,7 +266,6 @@ async def rolled_back(conn):
 
 SWAPPED_COLUMNS = {
     "account": "debits",
-    "posting": "amount",
     "trade": "notional",
     "transaction": "amount",
     "event": "payload",

@@ -14,6 +14,7 @@ from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket,
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.audit import store as audit_store
 from billfold.audit.types import EntryFilter, Origin
+from billfold.ledger.book.rows import StoredEntry
 from billfold.ledger.commands import commands
 from billfold.ledger.engine import write_batch as write
 from billfold.ledger.engine.write_batch import LEDGER_BOOK_TABLES
@@ -35,7 +36,7 @@ SELECT string_agg(a.attname, ',' ORDER BY a.attnum)
 
 async def test_rows_are_taken_by_the_columns_in_which_they_are_copied(conn):
     taken = [row[0] for row in await conn.fetch(_TAKEN)][_NOT_ROWS:]
-    columns = {row.table: ",".join(row.__struct_fields__) for row in Row.__subclasses__()}
+    columns = {row.table: ",".join(row.__struct_fields__) for row in (*Row.__subclasses__(), StoredEntry)}
     assert taken == [columns[table] for table in LEDGER_BOOK_TABLES]
 
 

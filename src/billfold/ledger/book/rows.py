@@ -32,7 +32,7 @@ class JournalEntry(Row, frozen=True):
 class Posting(Row, frozen=True):
     """One debit and one credit of one asset, in cents or bills; the accounts by their numbers.
 
-    `phase` is 0, or RESERVED or RELEASED.
+    The postings of an entry are numbered from 1 on. `phase` is 0, or RESERVED or RELEASED.
     """
 
     table = "posting"
@@ -45,6 +45,13 @@ class Posting(Row, frozen=True):
     asset: str
     amount: int
     phase: int = 0
+
+
+class StoredEntry(JournalEntry, frozen=True):
+    """A journal entry as it is stored: its postings lie in it. A view `posting` shows them one by one."""
+
+    postings: list[tuple[int, int, int, int, str]]
+    """Amount, debit, credit, phase and asset each, in the order of their numbers."""
 
 
 class TradeEntry(Row, frozen=True):

@@ -30,6 +30,7 @@ from billfold.ledger.book.rows import (
     JournalEntry,
     Posting,
     RetiredLot,
+    StoredEntry,
     Update,
 )
 from billfold.ledger.engine.serialized_book import serialize_book
@@ -49,7 +50,6 @@ SINGLE_CALL_MAX_BOOKS = 60
 LEDGER_BOOK_TABLES = (
     "account",
     "journal_entry",
-    "posting",
     "chain_entry",
     "trade",
     "transaction",
@@ -61,8 +61,8 @@ LEDGER_BOOK_TABLES = (
 )
 """Tables of which nearly every batch has rows, in the order in which `ledger_book` takes them."""
 
-_APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5, $6)"
-_BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+_APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5)"
+_BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
 
 _POCKET = PocketColumns.__struct_fields__
 _UPSERT_POCKET = (
@@ -72,6 +72,10 @@ _UPSERT_POCKET = (
 )
 _pocket_row: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*_POCKET)
 _counters: Callable[[PocketBook], tuple[Any, ...]] = attrgetter(*PocketCounters.__struct_fields__)
+
+_packed: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
+    *map(Posting.__struct_fields__.index, ("amount", "debit", "credit", "phase", "asset"))
+)
 
 _Tuples = dict[type[Row], list[tuple[Any, ...]]]
 
@@ -96,6 +100,7 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
     for book in books:
         rows = tuples_of(book)
         heads.append(append_chain_entry(book, rows, calendars))
+        pack_postings(rows)
         for kind, tuples in rows.items():
             rows_by_class.setdefault(kind, []).extend(tuples)
     pocket_rows, counter_rows = _pocket_rows(books)
@@ -107,8 +112,7 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
         await _copy(conn, rows_by_class)
     else:
         await _copy(conn, rows_by_class)
-        counts = (len(rows_by_class.get(kind, ())) for kind in (JournalEntry, Posting))
-        await conn.execute(_APPLY, *counts, *ledger)
+        await conn.execute(_APPLY, len(rows_by_class.get(StoredEntry, ())), *ledger)
     if pocket_rows:
         await conn.executemany(_UPSERT_POCKET, pocket_rows)
     await _write_changes(conn, books)
@@ -156,6 +160,15 @@ async def _copy(conn: Connection, rows_by_class: _Tuples) -> None:
 def tuples_of(book: Book) -> _Tuples:
     """The new rows of a book's draft, as the chain and the database take them."""
     return {kind: list(map(msgspec.structs.astuple, rows)) for kind, rows in book.draft if issubclass(kind, Row)}
+
+
+def pack_postings(rows: _Tuples) -> None:
+    """Put the postings of each entry into it, as they are stored."""
+    packed: dict[int, list[tuple[Any, ...]]] = {entry[1]: [] for entry in rows.get(JournalEntry, ())}
+    for posting in rows.pop(Posting, ()):
+        packed[posting[1]].append(_packed(posting))
+    if packed:
+        rows[StoredEntry] = [(*entry, packed[entry[1]]) for entry in rows.pop(JournalEntry)]
 
 
 def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple[Any, ...]:

@@ -118,7 +118,7 @@ DAMAGE = {
     "UPDATE card_payment SET disputed = disputed + 1": None,
     "UPDATE card_limits SET daily = daily + 1": None,
     "UPDATE account SET reserved = reserved - 1 WHERE reserved > 0": "account",
-    "UPDATE posting SET amount = amount + 1 WHERE phase = 1": "posting",
+    "UPDATE journal_entry SET postings[1].amount = postings[1].amount + 1 WHERE postings[1].phase = 1": "posting",
 }
 
 
