@@ -1,11 +1,12 @@
 """The schema goes up, down and up again, whole or not at all, by one process at a time."""
 
 import asyncio
+import shutil
 
 import asyncpg
 import pytest
 
-from billfold.migrations import runner
+from billfold.migrations import runner, steps
 from billfold.migrations.runner import MigrationError
 
 # Everything a migration can leave behind, in words that do not depend on object ids.
@@ -147,6 +148,77 @@ async def test_each_step_is_applied_once_when_two_processes_migrate(empty_databa
     assert sorted(name for names in done for name in names) == ["0001_one", "0002_two"]
     for each in connections:
         await each.close()
+
+
+OUTSIDE = """-- Outside a transaction
+CREATE UNIQUE INDEX CONCURRENTLY IF NOT EXISTS two_x ON two (x);
+ALTER TABLE two VALIDATE CONSTRAINT two_positive; -- it was added without a look at the rows
+"""
+TWO = "CREATE TABLE two (x int); ALTER TABLE two ADD CONSTRAINT two_positive CHECK (x > 0) NOT VALID;"
+VALID = "SELECT indisvalid FROM pg_index WHERE indexrelid = 'two_x'::regclass"
+
+
+async def test_statements_outside_a_transaction_are_run_again_after_a_failure_by_any_of_two(empty_database_dsn, folder):
+    write(folder, "0002_two", TWO, down="DROP TABLE two;")
+    connections = [await asyncpg.connect(empty_database_dsn) for _ in range(2)]
+    first, _ = connections
+    await runner.up(first, folder=folder)
+    await first.execute("INSERT INTO two VALUES (1), (1)")
+    write(folder, "0003_index", OUTSIDE, down="DROP INDEX two_x;")
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await runner.up(first, folder=folder)
+    assert await first.fetchval(VALID) is False
+
+    await first.execute("DELETE FROM two")
+    done = await asyncio.gather(*(runner.up(each, folder=folder) for each in connections))
+    assert sorted(done) == [[], ["0003_index"]]
+    assert await first.fetchval(VALID) is True
+    for each in connections:
+        await each.close()
+
+
+async def test_a_lock_is_given_up_and_tried_again_so_that_nobody_waits_behind_it(
+    empty_database_dsn, folder, monkeypatch
+):
+    monkeypatch.setattr(runner, "LOCK_WAIT", "10ms")
+    monkeypatch.setattr(runner, "_PAUSE_SECONDS", 0.01)
+    conn, reader = [await asyncpg.connect(empty_database_dsn) for _ in range(2)]
+    await runner.up(conn, folder=folder)
+    write(folder, "0003_column", "ALTER TABLE two ADD COLUMN y int;", down="ALTER TABLE two DROP COLUMN y;")
+    reading = reader.transaction()
+    await reading.start()
+    await reader.fetch("SELECT x FROM two")
+    with pytest.raises(MigrationError, match="0003_column did not get its lock"):
+        await runner.up(conn, folder=folder)
+
+    said: list[str] = []
+    migrating = asyncio.create_task(runner.up(conn, said.append, folder=folder))
+    while "0003_column waits for a lock; it is tried again" not in said:
+        await asyncio.sleep(0.01)
+    await reading.commit()
+    assert await migrating == ["0003_column"]
+    for each in (conn, reader):
+        await each.close()
+
+
+async def test_a_release_runs_on_a_newer_schema_unless_that_needs_a_newer_release(empty, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(steps, "FIRST_TO_EXPAND", 1)
+    later = tmp_path / "later"
+    shutil.copytree(folder, later, ignore=lambda *_: ["later"])
+    for version, says in ((3, ""), (4, "-- Contracts: schema 0002\n")):
+        write(
+            later,
+            f"000{version}_more",
+            f"{says}CREATE TABLE more_{version} (x int);",
+            down=f"DROP TABLE more_{version};",
+        )
+    await runner.up(empty, folder=later)
+    assert await runner.pending(empty, folder=folder) == []
+
+    write(later, "0005_fewer", "-- Contracts: schema 0003\nDROP TABLE one;", down="CREATE TABLE one (x int);")
+    await runner.up(empty, folder=later)
+    with pytest.raises(MigrationError, match="at 0005_fewer, newer"):
+        await runner.pending(empty, folder=folder)
 
 
 def test_read_refuses_when_a_step_is_missing_or_has_no_way_back(folder):

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import asyncpg
 import typer
 
-from billfold.cli.command import CommandGroup
+from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.cli.output import console, print_line
+from billfold.cli.output import console, print_line, print_warning
 from billfold.cli.resources import with_connection
 from billfold.migrations import runner
 from billfold.platform.logs import configure_logging
@@ -23,6 +25,10 @@ _CREATE = (
     "Let an administrator create the database, its owner and the role billfold_app as docs/operate/install.md shows:"
     " `CREATE ROLE billfold_app NOLOGIN; GRANT billfold_app TO <the owner>;`. Migrate as the owner."
 )
+_USED_BY = """
+SELECT count(*) FROM pg_stat_activity
+ WHERE datname = current_database() AND application_name = 'billfold' AND pid <> pg_backend_pid()
+"""
 
 group = CommandGroup("migrate", "Migrate the database to this release's schema, or back.", example="up")
 
@@ -34,14 +40,20 @@ def up(
     new_domain: Annotated[
         bool, typer.Option("--new-domain", help="The bank moves to BILLFOLD_DOMAIN; passkeys are registered again.")
     ] = False,
+    while_serving: Annotated[
+        bool, typer.Option("--while-serving", help="Apply also what needs a stop while processes run: requests fail.")
+    ] = False,
 ) -> str:
-    """Apply pending migrations, and initialize the bank if there is none yet."""
+    """Apply pending migrations, and initialize the bank if there is none yet.
+
+    The bank may be in use, unless `billfold migrate plan` says that one needs a stop. May be stopped and begun again.
+    """
     settings = context.settings()
     configure_logging("ERROR")  # a command prints its own result
     with context.database(settings, print_line) as database:
 
         async def run() -> list[str]:
-            steps = await with_connection(database.dsn, _migrate)
+            steps = await with_connection(database.dsn, partial(_migrate, while_serving=while_serving))
             await context.initialize_database(settings, database.dsn, new_domain=new_domain, progress=print_line)
             return steps
 
@@ -49,14 +61,29 @@ def up(
     return f"{len(steps)} migrations applied." if steps else "Nothing was pending."
 
 
-async def _migrate(conn: Connection) -> list[str]:
+async def _migrate(conn: Connection, *, while_serving: bool) -> list[str]:
     encoding = await conn.fetchval("SHOW server_encoding")
     if encoding != "UTF8":
         raise CliError(f"The database's encoding is {encoding}, not UTF8.", _CREATE)
+    if not await runner.is_empty(conn):
+        await _announce_stop(conn, while_serving=while_serving)
     try:
         return await runner.up(conn, print_line)
     except asyncpg.InsufficientPrivilegeError as error:
         raise CliError(f"This user may not migrate the database: {error.args[0]}.", _CREATE) from error
+
+
+async def _announce_stop(conn: Connection, *, while_serving: bool) -> None:
+    """Say which migrations need a stop. Raises CliError when there are any and the bank is in use."""
+    stopping = [step for step in await runner.plan(conn) if step.stop_reason]
+    for step in stopping:
+        print_warning(f"{step.name} needs a stop: {step.stop_reason}.")
+    used_by = await conn.fetchval(_USED_BY) if stopping else 0
+    if used_by and not while_serving:
+        raise CliError(
+            f"The bank is in use: {used_by} connections of `serve`, `worker` or a command are open.",
+            "Stop every process of the bank, then repeat; --while-serving goes on regardless.",
+        )
 
 
 @group.command("down --to 0 --yes")
@@ -80,13 +107,30 @@ def down(
     return f"Reverted: {', '.join(steps) or 'nothing'}."
 
 
+@group.table("plan", columns=("migration", "the bank", "how"), empty="Nothing is pending.")
+def plan(context: CliContext) -> Iterable[Row]:
+    """List what `billfold migrate up` would do, and whether the bank may be in use meanwhile."""
+    with context.database(context.settings(), lambda _: None) as database:
+        steps = asyncio.run(with_connection(database.dsn, runner.plan))
+    return [
+        (
+            step.name,
+            f"needs a stop: {step.stop_reason}" if step.stop_reason else "may be in use",
+            "in one transaction" if step.in_transaction else "statement by statement, without blocking writes",
+        )
+        for step in steps
+    ]
+
+
 @group.command("status")
 def status(context: CliContext) -> str:
-    """List pending migrations; exits with 1 when there are any."""
+    """List pending migrations, and which schemas this release runs on; exits with 1 when there are any."""
     with context.database(context.settings(), lambda _: None) as database:
-        steps = asyncio.run(with_connection(database.dsn, runner.pending))
+        steps = asyncio.run(with_connection(database.dsn, runner.plan))
     for step in steps:
-        console.print(f"pending: {step}")
+        console.print(f"pending: {step.name}{f' (needs a stop: {step.stop_reason})' if step.stop_reason else ''}")
+    newest = runner.read_migrations()[-1].version
+    console.print(f"This release runs on schema {newest:04}, and on later ones that need no later release.")
     if steps:
         raise CliError(f"{len(steps)} migrations are pending.", "Run `billfold migrate up`.")
     return "The database schema is up to date."

@@ -3,23 +3,33 @@
 `0001_house.up.sql` leads from nothing to version 1 and `0001_house.down.sql` back. Each file runs
 in one transaction together with its row in `schema_migration`. An advisory lock lets one process at
 a time migrate a database. A file that was applied and then edited is refused, never guessed at.
+What a file says of itself in its first lines is read by `steps`. No statement waits long for a lock, since whoever
+comes after it would wait too: it is given up and tried again.
 """
 
-import re
-from collections.abc import AsyncIterator, Callable
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from hashlib import sha256
-from importlib.resources import files
+from functools import partial
 from importlib.resources.abc import Traversable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+import asyncpg
+
+from billfold.migrations.steps import Migration, MigrationError, read_migrations
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
 
-_FILE = re.compile(r"(?P<number>\d{4})_(?P<title>[a-z0-9_]+)\.(?P<way>up|down)\.sql")
+__all__ = ["MigrationError", "down", "pending", "read_migrations", "up"]
+
 _LOCK = 0x62696C6C  # "bill"
 _TIMEOUT_SECONDS = 3600.0  # for one file, and for another process that migrates
+
+_POLL_SECONDS = 0.2
+LOCK_WAIT = "2s"
+_LOCK_TRIES = 30
+_PAUSE_SECONDS = 1.0
 
 _HISTORY_TABLE = """
 CREATE TABLE IF NOT EXISTS schema_migration (
@@ -29,73 +39,96 @@ CREATE TABLE IF NOT EXISTS schema_migration (
   sha256      text NOT NULL
 )
 """
+_ADD_OLDEST = "ALTER TABLE schema_migration ADD COLUMN IF NOT EXISTS oldest_release int NOT NULL DEFAULT 0"
+_HAS_OLDEST = """
+SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'schema_migration'::regclass AND attname = 'oldest_release')
+"""
+_HISTORY = """
+SELECT version, name, sha256, coalesce((to_jsonb(m) ->> 'oldest_release')::int, 0) AS oldest_release
+  FROM schema_migration m ORDER BY version
+"""
+_RECORD = "INSERT INTO schema_migration (version, name, sha256, oldest_release) VALUES ($1, $2, $3, $4)"
+_HALF_BUILT = "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid)"
+
+Progress = Callable[[str], None]
 
 
-class MigrationError(RuntimeError):
-    """The files and the database do not belong together; the text says which and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Migration:
-    """One step of the schema: the way up, and the way back."""
-
-    version: int
+class _Applied(NamedTuple):
     name: str
-    up: str
-    down: str
-
-    @property
-    def sha256(self) -> str:
-        """The fingerprint of the way up, as kept in `schema_migration`."""
-        return sha256(self.up.encode()).hexdigest()
+    sha256: str
+    oldest_release: int
 
 
-def read_migrations(folder: Traversable | None = None) -> list[Migration]:
-    """Return the steps in `folder` (this package) in order.
-
-    Raises MigrationError when a number is missing or taken twice, or a step lacks one of its ways.
-    """
-    texts: dict[str, dict[str, str]] = {}
-    for file in (folder or files("billfold.migrations")).iterdir():
-        if match := _FILE.fullmatch(file.name):
-            name = f"{match['number']}_{match['title']}"
-            texts.setdefault(name, {})[match["way"]] = file.read_text(encoding="utf-8")
-    steps = []
-    for version, (name, ways) in enumerate(sorted(texts.items()), start=1):
-        if int(name[:4]) != version:
-            raise MigrationError(f"{name} stands where version {version} is expected")
-        if ways.keys() != {"up", "down"}:
-            raise MigrationError(f"{name} has no way {'up' if 'down' in ways else 'down'}")
-        steps.append(Migration(version, name, ways["up"], down=ways["down"]))
-    return steps
-
-
-async def up(
-    conn: "Connection", progress: Callable[[str], None] | None = None, *, folder: Traversable | None = None
-) -> list[str]:
+async def up(conn: "Connection", progress: Progress | None = None, *, folder: Traversable | None = None) -> list[str]:
     """Apply what is pending and return its names, oldest first.
 
     `progress` hears of each before it runs. A file that fails leaves the database as the file
-    before it left it. Raises MigrationError when an applied file was edited, or the database is
-    newer than the files.
+    before it left it. Raises MigrationError when an applied file was edited, the database takes no release so
+    old, or a lock is not to be had.
     """
     steps = read_migrations(folder)
+    report = progress or _ignore
     applied_names = []
     async with _exclusive(conn):
         await conn.execute(_HISTORY_TABLE)
+        if not await conn.fetchval(_HAS_OLDEST):
+            await conn.execute(_ADD_OLDEST)
         for step in await _pending_steps(conn, steps):
-            if progress:
-                progress(f"Migrating to {step.name}")
-            async with conn.transaction():
-                await conn.execute(step.up, timeout=_TIMEOUT_SECONDS)
-                await conn.execute(
-                    "INSERT INTO schema_migration (version, name, sha256) VALUES ($1, $2, $3)",
-                    step.version,
-                    step.name,
-                    step.sha256,
-                )
+            report(f"Migrating to {step.name}")
+            await (_apply_in_transaction if step.in_transaction else _apply_statements)(conn, step, report)
             applied_names.append(step.name)
     return applied_names
+
+
+async def _apply_in_transaction(conn: "Connection", step: Migration, report: Progress) -> None:
+    async def apply() -> None:
+        async with conn.transaction():
+            await conn.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
+            await conn.execute(step.up, timeout=_TIMEOUT_SECONDS)
+            await _record(conn, step)
+
+    await _until_locked(step, apply, report)
+
+
+async def _apply_statements(conn: "Connection", step: Migration, report: Progress) -> None:
+    """Run one statement after the other, each for itself: after a crash all are run again."""
+    for statement in step.statements:
+        index = step.built_index(statement)
+        if index and await conn.fetchval(_HALF_BUILT, index):
+            report(f"Removing {index}, which was interrupted")
+            await conn.execute(f"DROP INDEX CONCURRENTLY {index}", timeout=_TIMEOUT_SECONDS)
+        # What waits for others to end, and keeps nobody waiting, may wait.
+        wait = "0" if "CONCURRENTLY" in statement.upper() else LOCK_WAIT
+        await conn.execute(f"SET lock_timeout = '{wait}'")
+        try:
+            await _until_locked(step, partial(conn.execute, statement, timeout=_TIMEOUT_SECONDS), report)
+        finally:
+            await conn.execute("RESET lock_timeout")
+    await _record(conn, step)
+
+
+async def _record(conn: "Connection", step: Migration) -> None:
+    await conn.execute(_RECORD, step.version, step.name, step.sha256, step.oldest_release)
+
+
+async def _until_locked(step: Migration, apply: Callable[[], Awaitable[object]], report: Progress) -> None:
+    """Try until the locks are to be had within the time that others may be kept waiting. Raises MigrationError."""
+    for _ in range(_LOCK_TRIES):
+        try:
+            await apply()
+        except asyncpg.LockNotAvailableError:
+            report(f"{step.name} waits for a lock; it is tried again")
+            await asyncio.sleep(_PAUSE_SECONDS)
+        else:
+            return
+    raise MigrationError(
+        f"{step.name} did not get its lock in {_LOCK_TRIES} tries: end the long transaction that `SELECT pid,"
+        " xact_start, query FROM pg_stat_activity ORDER BY xact_start` shows, and repeat"
+    )
+
+
+def _ignore(_: str) -> None:
+    pass
 
 
 async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = None) -> list[str]:
@@ -106,7 +139,7 @@ async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = 
     steps = {step.version: step for step in read_migrations(folder)}
     applied_names = []
     async with _exclusive(conn):
-        for version, (name, _) in reversed((await _history(conn)).items()):
+        for version, (name, *_) in reversed((await _history(conn)).items()):
             if version <= to:
                 break
             if version not in steps:
@@ -120,35 +153,48 @@ async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = 
 
 async def pending(conn: "Connection", *, folder: Traversable | None = None) -> list[str]:
     """Return the names of the steps `up` would apply. Changes nothing; raises as `up` does."""
-    return [step.name for step in await _pending_steps(conn, read_migrations(folder))]
+    return [step.name for step in await plan(conn, folder=folder)]
 
 
-async def _pending_steps(conn: "Connection", steps: list[Migration]) -> list[Migration]:
+async def plan(conn: "Connection", *, folder: Traversable | None = None) -> list[Migration]:
+    """Return the steps that `up` would apply. Changes nothing; raises as `up` does."""
+    return await _pending_steps(conn, read_migrations(folder))
+
+
+async def is_empty(conn: "Connection") -> bool:
+    """Tell whether nothing was ever applied: there is no bank that could be in use."""
+    return not await _history(conn)
+
+
+async def _pending_steps(conn: "Connection", steps: Sequence[Migration]) -> list[Migration]:
     applied = await _history(conn)
-    for step, (version, (name, fingerprint)) in zip(steps, applied.items(), strict=False):
+    for step, (version, (name, fingerprint, _)) in zip(steps, applied.items(), strict=False):
         if (step.version, step.name, step.sha256) != (version, name, fingerprint):
             raise MigrationError(
                 f"{name} was applied, but {step.name} reads otherwise now; "
                 "restore the file and put the change into a new one"
             )
-    if len(applied) > len(steps):
-        newest, _ = list(applied.values())[-1]
-        raise MigrationError(f"the database is at {newest}, newer than this release of Billfold")
-    return steps[len(applied) :]
+    newer = list(applied.values())[len(steps) :]
+    if newer and max(each.oldest_release for each in newer) > len(steps):
+        raise MigrationError(f"the database is at {newer[-1].name}, newer than this release of Billfold may use")
+    return list(steps[len(applied) :])
 
 
-async def _history(conn: "Connection") -> dict[int, tuple[str, str]]:
-    """Return name and fingerprint of what is applied, by version, oldest first."""
+async def _history(conn: "Connection") -> dict[int, _Applied]:
+    """Return what is applied, by version, oldest first."""
     if await conn.fetchval("SELECT to_regclass('schema_migration')") is None:
         return {}
-    rows = await conn.fetch("SELECT version, name, sha256 FROM schema_migration ORDER BY version")
-    return {row["version"]: (row["name"], row["sha256"]) for row in rows}
+    rows = await conn.fetch(_HISTORY)
+    return {row["version"]: _Applied(row["name"], row["sha256"], row["oldest_release"]) for row in rows}
 
 
 @asynccontextmanager
 async def _exclusive(conn: "Connection") -> AsyncIterator[None]:
     """Hold off every other process that would migrate this database."""
-    await conn.execute("SELECT pg_advisory_lock($1)", _LOCK, timeout=_TIMEOUT_SECONDS)
+    # One that waits inside of a statement would be waited for by an index that is built concurrently.
+    async with asyncio.timeout(_TIMEOUT_SECONDS):
+        while not await conn.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
+            await asyncio.sleep(_POLL_SECONDS)
     try:
         yield
     finally:
