@@ -1,3 +1,4 @@
+-- Needs a stop: the postings of every journal entry are moved into its row, and the functions that book change.
 -- The postings of a journal entry lie in its row: one row and one index entry where there were five of each.
 -- `posting` shows them one by one, as before.
 DROP FUNCTION ledger_book;
