@@ -8,6 +8,7 @@ from tests.reference.shared_calls import (
     DEPOSITS,
     make_june,
     play_applications,
+    play_both,
     play_documents,
     play_events,
     play_explanations,
@@ -257,7 +258,7 @@ async def _play_ach(r, customer, pocket):
     made = await r.post("create_ach_origination", path, wage)
     await r.get("get_ach_origination", f"{path}{made['id']}/")
     await r.get("list_account_ach_originations", path)
-    await r.get("list_customer_ach_originations", f"{V1}/customers/{customer}/ach-originating/")
+    await play_both(r, "list_customer_ach_originations", f"/customers/{customer}", "/ach-originating/")
     await r.post("sandbox_ach_submit", f"{BOX}/ach/submit/", {})
     await r.post("sandbox_ach_move", f"{BOX}/ach/{made['id']}/", {"move": "return", "code": "R03"})
     debit = {"portal_id": portal, "direction": "DEBIT", "amount_usdc": 2_500}
@@ -284,7 +285,7 @@ async def _play_cards(r, customer, pocket):
     await r.patch("set_card_status", f"{path}/status/", {"card_status": "ONLINE", "magstripe_status": "ON"})
     await r.get("get_card_status", f"{path}/status/")
     await r.get("list_account_cards", f"{account}/cards/")
-    await r.get("list_customer_cards", f"{V1}/customers/{customer}/cards/")
+    await play_both(r, "list_customer_cards", f"/customers/{customer}", "/cards/")
     await _play_card_payments(r, f"{account}/cards/{virtual}", {"card_id": virtual})
     lost = {"closure_reason": "LOST", "lost_stolen_date": "2025-06-01"}
     await r.post("close_card", f"{path}/close/", lost)
@@ -392,9 +393,8 @@ async def _play_applications(r):
     person = (await r.post("create_individual_application", RETAIL, PERSON | passport))["id"]
     one = f"{RETAIL}{person}/"
     picture = {"content-type": "image/png", "content-disposition": 'attachment; filename="passport.png"'}
-    path = f"{one}documents/PASSPORT/file/"
-    await r.play("upload_application_document", "POST", path, PICTURE, headers=picture)
+    await r.play("upload_application_document", "POST", f"{one}documents/PASSPORT/file/", PICTURE, headers=picture)
     await r.post("apply_individual_application", f"{one}apply/", {})
     decision = {"application_id": person, "status": "REJECTED", "reason": "NAME_MISMATCH"}
     await r.post("sandbox_application_decision", f"{BOX}/application-decision/", decision)
-    await r.get("get_individual_application", one)
+    await play_both(r, "get_individual_application", one, "")

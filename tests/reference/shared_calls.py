@@ -173,3 +173,17 @@ async def play_preview(r, customer, asked):
     }
     path = f"/api/v1/customers/{customer}/transfer-requests/preview/"
     await r.post("preview_transfer", path, {"transfer": order, "reviewers": []})
+
+
+_OF_ALL = {
+    "list_customer_ach_originations": "list_ach_originations",
+    "list_customer_cards": "list_cards",
+    "get_individual_application": "list_individual_applications",
+}
+
+
+async def play_both(r, name, of_one, path):
+    """Read something of one customer, then the list of all."""
+    v1 = "" if of_one.startswith("/api") else "/api/v1"
+    await r.get(name, f"{v1}{of_one}{path}")
+    await r.get(_OF_ALL[name], f"{v1}{path}" if path else "/api/v1/applications/")

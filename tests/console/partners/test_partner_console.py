@@ -1,8 +1,12 @@
 """People of a partner read what is theirs; managers operate, administrators change secrets and keys."""
 
 import asyncio
+import re
 
 import pytest
+from tests.support.applications import PERSON
+from tests.support.browser import found
+from tests.support.cards import Holder
 from tests.support.oauth_clients import new_key
 from tests.support.partner_desk import UNKNOWN
 
@@ -125,3 +129,50 @@ async def test_only_administrators_who_have_just_signed_in_change_secrets(partne
     await partner_desk.bank.pool.execute("UPDATE session SET authenticated_at = authenticated_at - interval '1 hour'")
     assert (await admin.post(f"{path}/secret", form)).headers["location"].startswith("/confirm?")
     assert await secrets_of() == 1
+
+
+async def test_cards_entries_with_returns_and_persons_of_all_customers_are_in_one_list(
+    partner_desk, other_partner, partner_people
+):
+    made, viewer = [], await partner_people("acme", role="VIEWER")
+    for desk, name in ((partner_desk, "Northwind"), (partner_desk, "Contoso"), (other_partner, "Fabrikam")):
+        pocket = await desk.funded(250_000_00, await desk.customer(name))
+        made.append(await _originate(desk, pocket))
+        await Holder(desk, pocket).virtual_card()
+        await desk.post("/api/v1/applications/", PERSON | {"name": {"first_name": "Kim", "last_name": name}})
+    for path, move in (("submit", {}), (made[0]["id"], {"move": "return", "code": "R03"})):
+        assert (await partner_desk.send("POST", f"/api/v1/sandbox/ach/{path}/", move)).is_success
+    for page, says in (("ach", "151.00"), ("cards", "Virtual"), ("applications/persons", "Kim")):
+        await viewer.go(f"{viewer.home}/{page}")
+        assert {"Northwind", "Contoso"} <= {*re.findall(r"[A-Z][a-z]+", viewer.text)}
+        assert "Fabrikam" not in viewer.text
+        assert (viewer.page.text.count("<tr><td>"), says in viewer.text) == (2, True)
+    for choice, count in (("returned=true", 1), ("returned=false", 1), ("direction=DEBIT", 0), ("status=LOST", 0)):
+        await viewer.go(f"{viewer.home}/ach?{choice}")
+        assert viewer.text.count("$151.00") == count, choice
+    await viewer.go(f"{viewer.home}/ach?returned=true")
+    assert "returned R03" in viewer.text
+    await viewer.go(f"{viewer.home}/applications/persons")
+    await viewer.go(found(r'href="([^"]+/persons/[0-9a-f-]{36})"', viewer.page.text))
+    assert "Kim " in viewer.text
+    pages = await partner_desk.pages("/api/v1/ach-originating/", limit=1)
+    assert [each["id"] for each in pages] == [made[1]["id"], made[0]["id"]]
+    cards = await partner_desk.pages("/api/v1/cards/", limit=1)
+    foreign = (await other_partner.get("/api/v1/cards/"))["items"]
+    assert (len(cards), len(foreign)) == (2, 1)
+    assert not {each["customer_id"] for each in cards} & {each["customer_id"] for each in foreign}
+
+
+async def _originate(desk, pocket):
+    """Return an ACH credit of $151.00 to an account that a wire has verified."""
+    ada = {"type": "individual", "first_name": "Ada", "last_name": "Stone"}
+    account = {"routing_number": "021000021", "account_number": "000123456789"}
+    kind = {"type": "ach", "account_type": "CHECKING", "verification": {"type": "incoming_wire"}}
+    path = f"/api/v2/customers/{pocket.customer}/counterparties/"
+    payee = await desk.post(path, kind | account | {"counterparty_name": ada})
+    proof = {"portal_id": pocket.portal, "amount_usdc": 100, "sender_name": "Ada Stone"}
+    proof |= {f"sender_{name}": value for name, value in account.items()}
+    assert (await desk.send("POST", "/api/v1/sandbox/wire/", proof)).is_success
+    body = {"counterparty_id": payee["id"], "direction": "CREDIT", "amount_usdc": 151_00, "sec_code": "PPD"}
+    body |= {"company_entry_description": "PAYROLL", "payment_related_information": []}
+    return await desk.post(f"/api/v1/service-accounts/{pocket.id}/ach-originating/", body, status=200)

@@ -11,6 +11,7 @@ from billfold.accounts.customers.store import list_features
 from billfold.http.caller import Caller
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import get, post
+from billfold.http.parameters import Query
 from billfold.http.schemas import CursorList
 from billfold.ledger import types as ledger_types
 from billfold.ledger.bank import Bank
@@ -22,6 +23,7 @@ from billfold.platform.errors import NotFound, Refused
 CCD_FEATURE = "ccd"
 """The feature a partner needs to originate CCD entries."""
 STATUSES = frozenset({"PENDING", "APPROVED", "IN_TRANSIT", "PROCESSED", "REJECTED", "FAILED", "CANCELLED"})
+Returned = Annotated[bool | None, Query(description="true are those that were returned, false all others.")]
 Statuses = Annotated[list[str] | None, texts_among("filter[status]", STATUSES)]
 Direction = Literal["CREDIT", "DEBIT"] | None
 
@@ -120,6 +122,27 @@ async def list_customer_ach_originations(
     """
     owner = await caller.owner(bank, customer_id)
     return await _page(bank, owner, None, page_query=page_query, statuses=statuses, direction=direction)
+
+
+@get("/api/v1/ach-originating/", tag="ach")
+async def list_ach_originations(
+    *,
+    caller: Caller,
+    bank: Bank,
+    page_query: ListQuery,
+    statuses: Statuses = None,
+    direction: Direction = None,
+    returned: Returned = None,
+) -> CursorList[AchOrigination]:
+    """List ACH originations
+
+    The originations of all customers, newest first.
+    """
+    values = (sorted(statuses) if statuses else None, direction, returned)
+    page = await page_query.read(
+        bank, ach_entries.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
+    )
+    return page_of(page, [render_origination(row) for row in page.items])
 
 
 async def _page(

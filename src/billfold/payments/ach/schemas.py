@@ -63,6 +63,7 @@ class AchOrigination(msgspec.Struct, kw_only=True):
     """An entry that a customer originated. `return_code` is set if it was returned."""
 
     id: UUID
+    customer_id: UUID
     service_account_id: UUID
     counterparty_id: UUID
     direction: Literal["CREDIT", "DEBIT"]

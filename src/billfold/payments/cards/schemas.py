@@ -37,6 +37,7 @@ class Card(msgspec.Struct, kw_only=True):
     """A card, without what is secret."""
 
     card_id: UUID
+    customer_id: UUID
     pocket_id: UUID
     name: str
     type: Annotated[str, one_of(*CardType)]
@@ -146,6 +147,7 @@ def render_card(row: CardRow) -> Card:
     """Return a card of a list."""
     return Card(
         card_id=row.card_id,
+        customer_id=row.customer_id,
         pocket_id=row.pocket_id,
         name=row.name,
         type=row.type,

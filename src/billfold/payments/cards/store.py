@@ -53,6 +53,15 @@ CARDS = KeysetList(
     **BY_CREATION,
 )
 """Cards of a customer, of one Pocket or of all, in some statuses or in all, newest first."""
+CARDS_OF_PARTNER = KeysetList(
+    f"""SELECT o.* FROM (SELECT customer_id FROM customer WHERE partner_id = $1) k CROSS JOIN LATERAL (
+  SELECT * FROM ({_CARDS} WHERE c.customer_id = k.customer_id) found
+   WHERE ($2::text[] IS NULL OR status = ANY($2)) AND {{page}}) o
+ {{order}}""",
+    _card,
+    **BY_CREATION,
+)
+"""Cards of all customers of a partner, in some statuses or in all, newest first."""
 ORDERS = KeysetList(
     f"""SELECT {_ORDER_COLUMNS}, written_no FROM card_order
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND {{page}}""",

@@ -29,6 +29,11 @@ class ApplicationQuery(msgspec.Struct, frozen=True, kw_only=True):
     status: Annotated[list[str] | None, texts_among("status", _STATUSES)] = None
     status_list: Annotated[list[str] | None, texts_among("status[]", _STATUSES, place="status")] = None
 
+    @property
+    def wanted(self) -> list[str] | None:
+        """The statuses in both spellings; None for all."""
+        return [*(self.status or ()), *(self.status_list or ())] or None
+
 
 @post(V1, SIGNED, tag="applications", refuses=("customer-not-open", "duplicate-id"))
 @post(V2, WRITES, tag="applications", refuses=("customer-not-open", "duplicate-id"))
@@ -52,9 +57,8 @@ async def list_business_applications(
     Newest first.
     """
     owner = requests.owner_of(caller)
-    statuses = [*(query.status or ()), *(query.status_list or ())] or None
     page = await wanted.read(
-        bank, store.APPLICATIONS, owner, ApplicationKind.BUSINESS, statuses, scope="business-applications"
+        bank, store.APPLICATIONS, owner, ApplicationKind.BUSINESS, query.wanted, scope="business-applications"
     )
     opened = await open_applications(bank.pool, bank, page.items)
     return page_of(page, [render_business(each, bank.seed) for each in opened])

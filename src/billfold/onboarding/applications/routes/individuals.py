@@ -7,12 +7,15 @@ from uuid import UUID
 from billfold.documents.routes import UploadedDocument, store_file
 from billfold.documents.rules import TYPES
 from billfold.http.caller import Caller
+from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import TOKEN_AND_KEY, get, post
 from billfold.http.raw_request import RawRequest
+from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
-from billfold.onboarding.applications import requests
-from billfold.onboarding.applications.content import document_id_of
+from billfold.onboarding.applications import requests, store
+from billfold.onboarding.applications.content import document_id_of, open_applications
 from billfold.onboarding.applications.forms import NewIndividualForm
+from billfold.onboarding.applications.routes.business import ApplicationQuery
 from billfold.onboarding.applications.rules.requirements import DocumentRequest
 from billfold.onboarding.applications.schemas import IndividualApplication, render_individual
 from billfold.onboarding.applications.types import ApplicationKind
@@ -29,6 +32,20 @@ async def create_individual_application(caller: Caller, bank: Bank, data: NewInd
     """
     made = await requests.create_application(caller, bank, ApplicationKind.INDIVIDUAL, data, application_id=data.id)
     return render_individual(made, bank.seed)
+
+
+@get("/api/v1/applications/", tag="applications")
+async def list_individual_applications(
+    caller: Caller, bank: Bank, wanted: ListQuery, query: ApplicationQuery
+) -> CursorList[IndividualApplication]:
+    """List individual applications.
+
+    Newest first.
+    """
+    owner, kind = requests.owner_of(caller), ApplicationKind.INDIVIDUAL
+    page = await wanted.read(bank, store.APPLICATIONS, owner, kind, query.wanted, scope="individual-applications")
+    opened = await open_applications(bank.pool, bank, page.items)
+    return page_of(page, [render_individual(each, bank.seed) for each in opened])
 
 
 @get(_ONE, tag="applications")

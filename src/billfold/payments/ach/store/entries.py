@@ -61,6 +61,18 @@ ORIGINATIONS = KeysetList(
     **BY_CREATION,
 )
 """The originations of a customer, by Pocket, statuses and direction; None does not filter."""
+# By the list of each customer: the entries of other partners' customers are not read.
+ORIGINATIONS_OF_PARTNER = KeysetList(
+    f"""SELECT o.* FROM (SELECT customer_id FROM customer WHERE partner_id = $1) c CROSS JOIN LATERAL (
+  SELECT {", ".join(COLUMNS)}, written_no FROM ach_entry e
+   WHERE e.customer_id = c.customer_id AND way = 'ORIGINATION' AND ($2::text[] IS NULL OR status = ANY($2))
+     AND ($3::text IS NULL OR direction = $3) AND ($4::boolean IS NULL OR (return_code IS NOT NULL) = $4)
+     AND {{page}}) o
+ {{order}}""",
+    reads(AchEntry),
+    **BY_CREATION,
+)
+"""The originations of all customers of a partner, by statuses, direction and whether they were returned."""
 
 
 async def load_references(

@@ -66,6 +66,18 @@ async def list_customer_cards(
     return await _page(bank, page_query, owner, pocket_id=None, statuses=statuses)
 
 
+@get("/api/v1/cards/", tag="cards")
+async def list_cards(caller: Caller, bank: Bank, page_query: ListQuery, statuses: Statuses = None) -> CursorList[Card]:
+    """List cards.
+
+    Cards of all customers, newest first, without what is secret.
+    """
+    page = await page_query.read(
+        bank, store.CARDS_OF_PARTNER, caller.partner_id, _stored(statuses), scope="cards of a partner"
+    )
+    return page_of(page, [render_card(row) for row in page.items])
+
+
 @get(f"{_CARD}/status/", tag="cards")
 async def get_card_status(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> CardStatusResponse:
     """Get card status."""
@@ -188,9 +200,12 @@ async def find_card(
 async def _page(
     bank: Bank, page_query: ListQuery, owner: UUID, *, pocket_id: UUID | None, statuses: list[str] | None
 ) -> CursorList[Card]:
-    wanted = None if statuses is None else [STATUS_ALIASES.get(each, each) for each in statuses]
-    page = await page_query.read(bank, store.CARDS, owner, pocket_id, wanted, scope="cards")
+    page = await page_query.read(bank, store.CARDS, owner, pocket_id, _stored(statuses), scope="cards")
     return page_of(page, [render_card(row) for row in page.items])
+
+
+def _stored(statuses: list[str] | None) -> list[str] | None:
+    return None if statuses is None else [STATUS_ALIASES.get(each, each) for each in statuses]
 
 
 async def _close(caller: Caller, bank: Bank, card: CardRow, **why: Any) -> None:
