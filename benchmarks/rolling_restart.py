@@ -1,12 +1,16 @@
-"""Two `serve` behind HAProxy are restarted one after the other under load: what was not answered with 2xx?
+"""Three hosts behind a proxy are restarted one after the other under load: what was not answered with 2xx?
 
-`python -m benchmarks.rolling_restart` needs haproxy and the embedded PostgreSQL.
+A host is a `serve` and a `worker` with a folder of their own; common are the database and the folders of files.
+`python -m benchmarks.rolling_restart haproxy`, or `nginx`, and `--pooler` for requests by way of PgBouncer. It needs
+these programs and the embedded PostgreSQL.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import os
+import pwd
 import re
 import shutil
 import signal
@@ -16,9 +20,12 @@ import sys
 import tempfile
 from collections import Counter
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from time import sleep
+from typing import Any
 from urllib.error import URLError
+from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
 
 from benchmarks.dataset import Location, create_bank
@@ -27,52 +34,64 @@ from benchmarks.partner_setup import create_partner
 from benchmarks.throwaway_server import throwaway_server
 from billfold.cli.serve import child_command_line
 from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.ids import command_id, derive
 from billfold.platform.network.tls import ensure_certificates
+from billfold.platform.postgres.logins import ensure_login
 from billfold.wiring.cli_context import Wiring
 
-PROXY_PORT, PORTS = 8970, (8971, 8972)
+PROXY_PORT, PORTS, POOLER_PORT = 8970, (8971, 8972, 8973), 8974
 PER_SECOND, CONNECTIONS, DRAIN_SECONDS = 200, 32, 6
 CALM_SECONDS, ANSWER_SECONDS = 3.0, 30.0
 CHANGES_EVERY = 20
 NEW_POCKET = '{"pocket_name": "Under load", "trading_strategy_id": "UST-4W"}'
-_EXAMPLE = Path(__file__).parents[1] / "deploy/proxies/haproxy.cfg"
+_EXAMPLES = Path(__file__).parents[1] / "deploy/proxies"
+_EXAMPLE_PORTS = (8443, 8444)
+_KEY = "encryption.key"
 LOST = (OSError, asyncio.IncompleteReadError, TimeoutError)
 
 
-class Served:
-    """One `serve`, as an operator runs it."""
+class Host:
+    """One `serve` and one `worker`, as an operator runs them, with a folder that is not that of the others."""
 
-    def __init__(self, location: Location, port: int) -> None:
-        self._settings = location.settings(port=port)
-        self._dsn, self._port = location.dsn, port
-        self._log = location.state_dir / f"serve-{port}.log"
+    def __init__(self, location: Location, port: int, **common: object) -> None:
+        self._folder = location.state_dir.with_name(f"host-{port}")
+        self._folder.mkdir()
+        self._settings = replace(location.settings(port=port), state_dir=self._folder)
+        self._dsn, self._port, self._common = location.dsn, port, common
+        self._log = self._folder / "log"
 
     def start(self) -> None:
-        """Start it and wait until it is ready."""
+        """Start both and wait until the server is ready."""
+        self._processes = [self._started("worker", self._port + 12_000), self._started("serve", self._port + 10_000)]
+        until = monotonic() + 60
+        while not self._is_ready():
+            if any(each.poll() is not None for each in self._processes) or monotonic() > until:
+                raise RuntimeError(self._log.read_text()[-3000:])
+            sleep(0.1)
+
+    def _started(self, command: str, management_port: int) -> subprocess.Popen[bytes]:
         environment = Wiring(dict(os.environ)).environment(
             self._settings,
             self._dsn,
             port=self._port,
             http_port=self._port + 20_000,
-            management_port=self._port + 10_000,
+            management_port=management_port,
             behind_proxy="yes",
             trusted_proxies="127.0.0.1",
             drain_seconds=DRAIN_SECONDS,
             log_level="WARNING",
+            **self._common,
         )
         with self._log.open("ab") as log:
-            self._process = subprocess.Popen(child_command_line("serve"), env=environment, stdout=log, stderr=log)
-        until = monotonic() + 60
-        while not self._is_ready():
-            if self._process.poll() is not None or monotonic() > until:
-                raise RuntimeError(self._log.read_text()[-3000:])
-            sleep(0.1)
+            return subprocess.Popen(child_command_line(command), env=environment, stdout=log, stderr=log)
 
     def stop(self) -> None:
-        """Send SIGTERM and wait until it is gone."""
-        self._process.send_signal(signal.SIGTERM)
-        self._process.wait(60)
+        """Send SIGTERM and wait until both are gone."""
+        for each in self._processes:
+            each.send_signal(signal.SIGTERM)
+        for each in self._processes:
+            each.wait(60)
 
     def _is_ready(self) -> bool:
         try:
@@ -132,11 +151,11 @@ async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, r
     return head
 
 
-async def restart_under_load(servers: list[Served], load: Load) -> None:
-    """Restart one server after the other while requests are sent."""
+async def restart_under_load(hosts: list[Host], load: Load) -> None:
+    """Restart one host after the other while requests are sent."""
     sending = asyncio.create_task(load.run())
     await asyncio.sleep(CALM_SECONDS)
-    for each in servers:
+    for each in hosts:
         await asyncio.to_thread(each.stop)
         await asyncio.to_thread(each.start)
         await asyncio.sleep(CALM_SECONDS)
@@ -144,51 +163,110 @@ async def restart_under_load(servers: list[Served], load: Load) -> None:
     await sending
 
 
-def haproxy_config(folder: Path, pem: Path) -> Path:
-    """Write the example of the documentation with the ports of this run."""
-    text = _EXAMPLE.read_text().replace("bind :443", f"bind 127.0.0.1:{PROXY_PORT}")
+def haproxy_command(folder: Path, certificate: Path, key: Path) -> list[str]:
+    """Return how HAProxy runs with the example of the documentation and the ports of this run."""
+    pem, config = folder / "both.pem", folder / "haproxy.cfg"
+    pem.write_text(certificate.read_text() + key.read_text())
+    text = (_EXAMPLES / "haproxy.cfg").read_text().replace("bind :443", f"bind 127.0.0.1:{PROXY_PORT}")
     text = text.replace("/etc/billfold/haproxy.pem", str(pem))
-    for example, port in zip((8443, 8444), PORTS, strict=True):
-        text = text.replace(f":{example} port 1{example}", f":{port} port {port + 10_000}")
-    config = folder / "haproxy.cfg"
-    config.write_text(text)
-    return config
+    kept = [line for line in text.splitlines() if not line.strip().startswith("server ")]
+    servers = [f"    server {port} 127.0.0.1:{port} port {port + 10_000}" for port in PORTS]
+    config.write_text("\n".join([*kept, *servers, ""]))
+    return ["haproxy", "-db", "-f", str(config)]
 
 
-def main() -> None:
-    """Make a bank and two servers, restart them under load, and say what became of the requests."""
+def nginx_command(folder: Path, certificate: Path, key: Path) -> list[str]:
+    """Return how nginx runs with the example of the documentation and the ports of this run."""
+    text = (_EXAMPLES / "nginx.conf").read_text().replace("listen 443", f"listen 127.0.0.1:{PROXY_PORT}")
+    text = text.replace("/etc/billfold/server.pem", str(certificate)).replace("/etc/billfold/server.key", str(key))
+    text = text.replace(".api.bank.example", ".localhost")
+    one = next(line for line in text.splitlines() if f":{_EXAMPLE_PORTS[0]}" in line)
+    other = next(line for line in text.splitlines() if f":{_EXAMPLE_PORTS[1]}" in line)
+    text = text.replace(f"{other}\n", "")
+    text = text.replace(one, "\n".join(one.replace(str(_EXAMPLE_PORTS[0]), str(port)) for port in PORTS))
+    folders = "".join(
+        f"{each}_temp_path {folder}/{each};\n" for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    config = folder / "nginx.conf"
+    config.write_text(
+        f"daemon off; pid {folder}/pid; error_log {folder}/error.log; user root;\n"
+        f"events {{}}\nhttp {{ access_log off;\n{folders}{text} }}\n"
+    )
+    return ["nginx", "-e", f"{folder}/error.log", "-c", str(config)]
+
+
+def pooler_command(folder: Path, dsn: str) -> list[str]:
+    """Return how PgBouncer runs in front of the database, a transaction at a time."""
+    socket_folder = Path(parse_qs(urlsplit(dsn).query)["host"][0])
+    (folder / "users.txt").write_text(f'"{APP_ROLE}" ""\n')
+    config = folder / "pgbouncer.ini"
+    config.write_text(
+        f"[databases]\n* = host={socket_folder} port=5432\n[pgbouncer]\nlisten_addr = 127.0.0.1\n"
+        f"listen_port = {POOLER_PORT}\nauth_type = trust\nauth_file = {folder}/users.txt\nunix_socket_dir =\n"
+        "pool_mode = transaction\ndefault_pool_size = 12\nmax_client_conn = 200\n"
+    )
+    owner = pwd.getpwuid(socket_folder.stat().st_uid)
+    return ["pgbouncer", *(("-u", owner.pw_name) if owner.pw_uid != os.getuid() else ()), str(config)]
+
+
+def run_beside(stack: ExitStack, command: list[str]) -> None:
+    """Run a program until the end."""
+    if shutil.which(command[0]) is None:
+        raise SystemExit(f"{command[0]} is not installed")
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    stack.callback(process.wait)
+    stack.callback(process.terminate)
+
+
+async def founded(location: Location) -> tuple[Credentials, str]:
+    """Found a bank with a partner; return how it calls and where its Pockets are."""
+    opened = await create_bank(location)
+    credentials = await create_partner(opened.bank)
+    own = derive(opened.bank.seed, command_id("bench", "partner"), 1)
+    await opened.close()
+    await ensure_login(location.dsn, APP_ROLE)
+    return credentials, f"/api/v2/customers/{own}/pockets/"
+
+
+def common_settings(location: Location, *, by_pooler: bool) -> dict[str, Any]:
+    """Return what all hosts have in common besides the database."""
+    settings = {
+        "encryption_key": base64.b64encode((location.state_dir / _KEY).read_bytes()).decode(),
+        "files_dir": location.state_dir / "files",
+        "rails_dir": location.state_dir / "rails",
+        "audit_seals": location.state_dir / "seals.txt",
+    }
+    if by_pooler:
+        settings["database_pooler_url"] = (
+            f"postgresql://{APP_ROLE}@127.0.0.1:{POOLER_PORT}{urlsplit(location.dsn).path}"
+        )
+    return settings
+
+
+def main(proxy: str = "haproxy", *options: str) -> None:
+    """Make a bank and three hosts, restart them under load, and say what became of the requests."""
+    by_pooler = "--pooler" in options
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
         location = stack.enter_context(throwaway_server(folder)).location("bank")
         location.state_dir.mkdir(exist_ok=True)
-
-        async def found() -> tuple[Credentials, str]:
-            opened = await create_bank(location)
-            credentials = await create_partner(opened.bank)
-            own = derive(opened.bank.seed, command_id("bench", "partner"), 1)
-            await opened.close()
-            return credentials, f"/api/v2/customers/{own}/pockets/"
-
-        credentials, path = asyncio.run(found())
-        tls = ensure_certificates(location.state_dir / "proxy", wall_now(), domain="localhost", partners=["bench"])
-        pem = folder / "both.pem"
-        pem.write_text(tls.certificate.read_text() + tls.key.read_text())
-        servers = [Served(location, port) for port in PORTS]
-        for each in servers:
+        credentials, path = asyncio.run(founded(location))
+        if by_pooler:
+            run_beside(stack, pooler_command(folder, location.dsn))
+        common = common_settings(location, by_pooler=by_pooler)
+        hosts = [Host(location, port, **common) for port in PORTS]
+        for each in hosts:
             each.start()
             stack.callback(each.stop)
-        program = shutil.which("haproxy")
-        if program is None:
-            raise SystemExit("haproxy is not installed")
-        proxy = subprocess.Popen([program, "-db", "-f", str(haproxy_config(folder, pem))], stdout=subprocess.DEVNULL)
-        stack.callback(proxy.wait)
-        stack.callback(proxy.terminate)
+        tls = ensure_certificates(location.state_dir / "proxy", wall_now(), domain="localhost", partners=["bench"])
+        command_of = {"haproxy": haproxy_command, "nginx": nginx_command}[proxy]
+        run_beside(stack, command_of(folder, tls.certificate, tls.key))
         sleep(CALM_SECONDS)
         load = Load(credentials, path, tls.authority)
-        asyncio.run(restart_under_load(servers, load))
+        asyncio.run(restart_under_load(hosts, load))
         sys.stdout.write(f"{load.sent} requests: {dict(load.counts)}\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

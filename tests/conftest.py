@@ -17,7 +17,9 @@ import pytest
 from tests.support.databases import fresh_database, look_up_types_once, make_template
 
 from billfold.migrations import runner
+from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.postgres import embedded as embedded_postgres
+from billfold.platform.postgres.logins import ensure_login
 
 pytest_plugins = [
     "tests.support.approvals",
@@ -66,6 +68,7 @@ def pg_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[embedded_pos
     server = embedded_postgres.start(
         state_dir, settings={**embedded_postgres.THROWAWAY_SETTINGS, "max_connections": "200"}
     )
+    asyncio.run(ensure_login(server.dsn, APP_ROLE))
     yield server
     if embedded_postgres.stop(server):
         shutil.rmtree(state_dir.parent)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import date, time
 
 import pytest
+from tests.support.databases import owner_of
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.audit.types import Origin
@@ -25,7 +26,7 @@ RATES = DailyRates(TODAY, (Quote(4, 1000, 1014), Quote(52, 1000, 1014)))
 @asynccontextmanager
 async def changing(bank):
     """A connection on which the market is changed as commands do it."""
-    async with bank.pool.acquire() as conn, conn.transaction(), market_change(conn, bank.vault, Origin.operator()):
+    async with owner_of(bank) as conn, conn.transaction(), market_change(conn, bank.vault, Origin.operator()):
         yield conn
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import asyncpg
 
+from billfold.platform.database.pool import APP_ROLE
+
 CLONE = "test_clone_"
 _numbers = count(1)
 _known: dict[tuple[int, ...], Any] = {}
@@ -48,6 +50,27 @@ async def make_template(server, name, fill, *, base="template1"):
     finally:
         await conn.close()
     return name
+
+
+def as_application(dsn):
+    """The address of a database for whom the bank serves and works as; what it was is its owner's."""
+    return dsn.replace("//postgres@", f"//{APP_ROLE}@")
+
+
+@asynccontextmanager
+async def owner_of(bank):
+    """A connection to a bank's database that may do what the bank itself may not."""
+    conn = await asyncpg.connect(bank.pool._connect_args[0].replace(f"//{APP_ROLE}@", "//postgres@"))
+    try:
+        yield conn
+    finally:
+        await conn.close()
+
+
+async def as_owner(bank, statement, *values):
+    """Do to a bank's database what the bank itself may not."""
+    async with owner_of(bank) as conn:
+        await conn.execute(statement, *values)
 
 
 @asynccontextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.commands import EngineCommands, Place
-from tests.support.databases import fresh_database, make_template
+from tests.support.databases import as_application, fresh_database, make_template
 
 from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.bills.rules.market import Market
@@ -48,7 +48,9 @@ async def open_bank(dsn, **changes):
     folder = Path(tempfile.gettempdir()) / f"billfold-{ids.new()}"
     own: dict[str, Any] = {"state_dir": folder, "rails_dir": folder / "rails", "files_dir": folder / "files"}
     settings = replace(Settings(), **own | changes)
-    pool = await create_pool(dsn, min_size=2, max_size=8, role=APP_ROLE)
+    pooler = settings.database_pooler_url
+    address = pooler or as_application(dsn)
+    pool = await create_pool(address, min_size=2, max_size=8, role=APP_ROLE, by_pooler=pooler is not None)
     async with pool.acquire() as conn:
         is_founded = await find_bank_identity(conn) is not None
         if not is_founded:

@@ -22,6 +22,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.fixtures.cli import fetch
+from tests.support.databases import as_application
 
 from billfold.cli.app import run
 from billfold.platform.clock import wall_now
@@ -85,7 +86,8 @@ def environment(billfold, database_dsn, tmp_path):
         **write_certificate(tmp_path / "tls", "*.bank.example"),
     }
     for name, text in (
-        ("DATABASE_URL", database_dsn),
+        ("DATABASE_URL", as_application(database_dsn)),
+        ("DATABASE_OWNER_URL", database_dsn),
         ("SEED", "a seed that nobody guesses"),
         ("ENCRYPTION_KEY", new_key()),
         ("RETIRED_ENCRYPTION_KEYS", new_key()),

@@ -60,11 +60,11 @@ def backup(
     backups = BackupFolder(folder)
     with context.database(settings, lambda _: None) as database:
         if continuous:  # before the backup, so that no moment after it is missing
-            asyncio.run(archive_log(database.dsn, backups, settings.state_dir.resolve() / "postgres"))
+            asyncio.run(archive_log(database.owner_dsn, backups, settings.state_dir.resolve() / "postgres"))
         elif continuous is False:
-            asyncio.run(archive_no_log(database.dsn))
+            asyncio.run(archive_no_log(database.owner_dsn))
         with _bytes_bar() as progress:
-            made = asyncio.run(take_backup(database.dsn, settings, backups, progress))
+            made = asyncio.run(take_backup(database.owner_dsn, settings, backups, progress))
     removed = backups.remove_older(keep) if keep else []
     if not made.has_key:
         print_warning("The encryption key is not in the backup: keep a copy of it elsewhere.")

@@ -39,7 +39,7 @@ class ImportCounts(NamedTuple):
 async def load_bundled_market(conn: Connection) -> None:
     """Load the rates and auctions that ship with the package, unless there is a market already."""
     async with conn.transaction():
-        await conn.execute("LOCK TABLE security, auction, bill_rate IN SHARE ROW EXCLUSIVE MODE")
+        await conn.execute("LOCK TABLE auction IN SHARE ROW EXCLUSIVE MODE")
         if not await conn.fetchval("SELECT EXISTS (SELECT 1 FROM security)"):
             await import_auctions(conn, packaged.auctions())
         if not await conn.fetchval("SELECT EXISTS (SELECT 1 FROM bill_rate)"):

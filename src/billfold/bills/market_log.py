@@ -34,7 +34,9 @@ KEYS = {
 """Table -> what tells the rows of one fingerprint from the others."""
 RESOURCE = "market"
 _ROWS_PER_ENTRY = 100
-_LOCK = "LOCK TABLE security, auction, bill_rate, calendar_override IN SHARE ROW EXCLUSIVE MODE"
+# Two tables that are changed stand for the market; the others are only added to, and may not be locked by whoever may
+# not change them.
+_LOCK = "LOCK TABLE auction, calendar_override IN SHARE ROW EXCLUSIVE MODE"
 _IS_EMPTY = "SELECT NOT EXISTS (SELECT 1 FROM audit_entry WHERE customer_id = $1)"
 Place = tuple[str, str]
 """A table, and the key in it."""

@@ -25,6 +25,7 @@ from billfold.health.types import HealthCheck
 from billfold.migrations import runner
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connect import connect
+from billfold.platform.database.rights import find_owner
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.settings.mistakes import SettingsError
 
@@ -95,6 +96,7 @@ async def _check_database(context: CliContext, settings: Settings, dsn: str, par
         if pending := await runner.pending(conn):
             return [*checks, HealthCheck("schema", f"{len(pending)} migrations pending", "Run `billfold migrate up`.")]
         checks.append(HealthCheck("schema", "up to date"))
+        checks.append(await _attempt("rights", _rights(settings, conn)))
         checks.append(await _attempt("bank", _bank(context, settings, conn)))
         if not checks[-1].next_step:
             checks += await check_bank(conn, settings)
@@ -135,6 +137,15 @@ async def _linking_provider(context: CliContext, settings: Settings) -> HealthCh
 
 async def _file_store(context: CliContext, settings: Settings) -> HealthCheck:
     return HealthCheck("file store", await context.check_file_store(settings))
+
+
+async def _rights(settings: Settings, conn: Connection) -> HealthCheck:
+    """Whatever slips into a statement of a server may do what its user may: that of the owner, everything."""
+    owner = await find_owner(conn, "ledger_head")
+    if owner is None:
+        return HealthCheck("rights", "the application adds to the ledger and owns nothing")
+    split = "Log in as a member of billfold_app, and migrate by BILLFOLD_DATABASE_OWNER_URL: docs/operate/install.md."
+    return HealthCheck("rights", f"{owner} owns the tables", split if settings.is_production else "")
 
 
 async def _bank(context: CliContext, settings: Settings, conn: Connection) -> HealthCheck:

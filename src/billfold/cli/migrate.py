@@ -53,8 +53,8 @@ def up(
     with context.database(settings, print_line) as database:
 
         async def run() -> list[str]:
-            steps = await with_connection(database.dsn, partial(_migrate, while_serving=while_serving))
-            await context.initialize_database(settings, database.dsn, new_domain=new_domain, progress=print_line)
+            steps = await with_connection(database.owner_dsn, partial(_migrate, while_serving=while_serving))
+            await context.initialize_database(settings, database.owner_dsn, new_domain=new_domain, progress=print_line)
             return steps
 
         steps = asyncio.run(run())
@@ -103,7 +103,7 @@ def down(
     if not yes and not typer.confirm(f"Everything above version {to} will be lost. Continue?"):
         raise typer.Abort
     with context.database(settings, print_line) as database:
-        steps = asyncio.run(with_connection(database.dsn, lambda conn: runner.down(conn, to)))
+        steps = asyncio.run(with_connection(database.owner_dsn, lambda conn: runner.down(conn, to)))
     return f"Reverted: {', '.join(steps) or 'nothing'}."
 
 

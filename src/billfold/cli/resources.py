@@ -30,7 +30,7 @@ def read_text_file(path: Path) -> str:
 
 
 async def with_connection(dsn: str, work: Callable[[Connection], Awaitable[Result]]) -> Result:
-    """Do the work on a connection of its own, as the owner of the database's objects."""
+    """Do the work on a connection of its own, as whom the address names."""
     conn = await connect(dsn)
     try:
         return await work(conn)

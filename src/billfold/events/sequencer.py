@@ -49,11 +49,6 @@ SELECT coalesce(bool_or(pg_snapshot_xmax(position) > pg_snapshot_xmax(pg_current
                 false)
   FROM event_reader
 """
-_RENUMBER_EVENTS = """
-UPDATE event SET xid = CASE WHEN pg_visible_in_snapshot(xid, position) THEN xid8 '3'
-                            ELSE pg_current_xact_id() END
-  FROM event_reader WHERE name = $1
-"""
 _RESET_POSITIONS = """
 UPDATE event_reader SET position = '4:4:';
 UPDATE subscription SET enabled_since_xid = '3';
@@ -155,6 +150,6 @@ async def repair_positions(conn: Connection) -> bool:
         await conn.execute("SELECT 1 FROM event_reader FOR UPDATE")
         if not await conn.fetchval(_IS_RESTORED):
             return False
-        await conn.execute(_RENUMBER_EVENTS, SEQUENCER, timeout=STATEMENT_TIMEOUT_SECONDS)
+        await conn.execute("SELECT event_renumber($1)", SEQUENCER, timeout=STATEMENT_TIMEOUT_SECONDS)
         await conn.execute(_RESET_POSITIONS)
     return True

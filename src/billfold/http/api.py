@@ -116,7 +116,7 @@ class Api:
         if authenticator is not None:
             self.authenticator = authenticator
         self.services: dict[str, Any] = {"bank": bank, **services}
-        self._store = IdempotencyStore(bank.pool, bank.vault)
+        self._store = IdempotencyStore(bank.pool, bank.vault, by_pooler=bank.settings.database_pooler_url is not None)
         self._deprecations = Deprecations(bank.pool)
         self.request_log = RequestRecorder(bank.pool)
         self._clock = create_clock_headers(bank)

@@ -50,6 +50,15 @@ SELECT version, name, sha256, coalesce((to_jsonb(m) ->> 'oldest_release')::int, 
 _RECORD = "INSERT INTO schema_migration (version, name, sha256, oldest_release) VALUES ($1, $2, $3, $4)"
 _HALF_BUILT = "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid)"
 
+# Of the database itself: a copy of it, such as a fork or its restored dump, has to be told again. What the application
+# made there would hide a table from others that a pooler gives the same session.
+_NO_TEMPORARY_TABLES = """
+DO $$ BEGIN
+  IF pg_has_role((SELECT datdba FROM pg_database WHERE datname = current_database()), 'USAGE') THEN
+    EXECUTE format('REVOKE TEMPORARY ON DATABASE %I FROM PUBLIC', current_database());
+  END IF;
+END $$
+"""
 Progress = Callable[[str], None]
 
 
@@ -77,6 +86,7 @@ async def up(conn: "Connection", progress: Progress | None = None, *, folder: Tr
             report(f"Migrating to {step.name}")
             await (_apply_in_transaction if step.in_transaction else _apply_statements)(conn, step, report)
             applied_names.append(step.name)
+        await conn.execute(_NO_TEMPORARY_TABLES)
     return applied_names
 
 

@@ -135,10 +135,10 @@ async def _run_processes(
 ) -> None:
     configure_logging("ERROR")  # its processes have logs of their own
     stop = stop_on_signals()
-    copies = context.copies(settings, database.dsn)
+    copies = context.copies(settings, database.owner_dsn)
     await copies.recover()
     is_new = read_sandbox_file(settings.state_dir) is None
-    saved_sandbox = await _prepare(context, settings, database.dsn, step=step, card_port=listener.getsockname()[1])
+    saved_sandbox = await _prepare(context, settings, database, step=step, card_port=listener.getsockname()[1])
     if is_new and not options.play_story:
         await copies.copy(OPENING)
     environment = context.environment(settings, database.dsn, **options.changes) | dict(counting)
@@ -154,7 +154,7 @@ async def _run_processes(
             )
         if not (stop.is_set() or options.exit_after_story):
             running = RunningSandbox(
-                context, settings, database.dsn, supervisor=supervisor, copies=copies, saved=saved_sandbox
+                context, settings, database, supervisor=supervisor, copies=copies, saved=saved_sandbox
             )
             async with perform_tasks(settings.state_dir, copies, running):
                 _print_credentials(settings, saved_sandbox, chain)
@@ -165,14 +165,14 @@ async def _run_processes(
 
 
 async def _prepare(
-    context: CliContext, settings: Settings, dsn: str, *, step: _StepTimer, card_port: int
+    context: CliContext, settings: Settings, database: Database, *, step: _StepTimer, card_port: int
 ) -> SandboxFile:
     """Bring the database up to date, and return whom to be in the bank."""
     step("Migrating the database")
-    await with_connection(dsn, lambda conn: runner.up(conn, step))
+    await with_connection(database.owner_dsn, lambda conn: runner.up(conn, step))
     step("Initializing the bank")
-    await context.initialize_database(settings, dsn)
-    return await prepare_sandbox(context, settings, dsn, card_port=card_port, report=step)
+    await context.initialize_database(settings, database.owner_dsn)
+    return await prepare_sandbox(context, settings, database.dsn, card_port=card_port, report=step)
 
 
 async def _start_processes(

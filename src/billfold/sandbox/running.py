@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.cli.context import CliContext
+from billfold.cli.context import CliContext, Database
 from billfold.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
 from billfold.migrations import runner
@@ -51,7 +51,7 @@ class RunningSandbox:
         self,
         context: CliContext,
         settings: Settings,
-        dsn: str,
+        database: Database,
         *,
         supervisor: Supervisor,
         copies: BankCopies,
@@ -59,7 +59,7 @@ class RunningSandbox:
     ) -> None:
         self._context = context
         self._settings = settings
-        self._dsn = dsn
+        self._database = database
         self._supervisor = supervisor
         self._copies = copies
         self._saved = saved
@@ -90,21 +90,21 @@ class RunningSandbox:
             asyncio.run_coroutine_threadsafe(self._change_market(work, *values), loop).result()
 
         changes = MarketChanges(partial(change, market.shift_rates), partial(change, market.close_market))
-        seed = await with_connection(self._dsn, lambda conn: conn.fetchval("SELECT seed FROM bank"))
+        seed = await with_connection(self._database.dsn, lambda conn: conn.fetchval("SELECT seed FROM bank"))
         credentials = require_sandbox_file(self._settings.state_dir)
         await asyncio.to_thread(play, scenario, credentials, changes, bank_seed=seed, progress=progress)
         progress.begin("The ledger is verified")
         progress.note(await self._verify())
 
     async def _change_market(self, work: Callable[..., Awaitable[None]], *values: object) -> None:
-        """Change the market while nobody has the bank open: every process reads it anew."""
-        vault = self._context.vault(self._settings)
-        async with self._copies.pause(), await create_pool(self._dsn, max_size=1) as pool, pool.acquire() as conn:
+        """Change the market, as the owner, while nobody has the bank open: every process reads it anew."""
+        vault, owner = self._context.vault(self._settings), self._database.owner_dsn
+        async with self._copies.pause(), await create_pool(owner, max_size=1) as pool, pool.acquire() as conn:
             await work(conn, vault, *values)
 
     async def _verify(self) -> str:
         """Verify the ledger, say how much of it there is. Raises InvariantError."""
-        async with self._context.bank(self._settings, self._dsn) as bank, bank.pool.acquire() as conn:
+        async with self._context.bank(self._settings, self._database.dsn) as bank, bank.pool.acquire() as conn:
             report = await verify_bank(conn, vault=bank.vault, data_keys=bank.data_keys)
         if report.findings:
             raise InvariantError(f"{len(report.findings)} findings, the first: {report.findings[0]}")

@@ -24,10 +24,12 @@ from billfold.http.edge.serve import https_server
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connect import connect
+from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.logs import log_as_configured
 from billfold.platform.network.certificates import CertificateReport, inspect_certificate
 from billfold.platform.network.tls import TlsFiles, ensure_certificates
 from billfold.platform.postgres import embedded as embedded_postgres
+from billfold.platform.postgres.logins import ensure_login
 from billfold.platform.postgres.programs import EmbeddedPostgresError
 from billfold.platform.settings.mistakes import FILE_SUFFIX, variable_name
 from billfold.platform.settings.settings import Settings
@@ -58,7 +60,10 @@ _REFUSED = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError
 
 
 class EmbeddedDatabase:
-    """The database that comes with Billfold, held by this process."""
+    """The database that comes with Billfold, held by this process.
+
+    `dsn` is the address of the application, `owner_dsn` that of whoever migrates and copies it.
+    """
 
     embedded = True
 
@@ -66,10 +71,15 @@ class EmbeddedDatabase:
         self._state_dir = state_dir
         self._server = embedded_postgres.start(state_dir, progress=report)
         try:
-            self.dsn = asyncio.run(self._server.create_database(DATABASE))
+            self.owner_dsn = asyncio.run(self._make())
         except BaseException:  # Ctrl-C too, which must not leave a server behind
             self.close()
             raise
+        self.dsn = self._server.dsn_for(DATABASE, APP_ROLE)
+
+    async def _make(self) -> str:
+        await ensure_login(self._server.dsn, APP_ROLE)
+        return await self._server.create_database(DATABASE)
 
     def restart_if_stopped(self) -> None:
         """Start the server again when it is gone; what was committed is there."""
@@ -91,18 +101,19 @@ class ExternalDatabase:
 
     embedded = False
 
-    def __init__(self, dsn: str) -> None:
-        self.dsn = dsn
-        asyncio.run(self._check_connection())
+    def __init__(self, dsn: str, owner_dsn: str | None) -> None:
+        self.dsn, self.owner_dsn = dsn, owner_dsn or dsn
+        for variable, address in {"database_url": self.dsn, "database_owner_url": self.owner_dsn}.items():
+            asyncio.run(self._check_connection(variable, address))
 
     def restart_if_stopped(self) -> None:
         """Leave it to whoever runs it."""
 
-    async def _check_connection(self) -> None:
+    async def _check_connection(self, variable: str, address: str) -> None:
         try:
-            await (await connect(self.dsn, timeout=CONNECT_TIMEOUT_SECONDS)).close()
+            await (await connect(address, timeout=CONNECT_TIMEOUT_SECONDS)).close()
         except _REFUSED as error:
-            raise CliError(f"The database does not answer: {error}", "Check BILLFOLD_DATABASE_URL.") from error
+            raise CliError(f"The database does not answer: {error}", f"Check {variable_name(variable)}.") from error
 
 
 class _Addresses(msgspec.Struct, frozen=True):
@@ -175,7 +186,7 @@ class Wiring:
     def database(self, settings: Settings, report: StepReporter) -> Iterator[Database]:
         """Lend the database, started when it is the embedded one."""
         if settings.database_url is not None:
-            yield ExternalDatabase(settings.database_url)
+            yield ExternalDatabase(settings.database_url, settings.database_owner_url)
             return
         if find_spec(EMBEDDED_PACKAGE) is None:
             raise CliError(
@@ -199,8 +210,8 @@ class Wiring:
     def running_database(self, settings: Settings) -> str:
         """Return the address of the database as it is: nothing is started. Raises CliError."""
         if settings.database_url is not None:
-            return ExternalDatabase(settings.database_url).dsn
-        dsn = embedded_postgres.find_running(settings.state_dir, DATABASE)
+            return ExternalDatabase(settings.database_url, None).dsn
+        dsn = embedded_postgres.find_running(settings.state_dir, DATABASE, APP_ROLE)
         if dsn is None:
             raise CliError("The embedded database is not running.", "Run `billfold sandbox`, or `billfold worker`.")
         return dsn
@@ -261,13 +272,14 @@ class Wiring:
         return sum([await ingest(bank) for ingest in file_receivers()])
 
     def environment(self, settings: Settings, dsn: str, **changes: object) -> dict[str, str]:
-        """Return the environment in which a child process sees these settings."""
+        """Return the environment in which a child process sees these settings: never the owner of the database."""
         url = variable_name("database_url")
         is_named = self._environ.get(url) or self._environ.get(url + FILE_SUFFIX)
         own = {} if is_named else {"database_url": dsn}  # a secret that stands in a file stays there
         changes = {**changes, "state_dir": settings.state_dir, **own}
         overrides = {variable_name(name): str(value) for name, value in changes.items()}
-        kept = {name: raw for name, raw in self._environ.items() if name.removesuffix(FILE_SUFFIX) not in overrides}
+        dropped = {*overrides, variable_name("database_owner_url")}
+        kept = {name: raw for name, raw in self._environ.items() if name.removesuffix(FILE_SUFFIX) not in dropped}
         return {**kept, **overrides, "PYTHONUNBUFFERED": "1"}
 
     def delete_state(self, state_dir: Path, report: StepReporter) -> None:

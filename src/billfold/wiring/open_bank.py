@@ -33,6 +33,7 @@ from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
 from billfold.platform.database.connect import connect
 from billfold.platform.database.pool import APP_ROLE, create_pool
+from billfold.platform.database.rights import find_owner
 from billfold.platform.errors import InvariantError
 from billfold.platform.paging import Pager
 from billfold.platform.settings.kinds import NO_ADAPTER
@@ -78,16 +79,20 @@ MIN_BATCH_FOR_EXTRA_LANE = 30
 """A batch of so many costs hardly more per command than one of hundreds."""
 _KEY_FILE = "encryption.key"
 _MIGRATE = "Run `billfold migrate up`."
+_MEMBER = f"Log in as a member of {APP_ROLE}: docs/operate/install.md."
 _LOST_KEY = "Restore it from the backup, set BILLFOLD_ENCRYPTION_KEY, or start over with `billfold sandbox --fresh`."
 
 
 @asynccontextmanager
-async def open_bank(settings: Settings, dsn: str, *, pool_max: int = POOL_MAX) -> AsyncIterator[Bank]:
+async def open_bank(
+    settings: Settings, dsn: str, *, pool_max: int = POOL_MAX, by_pooler: bool = False
+) -> AsyncIterator[Bank]:
     """Open the bank founded in a database; its engine runs until the context ends.
 
-    Raises CliError when there is no bank, or its schema is another release's.
+    `by_pooler`: the address is that of a pooler of transactions. Raises CliError when there is no bank, or its schema
+    is another release's.
     """
-    async with bank_lease_of(settings), await _pool(dsn, pool_max) as pool:
+    async with bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
         async with pool.acquire() as conn:
             seed, vault, master = await _check(conn, settings)
             market = await _market(conn, settings)
@@ -183,12 +188,22 @@ def extra_lane_threshold(settings: Settings) -> int:
     return 1 if settings.workers == 1 else MIN_BATCH_FOR_EXTRA_LANE
 
 
-async def _pool(dsn: str, most: int) -> Pool:
-    """Return connections in the application's role. Raises CliError when there is no such role."""
+async def _pool(dsn: str, most: int, *, by_pooler: bool = False) -> Pool:
+    """Return connections in the application's role. Raises CliError when there is no such role.
+
+    A pooler of transactions keeps no role: whoever logs in there has to be a member of it and nobody else.
+    """
     try:
-        return await create_pool(dsn, min_size=1, max_size=most, role=APP_ROLE)
+        pool = await create_pool(dsn, min_size=1, max_size=most, role=APP_ROLE, by_pooler=by_pooler)
     except asyncpg.InvalidParameterValueError as error:
         raise CliError(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
+    if by_pooler:
+        async with pool.acquire() as conn:
+            owner = await find_owner(conn, "ledger_head")
+        if owner is not None:
+            await pool.close()
+            raise CliError(f"{owner}, as whom BILLFOLD_DATABASE_POOLER_URL logs in, owns the tables.", _MEMBER)
+    return pool
 
 
 async def _market(conn: Connection, settings: Settings) -> Market:

@@ -58,7 +58,9 @@ def partner_app() -> LazyApp:
 @asynccontextmanager
 async def _open_apps(settings: Settings) -> AsyncIterator[tuple[AppWithLifespan, EventBroadcaster]]:
     """Open the bank; yield what serves it, and the streams of its events."""
-    async with open_bank(settings, settings.database_url or "") as bank, telemetry(bank, "api"):
+    pooler = settings.database_pooler_url
+    opened = open_bank(settings, pooler or settings.database_url or "", by_pooler=pooler is not None)
+    async with opened as bank, telemetry(bank, "api"):
         broadcaster = _event_broadcaster(bank)
         app = make_host_router(bank, broadcaster)
         tune_garbage_collector()

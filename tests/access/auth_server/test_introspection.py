@@ -1,6 +1,7 @@
 """A client asks about its own tokens, and ends them."""
 
 import pytest
+from tests.support.databases import as_owner
 from tests.support.relying_party import refused
 
 INTROSPECT, REVOKE = "/api/oauth2/introspect", "/api/oauth2/revoke"
@@ -71,7 +72,7 @@ async def test_a_refresh_token_that_was_replaced_is_not_active(ledger_client):
 
 async def test_what_has_expired_is_not_active(books_client, bank):
     tokens = await books_client.tokens()
-    await bank.pool.execute("UPDATE access_token SET expires_at = now(), issued_at = now() - interval '900 s'")
+    await as_owner(bank, "UPDATE access_token SET expires_at = now(), issued_at = now() - interval '900 s'")
     assert await told(books_client, tokens["access_token"]) == {"active": False}
     await bank.pool.execute("UPDATE membership SET status = 'DEACTIVATED'")
     assert await told(books_client, tokens["refresh_token"]) == {"active": False}

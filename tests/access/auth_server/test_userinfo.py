@@ -1,6 +1,7 @@
 """Who signed in, and every way to show a token that is refused."""
 
 import pytest
+from tests.support.databases import as_owner
 from tests.support.oauth_clients import hash_of, new_key, proof
 from tests.support.relying_party import ISSUER
 
@@ -92,8 +93,9 @@ async def test_a_missing_token_is_answered_like_a_wrong_one(books_client, token,
     refused(await books_client.http.get(USER), None)
     refused(await books_client.userinfo("no token of ours"), "invalid_token")
     refused(await books_client.http.get(USER, headers={"authorization": "Basic YTpi"}), "invalid_token")
-    await bank.pool.execute(
-        "UPDATE access_token SET issued_at = issued_at - interval '901 s', expires_at = expires_at - interval '901 s'"
+    await as_owner(
+        bank,
+        "UPDATE access_token SET issued_at = issued_at - interval '901 s', expires_at = expires_at - interval '901 s'",
     )
     refused(await books_client.userinfo(token), "invalid_token")
 

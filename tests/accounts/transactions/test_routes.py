@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import pytest
+from tests.support.databases import as_owner
 from tests.support.partner_desk import UNKNOWN
 
 PARTNERS = "/api/v2/transactions/"
@@ -247,9 +248,9 @@ async def used_card(partner_desk):
     await partner_desk.ach(pocket, 300_00)
     change = "UPDATE transaction SET type = $2, details = $3 WHERE type = $1"
     written = await partner_desk.bank.pool.fetchval("SELECT details FROM transaction WHERE type = 'ACH'")
-    await partner_desk.bank.pool.execute(change, "ACH", "CARD", f'{{"card_id":"{CARD}"}}')
+    await as_owner(partner_desk.bank, change, "ACH", "CARD", f'{{"card_id":"{CARD}"}}')
     yield pocket
-    await partner_desk.bank.pool.execute(change, "CARD", "ACH", written)
+    await as_owner(partner_desk.bank, change, "CARD", "ACH", written)
 
 
 async def test_a_card_leaves_what_was_paid_with_it_at_every_level(partner_desk, used_card):

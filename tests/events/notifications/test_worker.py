@@ -2,6 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.support.customer_events import notified
+from tests.support.databases import as_owner
 from tests.support.oauth_users import member
 
 from billfold.audit import store as audit_store
@@ -35,11 +36,11 @@ async def test_an_event_that_notifies_nobody_keeps_no_other_from_it(bank, holder
         await holder.deposit(100_00)
     change = "UPDATE event SET payload = $1::text::json WHERE kind LIKE '%.success' AND event_no = $2"
     no, payload = await bank.pool.fetchrow("SELECT event_no, payload FROM event WHERE kind LIKE '%.success' LIMIT 1")
-    await bank.pool.execute(change, "{}", no)
+    await as_owner(bank, change, "{}", no)
     await NotificationWorker(lambda: NOW)(bank)
     assert await bank.pool.fetchval("SELECT count(*) FROM notification") == 2
     assert [each.kind for each in await list_failed(bank.pool)] == ["notification"]
-    await bank.pool.execute(change, payload, no)
+    await as_owner(bank, change, payload, no)
     await NotificationWorker(lambda: NOW + timedelta(minutes=1))(bank)
     assert await bank.pool.fetchval("SELECT count(*) FROM notification") == 3
     assert await list_failed(bank.pool) == []

@@ -5,6 +5,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from tests.support.customer_client import token_for
+from tests.support.databases import as_owner
 from tests.support.event_listener import Listener
 
 from billfold.events.stream import broadcaster
@@ -170,7 +171,7 @@ async def test_a_stream_ends_at_once_when_its_token_does(bank, customer_world, c
     pocket = await customer_desk.pocket()
     async with listen(customer_desk) as stream:
         await stream.message()
-        await bank.pool.execute(ending, customer_desk.team.user_id)
+        await as_owner(bank, ending, customer_desk.team.user_id)
         assert (await stream.event())[1] == "end"
         await customer_world.wire(pocket, 100_00)
         assert await stream.message() is None

@@ -8,6 +8,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 from tests.fixtures.sample_app import RUNS, THING
+from tests.support.databases import as_owner
 from tests.support.partner_client import PartnerClient, new_partner
 
 from billfold.access.partners import credentials
@@ -181,7 +182,7 @@ async def test_a_sandbox_lets_in_by_its_own_address(sample_app, sample_partner, 
 
 async def test_a_token_ends_when_its_hour_is_over(sample_client, bank):
     assert (await sample_client.get(ONE)).status_code == 200
-    await bank.pool.execute("UPDATE partner_token SET expires_at = $1", wall_now())
+    await as_owner(bank, "UPDATE partner_token SET expires_at = $1", wall_now())
     await asyncio.sleep(FRESH_SECONDS + 0.1)
     assert (await sample_client.get(ONE)).status_code == 401
 
@@ -196,7 +197,7 @@ async def test_both_secrets_sign_while_one_is_changed(sample_client, bank):
     assert (await sample_client.get(ONE, headers=sample_client.headers(ONE, b"", secret=former))).is_success
     late = wall_now() + timedelta(hours=25)
     token_hash = await bank.pool.fetchval("SELECT token_hash FROM partner_token")
-    await bank.pool.execute("UPDATE partner_token SET expires_at = $1", late + timedelta(hours=1))
+    await as_owner(bank, "UPDATE partner_token SET expires_at = $1", late + timedelta(hours=1))
     then = await partner_store.find_credential(bank.pool, bank.vault, token_hash, now=late)
     assert then is not None
     assert then.shared_secrets == (sample_client.partner.secret.encode(),)

@@ -20,6 +20,7 @@ from tests.support.applications import (
     run_jobs,
 )
 from tests.support.damage import undetected
+from tests.support.databases import owner_of
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.access.operators.types import Operator
@@ -352,6 +353,6 @@ async def test_nothing_that_an_applicant_says_is_legible_in_the_database(applica
 async def test_a_row_that_somebody_edits_is_named(applicant):
     made = await applicant.simple()
     await applicant.decided(made)
-    async with applicant.desk.bank.pool.acquire() as conn:
+    async with owner_of(applicant.desk.bank) as conn:
         for table in ("application", "application_move", "related_party_application"):
             assert await undetected(conn, table, check_fingerprints) == []

@@ -6,6 +6,7 @@ import pytest
 from tests.journeys.test_nothing_personal_in_a_dump import places_of_personal_data
 from tests.support.applications import V2, Applicant, run_jobs
 from tests.support.damage import undetected
+from tests.support.databases import owner_of
 from tests.support.guests import invite_path, link_in, mailed
 from tests.support.partner_desk import UNKNOWN
 
@@ -47,7 +48,7 @@ async def test_each_kind_is_mailed_its_own_link_and_listed(customer_desk, other_
     assert await places_of_personal_data(customer_desk.bank, "", secrets) == {}
     await customer_desk.later(days=7)
     assert {each["status"] for each in (await customer_desk.get(invites))["invites"]} == {"EXPIRED"}
-    async with customer_desk.bank.pool.acquire() as conn:
+    async with owner_of(customer_desk.bank) as conn:
         assert await undetected(conn, "application_invite", check_fingerprints) == []
     for method, path, body in (
         ("POST", invite, HELPERS),

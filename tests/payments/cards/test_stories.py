@@ -15,6 +15,7 @@ from tests.support.applications import run_jobs
 from tests.support.cards import PIN, SHIPPING, Holder, client_key, decrypted, pem, processors, unread_key
 from tests.support.customer_events import notified
 from tests.support.damage import checks_of, undetected
+from tests.support.databases import as_owner, owner_of
 from tests.support.oauth_users import member
 
 from billfold.cli.context import CliError
@@ -46,7 +47,7 @@ async def test_a_virtual_card_is_online_and_the_client_alone_reads_its_number(ho
     path = f"{holder.account}/virtual-cards/{made['card_id']}/"
     spki = pem(key, PublicFormat.SubjectPublicKeyInfo)
     await desk.refused("POST", path, {"public_key": spki}, status=422, code="public-key-reused")
-    await desk.bank.pool.execute("DELETE FROM card_detail_key")
+    await as_owner(desk.bank, "DELETE FROM card_detail_key")
     again = await desk.post(path, {"public_key": spki, "padding": "OAEP_SHA256"}, status=200)
     oaep = padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
     assert decrypted(again, oaep) == [pan, cvv, expiration]
@@ -111,7 +112,7 @@ async def test_a_physical_card_is_closed_for_a_reason_and_never_used_again(holde
     ):
         await desk.refused(method, path, body, status=412, code="already-closed")
     assert await holder.events() == ["closed"]
-    async with desk.bank.pool.acquire() as conn:
+    async with owner_of(desk.bank) as conn:
         check_cards = checks_of(checks)
         assert await undetected(conn, "card", check_fingerprints, check_cards) == []
         assert await undetected(conn, "card_order", check_fingerprints, check_cards) == []

@@ -4,6 +4,7 @@ import asyncio
 from datetime import date, timedelta
 
 import pytest
+from tests.support.databases import as_owner
 from tests.support.whole_bank import expect_clean
 
 from billfold.ledger.jobs.due_work import bank_customer_id, catch_up_due
@@ -102,9 +103,10 @@ async def test_a_trade_that_missed_its_day_is_settled_with_the_next(bank, traded
     assert late["status"] == "COMPLETED"
     # As if the payment had committed after the gathering: its trade is taken for unsettled.
     await ClockStepper(bank).set_to(et_instant(TUESDAY, 17))
-    await bank.pool.execute(
+    await as_owner(
+        bank,
         "UPDATE settlement SET units = units - 1, customers_cents = customers_cents - 1"
-        " WHERE ctid = (SELECT ctid FROM settlement WHERE side = 'SELL' LIMIT 1)"
+        " WHERE ctid = (SELECT ctid FROM settlement WHERE side = 'SELL' LIMIT 1)",
     )
     async with bank.pool.acquire() as conn:
         blocks = await find_unsettled(conn, TUESDAY + timedelta(days=1))

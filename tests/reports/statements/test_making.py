@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pytest
 from pypdf import PdfReader
+from tests.support.databases import as_owner
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.platform.errors import InvariantError
@@ -121,7 +122,7 @@ async def test_a_corrected_statement_is_a_version_and_a_gap_between_two_months_i
     await make_statements(bank, customer_id, june)
     brokerage = [row for row in await rows_of(bank) if row.type == "BROKERAGE"]
     first = max(brokerage, key=lambda row: row.closing)
-    await bank.pool.execute("UPDATE statement SET closing = closing - 1 WHERE statement_id = $1", first.statement_id)
+    await as_owner(bank, "UPDATE statement SET closing = closing - 1 WHERE statement_id = $1", first.statement_id)
     with pytest.raises(InvariantError, match="does not begin where the last one ended"):
         await make_statements(bank, customer_id, july)
     assert {row.key for row in await rows_of(bank)} == {june.key}

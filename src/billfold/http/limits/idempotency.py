@@ -36,6 +36,7 @@ log = structlog.get_logger(__name__)
 # The keys and counters of requests may lag behind a crash: what money does, the engine remembers.
 # Plans made while a table was small must not scan it when it has grown.
 _SET_UP = "SET synchronous_commit = off; SET enable_seqscan = off"
+_SET_LOCAL = "SET LOCAL synchronous_commit = off"
 
 WINDOW_SECONDS = 60
 LEASE = timedelta(seconds=10)
@@ -156,12 +157,16 @@ _Stored = tuple[Slot, bytes, HttpResponse]
 
 
 class PinnedConnection:
-    """One connection of the pool, held; another is taken when it breaks."""
+    """One connection of the pool, held; another is taken when it breaks.
 
-    __slots__ = ("_conn", "_free", "_patience", "_pool")
+    `by_pooler`: its session is that of whoever comes next, and nothing is planned but for one time.
+    """
 
-    def __init__(self, pool: Pool) -> None:
+    __slots__ = ("_by_pooler", "_conn", "_free", "_patience", "_pool")
+
+    def __init__(self, pool: Pool, *, by_pooler: bool) -> None:
         self._pool = pool
+        self._by_pooler = by_pooler
         self._patience = Patience()
         self._free = asyncio.Lock()
         self._conn: asyncpg.pool.PoolConnectionProxy[asyncpg.Record] | None = None
@@ -196,17 +201,22 @@ class PinnedConnection:
     async def _fetch(self, query: str, *args: object) -> Sequence[asyncpg.Record]:
         if self._conn is None:
             self._conn = await self._pool.acquire()
-            await self._conn.execute(_SET_UP)
-        return await self._conn.fetch(query, *args)
+            if not self._by_pooler:
+                await self._conn.execute(_SET_UP)
+        if not self._by_pooler:
+            return await self._conn.fetch(query, *args)
+        async with self._conn.transaction():
+            await self._conn.execute(_SET_LOCAL)
+            return await self._conn.fetch(query, *args)
 
 
 class IdempotencyStore:
     """The admission of one process. Several share their counters and keys in the database."""
 
-    def __init__(self, pool: Pool, vault: Vault, *, lease: timedelta = LEASE) -> None:
+    def __init__(self, pool: Pool, vault: Vault, *, lease: timedelta = LEASE, by_pooler: bool = False) -> None:
         self._vault = vault
         self._lease = lease
-        self._connections = (PinnedConnection(pool), PinnedConnection(pool))
+        self._connections = tuple(PinnedConnection(pool, by_pooler=by_pooler) for _ in range(2))
         self._admitted: Batcher[AdmissionRequest, Admission] = Batcher(self._admit_all)
         self._stored: Batcher[_Stored, None] = Batcher(self._store_all)
         self._released: Batcher[tuple[Slot, bytes], None] = Batcher(self._release_all)

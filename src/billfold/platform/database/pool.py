@@ -38,6 +38,9 @@ _COMMAND_SECONDS = 60.0
 _SESSION = {
     "application_name": "billfold",
     "timezone": "UTC",
+}
+"""What a pooler keeps for each of its clients."""
+_OWN_SESSION = {
     # Compiling a plan costs more than any statement of ours takes.
     "jit": "off",
 }
@@ -53,12 +56,15 @@ async def create_pool(
     min_size: int = 1,
     max_size: int = 10,
     role: str | None = None,
+    by_pooler: bool = False,
 ) -> Pool:
     """Return an open pool of `min_size` to `max_size` connections whose sessions speak UTC.
 
-    `role` is whose rights the sessions have. Raises what the driver raises when the database does not answer.
-    Once open it waits for a database that is away, and raises Unavailable when it stays away.
+    `role` is whose rights the sessions have. `by_pooler`: each transaction may have another session, so that nothing
+    is set or prepared in one. Raises what the driver raises when the database does not answer. Once open it waits for
+    a database that is away, and raises Unavailable when it stays away.
     """
+    session = _SESSION if by_pooler else {**_SESSION, **_OWN_SESSION, **({} if role is None else {"role": role})}
     connector = _PatientConnector()
     pool = await asyncpg.create_pool(
         dsn,
@@ -67,10 +73,10 @@ async def create_pool(
         timeout=CONNECT_SECONDS,
         min_size=min_size,
         max_size=max_size,
-        statement_cache_size=_STATEMENT_CACHE_SIZE,
+        statement_cache_size=0 if by_pooler else _STATEMENT_CACHE_SIZE,
         max_cached_statement_lifetime=0,
         command_timeout=_COMMAND_SECONDS,
-        server_settings=_SESSION if role is None else {**_SESSION, "role": role},
+        server_settings=session,
         init=_set_timestamp_codec,
         reset=_drop_read_only,
     )

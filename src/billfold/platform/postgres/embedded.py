@@ -84,9 +84,9 @@ class Server:
         """The address of the maintenance database `postgres`."""
         return self.dsn_for("postgres")
 
-    def dsn_for(self, database: str) -> str:
-        """Return the address of `database`, for asyncpg and libpq; it need not exist yet."""
-        return _address(self.socket_dir, database)
+    def dsn_for(self, database: str, user: str = SUPERUSER) -> str:
+        """Return the address of `database`, for asyncpg and libpq; neither it nor the user need exist yet."""
+        return _address(self.socket_dir, database, user)
 
     async def create_database(self, name: str, *, template: str = "template1") -> str:
         """Create database `name` unless it exists, as a copy of `template`; return its address."""
@@ -140,10 +140,10 @@ def start(
     return Server(data_dir, postmaster.socket_dir, postmaster.pid, hold=hold)
 
 
-def find_running(state_dir: Path, database: str) -> str | None:
+def find_running(state_dir: Path, database: str, user: str = SUPERUSER) -> str | None:
     """Return the address of `database` on the running server of `state_dir`, or None. Starts and writes nothing."""
     postmaster = _find_postmaster(state_dir.expanduser().resolve() / "postgres")
-    return None if postmaster is None else _address(postmaster.socket_dir, database)
+    return None if postmaster is None else _address(postmaster.socket_dir, database, user)
 
 
 def stop(server: Server) -> bool:
@@ -186,9 +186,9 @@ def _shut_down(data_dir: Path) -> None:
             owner.run("pg_ctl", "stop", *target_options, "-m", "immediate")
 
 
-def _address(socket_dir: Path, database: str) -> str:
+def _address(socket_dir: Path, database: str, user: str) -> str:
     host = quote(os.fsencode(socket_dir), safe="/")
-    return f"postgresql://{SUPERUSER}@/{quote(database)}?host={host}&port={PORT}"
+    return f"postgresql://{user}@/{quote(database)}?host={host}&port={PORT}"
 
 
 class _SharedLock:

@@ -82,6 +82,8 @@ def find_conflicts(
     found = _tls_mistakes(values) + _file_store_mistakes(values) + _linking_mistakes(values)
     if values.get("environment") == "production":
         found += _production_mistakes(values, declared)
+    if "database_url" not in values and {"database_owner_url", "database_pooler_url"} & values.keys():
+        found.append(SettingMistake(variable_name("database_url"), None, "the address for the application itself"))
     if values.get("trusted_proxies") and not values.get("behind_proxy"):
         found.append(SettingMistake(variable_name("behind_proxy"), "false", "true, as proxies are trusted"))
     opens, *ends = (values.get(name, usual) for name, usual in WIRE_HOURS.items())

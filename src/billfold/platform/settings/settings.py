@@ -4,7 +4,6 @@ A secret may stand in a file instead: BILLFOLD_SEED_FILE names the file that hol
 All mistakes are found before the first is reported, a misspelt name included.
 """
 
-import stat
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, time
@@ -26,9 +25,9 @@ from billfold.platform.settings.mistakes import (
     find_conflicts,
     variable_name,
 )
+from billfold.platform.settings.reading import read_setting
 
 _HTTPS_PORT = 443
-_GROUP_OR_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
 
 
@@ -41,6 +40,12 @@ class Settings:
     )
     database_url: str | None = setting(
         kinds.DATABASE, "The database. If unset, an embedded one is run.", None, secret=True
+    )
+    database_owner_url: str | None = setting(
+        kinds.DATABASE, "It, as its owner, who migrates and forks it. If unset, the address above.", None, secret=True
+    )
+    database_pooler_url: str | None = setting(
+        kinds.DATABASE, "It, by a pooler of transactions, for processes that answer requests alone.", None, secret=True
     )
     state_dir: Path = setting(kinds.PATH, "Where the embedded database, keys and files are kept.", Path(".billfold"))
     host: str = setting(kinds.HOST, "The address to listen on.", "127.0.0.1")
@@ -334,7 +339,7 @@ class Settings:
         mistakes = [_unknown_setting(name, known) for name in sorted(provided.keys() - known.keys())]
         values: dict[str, Any] = {}
         for name, declared in declared_settings().items():
-            _read_setting(name, declared, provided, values=values, mistakes=mistakes)
+            read_setting(name, declared, provided, values=values, mistakes=mistakes)
         environment = values.get("environment", "sandbox")
         values.setdefault("ach_credit_hold_days", _HOLD_DAYS[environment])
         mistakes += find_conflicts(values, declared_settings(), {mistake.name for mistake in mistakes})
@@ -363,38 +368,3 @@ def _unknown_setting(name: str, known: Mapping[str, str]) -> SettingMistake:
     nearest = get_close_matches(name.removeprefix(PREFIX), suffixes, n=1)
     expected = f"perhaps {PREFIX}{nearest[0]}" if nearest else "nothing under that name"
     return SettingMistake(name, MASK, expected, unknown=True)
-
-
-def _read_setting(
-    name: str, declared: Setting, provided: Mapping[str, str], values: dict[str, Any], mistakes: list[SettingMistake]
-) -> None:
-    """Read one setting into `values`, or what is wrong with it into `mistakes`."""
-    variable = variable_name(name)
-    raw = provided.get(variable)
-    file_name = provided.get(variable + FILE_SUFFIX) if declared.secret else None
-    if raw is not None and file_name is not None:
-        expected = f"nothing, since {variable}{FILE_SUFFIX} is set"
-        mistakes.append(SettingMistake(variable, MASK, expected))
-        return
-    if file_name is not None:
-        raw = _secret_file(variable + FILE_SUFFIX, Path(file_name), mistakes)
-    if raw is None:
-        return
-    try:
-        values[name] = declared.kind.read_line(raw)
-    except ValueError:
-        displayed = MASK if declared.secret else raw
-        mistakes.append(SettingMistake(variable, displayed, declared.kind.expected))
-
-
-def _secret_file(variable: str, path: Path, mistakes: list[SettingMistake]) -> str | None:
-    try:
-        mode, content = path.stat().st_mode, path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        mistakes.append(SettingMistake(variable, str(path), "a file that can be read"))
-        return None
-    if mode & _GROUP_OR_OTHERS:
-        expected = "a file that nobody else can read (chmod 600)"
-        mistakes.append(SettingMistake(variable, str(path), expected))
-        return None
-    return content

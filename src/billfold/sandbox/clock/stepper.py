@@ -201,12 +201,9 @@ class ClockStepper:
     async def _stopping(self) -> AsyncIterator[None]:
         """End the walk that is under way, and those that wait for it."""
         # One at a time: a walk needs connections to come to its end.
-        async with self._freezing, self._bank.pool.acquire() as conn:
-            await conn.execute("SELECT pg_advisory_lock_shared($1)", _STOP_LOCK)
-            try:
-                yield
-            finally:
-                await conn.execute("SELECT pg_advisory_unlock_shared($1)", _STOP_LOCK)
+        async with self._freezing, self._bank.pool.acquire() as conn, conn.transaction():
+            await conn.execute("SELECT pg_advisory_xact_lock_shared($1)", _STOP_LOCK)
+            yield
 
     @asynccontextmanager
     async def _exclusive(self) -> AsyncIterator[ClockState]:
@@ -216,15 +213,12 @@ class ClockStepper:
         except TimeoutError:
             raise _is_moving() from None
         try:
-            async with self._bank.pool.acquire() as conn:
+            async with self._bank.pool.acquire() as conn, conn.transaction():
                 try:
-                    await conn.execute("SELECT pg_advisory_lock($1)", DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS)
+                    await conn.execute("SELECT pg_advisory_xact_lock($1)", DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS)
                 except TimeoutError:
                     raise _is_moving() from None
-                try:
-                    yield await self._read_state()
-                finally:
-                    await conn.execute("SELECT pg_advisory_unlock($1)", DUE_WORK_LOCK)
+                yield await self._read_state()
         finally:
             self._lock.release()
 

@@ -2,6 +2,7 @@
 
 import pytest
 from tests.support.approvals import hold_roles
+from tests.support.databases import as_owner
 from tests.support.oauth_clients import KEYS, new_key
 
 from billfold.access.users import members as user_members
@@ -165,7 +166,7 @@ async def test_a_viewer_sees_the_team_and_changes_nothing(bank, base, anna, brow
 
 async def test_another_companys_team_is_not_there(bank, base, anna, browser):
     member_id = await colleague(bank, anna)
-    await bank.pool.execute("DELETE FROM membership WHERE user_id = $1", anna.user_id)
+    await as_owner(bank, "DELETE FROM membership WHERE user_id = $1", anna.user_id)
     token = browser.csrf
     for path in (base, f"{base}/invite", f"{base}/members/{member_id}", "/team/x"):
         assert (await browser.go(path)).status_code == 404

@@ -8,6 +8,7 @@ import pytest
 from eth_hash.auto import keccak
 from tests.fixtures.deposits import DOLLAR, SANDBOX
 from tests.support.applications import run_jobs
+from tests.support.databases import owner_of
 from tests.support.screening import LIST, import_list
 from tests.support.whole_bank import expect_clean
 
@@ -217,7 +218,7 @@ async def test_verify_names_the_damaged_row_of_a_deposit_a_log_or_an_address(dep
         ("portal", "UPDATE portal SET address_index = 77 WHERE address_index IS NOT NULL"),
         ("portal", "UPDATE portal SET wallet_address = '0x' WHERE address_index IS NOT NULL"),
     ):
-        async with bank.pool.acquire() as conn:
+        async with owner_of(bank) as conn:
             transaction = conn.transaction()
             await transaction.start()
             await conn.execute(change)

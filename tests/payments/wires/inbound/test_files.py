@@ -4,6 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 from msgspec.structs import replace
+from tests.support.databases import as_owner
 from tests.support.fedwire import changed
 
 from billfold.ledger.jobs.due_work import bank_customer_id
@@ -246,7 +247,7 @@ async def test_a_return_is_requested_again_when_the_bank_has_refused(fedwire, ho
     await fedwire.clock.advance_business_days(1)
     assert await wire_cases.recall(bank, wire_id, "DUPL") == f"{wire_id.hex}-4"
     await fedwire.prove()
-    await bank.pool.execute("DELETE FROM wire_message WHERE terms->>'case_id' = $1", named[1])
+    await as_owner(bank, "DELETE FROM wire_message WHERE terms->>'case_id' = $1", named[1])
     async with bank.pool.acquire() as conn:
         report = await verify_bank(conn, market=bank.market)
     assert "the case requires it, and it is missing" in str(report.findings)
