@@ -19,11 +19,11 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from time import sleep
-from typing import Any
+from typing import Any, ClassVar
 from urllib.error import URLError
 from urllib.parse import parse_qs, urlsplit
 from urllib.request import urlopen
@@ -51,19 +51,20 @@ _KEY = "encryption.key"
 LOST = (OSError, asyncio.IncompleteReadError, TimeoutError)
 
 
-class Host:
-    """One `serve` and one `worker`, as an operator runs them, with a folder that is not that of the others."""
+class Served:
+    """One `serve`, as an operator runs it; `common` are settings that it has besides those of the place."""
+
+    commands: ClassVar[Mapping[str, int]] = {"serve": 10_000}
+    """Each of its processes, and how far its management port is from the port."""
 
     def __init__(self, location: Location, port: int, **common: object) -> None:
-        self._folder = location.state_dir.with_name(f"host-{port}")
-        self._folder.mkdir()
-        self._settings = replace(location.settings(port=port), state_dir=self._folder)
+        self._settings = location.settings(port=port)
         self._dsn, self._port, self._common = location.dsn, port, common
-        self._log = self._folder / "log"
+        self._log = location.state_dir / f"serve-{port}.log"
 
     def start(self) -> None:
-        """Start both and wait until the server is ready."""
-        self._processes = [self._started("worker", self._port + 12_000), self._started("serve", self._port + 10_000)]
+        """Start all and wait until the server is ready."""
+        self._processes = [self._started(command, self._port + offset) for command, offset in self.commands.items()]
         until = monotonic() + 60
         while not self._is_ready():
             if any(each.poll() is not None for each in self._processes) or monotonic() > until:
@@ -87,7 +88,7 @@ class Host:
             return subprocess.Popen(child_command_line(command), env=environment, stdout=log, stderr=log)
 
     def stop(self) -> None:
-        """Send SIGTERM and wait until both are gone."""
+        """Send SIGTERM and wait until all are gone."""
         for each in self._processes:
             each.send_signal(signal.SIGTERM)
         for each in self._processes:
@@ -99,6 +100,17 @@ class Host:
                 return bool(answer.status == 200)  # noqa: PLR2004 - what ready means
         except (URLError, OSError):
             return False
+
+
+class Host(Served):
+    """One `serve` and one `worker` with a folder that is not that of other hosts."""
+
+    commands: ClassVar[Mapping[str, int]] = {"worker": 12_000, "serve": 10_000}
+
+    def __init__(self, location: Location, port: int, **common: object) -> None:
+        folder = location.state_dir.with_name(f"host-{port}")
+        folder.mkdir()
+        super().__init__(Location(location.dsn, folder), port, **common)
 
 
 class Load:
@@ -249,7 +261,7 @@ def main(proxy: str = "haproxy", *options: str) -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         folder.chmod(0o755)
-        location = stack.enter_context(throwaway_server(folder)).location("bank")
+        location = stack.enter_context(throwaway_server(folder, max_connections="200")).location("bank")
         location.state_dir.mkdir(exist_ok=True)
         credentials, path = asyncio.run(founded(location))
         if by_pooler:

@@ -41,15 +41,15 @@ class Database:
 
 
 @contextmanager
-def throwaway_server(state_dir: Path) -> Iterator[Database]:
-    """Start a server in a new folder below `state_dir`; stop it and remove the folder after."""
+def throwaway_server(state_dir: Path, **settings: str) -> Iterator[Database]:
+    """Start a server in a new folder below `state_dir`, with other settings; stop it and remove the folder after."""
     state_dir = state_dir.expanduser().resolve()
     state_dir.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(state_dir)
     path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=state_dir))
     path.chmod(0o755)  # the server may run as another user
     try:
-        server = embedded_postgres.start(path)
+        server = embedded_postgres.start(path, settings=settings)
         try:
             yield Database(server, path)
         finally:

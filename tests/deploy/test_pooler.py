@@ -103,9 +103,9 @@ async def look_into_sessions(dsn):
     """A few sessions serve all, as the application."""
     conn = await asyncpg.connect(as_application(dsn))
     sessions = await conn.fetch(
-        "SELECT usename, state FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        "SELECT usename FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
         " AND backend_type = 'client backend'"
     )
     await conn.close()
     assert len(sessions) <= SESSIONS
-    assert {tuple(each) for each in sessions} == {("billfold_app", "idle")}
+    assert {each["usename"] for each in sessions} == {"billfold_app"}

@@ -174,7 +174,7 @@ async def test_a_team_named_while_an_application_is_submitted_is_invited_with_it
     await colleague.refused("POST", team, [clerks[0] | {"email": "x@y.example"}], status=403, code="forbidden")
     bank = customer_desk.bank
     assert await mailed(bank) == {}
-    async with bank.pool.acquire() as conn:
+    async with owner_of(bank) as conn:
         assert await undetected(conn, "awaited_team_member", check_fingerprints) == []
     await run_jobs(bank)
     assert set(await mailed(bank)) >= {each["email"] for each in clerks}
