@@ -74,6 +74,8 @@ def test_containers_have_every_setting_that_production_needs():
     secrets = {"database_url", "seed", "encryption_key", "mail_url"}
     in_files = {name.removesuffix("_FILE") for name in composed["serve"]["environment"]}
     assert {variable_name(name) for name in secrets} <= in_files
+    owner = "BILLFOLD_DATABASE_OWNER_URL_FILE"
+    assert [name for name, service in composed.items() if owner in service["environment"]] == ["migrate"]
     lines = (DEPLOY / "container/billfold.env").read_text().splitlines()
     image = (DEPLOY / "container/Containerfile").read_text()
     of_image = dict(re.findall(r"(BILLFOLD_\w+)=(\S+)", image))

@@ -20,19 +20,19 @@ SELECT c.relname, p.privilege
                         ELSE has_table_privilege('billfold_app', c.oid, p.privilege) END
 """
 FUNCTIONS = "SELECT prosrc FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND NOT prosecdef"
-LOG = ("posting", "journal_entry", "chain_entry", "command", "event", "audit_entry", "audit_seal", "directory", "trade")
+LOG = ("journal_entry", "chain_entry", "command", "event", "audit_entry", "audit_seal", "directory", "trade")
 REFUSED = (
-    "DROP TABLE posting",
-    "ALTER TABLE posting DISABLE TRIGGER ALL",
-    "ALTER TABLE posting OWNER TO billfold_app",
+    "DROP TABLE journal_entry",
+    "ALTER TABLE journal_entry DISABLE TRIGGER ALL",
+    "ALTER TABLE journal_entry OWNER TO billfold_app",
     "ALTER DATABASE {database} SET session_replication_role = replica",
     "ALTER ROLE billfold_app SUPERUSER",
     "CREATE TABLE own (n int)",
-    "CREATE TEMP TABLE posting (n int)",
+    "CREATE TEMP TABLE journal_entry (n int)",
     "CREATE FUNCTION own() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     "CREATE OR REPLACE FUNCTION event_renumber(reader text) RETURNS void LANGUAGE sql AS ''",
-    "CREATE TRIGGER own BEFORE INSERT ON posting EXECUTE FUNCTION refuse_change()",
-    "CREATE RULE own AS ON INSERT TO posting DO INSTEAD NOTHING",
+    "CREATE TRIGGER own BEFORE INSERT ON journal_entry EXECUTE FUNCTION refuse_change()",
+    "CREATE RULE own AS ON INSERT TO journal_entry DO INSTEAD NOTHING",
     "CREATE SCHEMA own",
     "CREATE ROLE own",
     "CREATE DATABASE own TEMPLATE {database}",
@@ -41,10 +41,10 @@ REFUSED = (
     "SET SESSION AUTHORIZATION postgres",
     "SET session_replication_role = replica",
     "SET log_statement = 'none'",
-    "RESET ROLE; DELETE FROM posting",
-    "COPY posting TO PROGRAM 'cat'",
-    "COPY posting TO '/tmp/posting'",
-    "COPY posting FROM '/etc/passwd'",
+    "RESET ROLE; DELETE FROM journal_entry",
+    "COPY journal_entry TO PROGRAM 'cat'",
+    "COPY journal_entry TO '/tmp/journal_entry'",
+    "COPY journal_entry FROM '/etc/passwd'",
     "SELECT pg_read_file('/etc/passwd')",
     "SELECT pg_ls_dir('/')",
     "SELECT lo_import('/etc/passwd')",
@@ -98,7 +98,8 @@ async def test_nothing_that_is_written_is_changed_and_no_power_is_won(conn, appl
             await application.execute(statement)
             pytest.fail(f"{statement} is not refused")
     assert await application.fetchval("SELECT session_user = current_user AND current_user = 'billfold_app'")
-    assert (await find_owner(application, "posting"), await find_owner(conn, "posting")) == (None, "postgres")
+    assert await find_owner(application, "journal_entry") is None
+    assert await find_owner(conn, "journal_entry") == "postgres"
 
 
 async def test_events_are_numbered_anew_only_in_a_restored_bank(conn, application):

@@ -14,6 +14,9 @@ containers:
     envFrom:
       - configMapRef: {name: {{ .settings }}}
       - secretRef: {name: {{ .root.Values.secret }}}
+      {{- if .owns }}
+      - secretRef: {name: {{ .root.Values.ownerSecret }}}
+      {{- end }}
     env: {{ .env | toJson }}
     ports: {{ .ports | toJson }}
     {{- if .probed }}

@@ -1,0 +1,41 @@
+"""Two processes of one bank, as on two hosts: each has a memory of its own, and decides by what the other has done."""
+
+import pytest
+from tests.support.commands import EngineCommands
+from tests.support.whole_bank import close_bank, expect_clean, open_bank
+
+from billfold.accounts.commands import SetCustomerState
+from billfold.ledger.directory.types import CustomerStatus
+from billfold.platform.errors import Refused
+
+
+async def test_a_freeze_and_a_payment_on_one_host_hold_on_the_other_at_once(bank, bank_dsn, new_holder):
+    there = await open_bank(bank_dsn)
+    payer, payee = await new_holder(name="Payer"), await new_holder(name="Payee")
+    await payer.deposit(1_000_00)
+    hosts = EngineCommands(bank, "here"), EngineCommands(there, "there")
+    for host in hosts:  # from now on both have the books in memory
+        assert (await host.transfer(payer.place, payee.place, 100_00))["status"] == "COMPLETED"
+    for freezing, paying in (hosts, hosts[::-1]):
+        await freezing.submit(
+            SetCustomerState,
+            payer.customer_id,
+            status=CustomerStatus.FROZEN,
+            reason="An order",
+            references=(payer.customer_id,),
+        )
+        with pytest.raises(Refused) as refused:
+            await paying.transfer(payer.place, payee.place, 100_00)
+        assert refused.value.code == "customer-not-open"
+        await paying.submit(
+            SetCustomerState,
+            payer.customer_id,
+            status=CustomerStatus.OPEN,
+            reason="It is lifted",
+            references=(payer.customer_id,),
+        )
+        assert (await freezing.transfer(payer.place, payee.place, 100_00))["status"] == "COMPLETED"
+    for host in hosts:  # six hundred are left, and no host pays with what the other has spent
+        assert (await host.transfer(payer.place, payee.place, 601_00))["status"] == "REJECTED"
+    await expect_clean(there)
+    await close_bank(there)
