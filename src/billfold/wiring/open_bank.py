@@ -8,7 +8,7 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import asyncpg
 
@@ -87,10 +87,9 @@ _LOST_KEY = "Restore it from the backup, set BILLFOLD_ENCRYPTION_KEY, or start o
 async def open_bank(
     settings: Settings, dsn: str, *, pool_max: int = POOL_MAX, by_pooler: bool = False
 ) -> AsyncIterator[Bank]:
-    """Open the bank founded in a database; its engine runs until the context ends.
+    """Open the bank founded in a database, or behind a pooler of transactions; its engine runs until the context ends.
 
-    `by_pooler`: the address is that of a pooler of transactions. Raises CliError when there is no bank, or its schema
-    is another release's.
+    Raises CliError when there is no bank, or its schema is another release's.
     """
     async with bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
         async with pool.acquire() as conn:
@@ -114,10 +113,7 @@ async def open_bank(
             job_runners=job_runners(simulation, custodian_of(settings, simulation)),
             approvals=ApprovedRequests(pool),
             sanctions=CurrentList(),
-            linking=linking_provider_of(settings, simulation),
-            identity=identity_check_of(settings, simulation),
-            cards=card_processor_of(settings, simulation),
-            signer=signer_of(settings, simulation),
+            **_counterparts(settings, simulation),
             **on_chains(pool, settings),
         )
         await engine.start()
@@ -127,6 +123,16 @@ async def open_bank(
         finally:
             await bank.close()
             await engine.stop()
+
+
+def _counterparts(settings: Settings, simulation: Simulation | None) -> dict[str, Any]:
+    """Return whom the bank calls outside, by the names of its parts."""
+    return {
+        "linking": linking_provider_of(settings, simulation),
+        "identity": identity_check_of(settings, simulation),
+        "cards": card_processor_of(settings, simulation),
+        "signer": signer_of(settings, simulation),
+    }
 
 
 async def _check(conn: Connection, settings: Settings) -> tuple[bytes, Vault, MasterKeys]:
