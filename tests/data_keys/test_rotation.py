@@ -87,6 +87,8 @@ def test_the_command_says_how_many_and_a_bank_without_the_former_key_does_not_st
     }
     state, text = founded("keys", "rotate", **retired)
     assert (state, "data keys are wrapped by file:" in text) == (0, True), text
+    assert " 1 secrets are sealed anew" in text  # of the partner; it opens under the new key alone
+    assert "0 secrets are sealed anew" in founded("keys", "rotate", **retired)[1]
     assert f"file:{old}" not in founded("keys", "status", **retired)[1]
     assert "data_key" in founded("verify", **retired)[1]
     status, text = founded("keys", "status", **new | {"BILLFOLD_MASTER_KEYS": "vault-transit:transit/billfold"})

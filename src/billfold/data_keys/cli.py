@@ -47,7 +47,8 @@ async def status(bank: Bank) -> Iterable[Row]:
 async def rotate(bank: Bank, context: CliContext) -> str:
     """Wrap all data keys by the current master key. Servers and workers must know it already.
 
-    Personal data of customers is not touched; contact details of users are sealed with the current encryption key.
+    Personal data of customers is not touched; contact details of users, and the secrets of partners, subscriptions,
+    authenticators and ID tokens, are sealed with the current encryption key.
     May be stopped and begun again.
     """
     progress = RotationProgress(0, (), 0)
@@ -68,4 +69,8 @@ async def rotate(bank: Bank, context: CliContext) -> str:
             "Add their master key to the settings, or restore the table `data_key` from a backup.",
         )
     await context.seal_earlier_data(bank, print_line)
-    return f"{progress.done} data keys are wrapped by {bank.data_keys.master.name}."
+    secrets = await context.reseal_secrets(bank)
+    return (
+        f"{progress.done} data keys are wrapped by {bank.data_keys.master.name};"
+        f" {secrets} secrets are sealed anew with the current encryption key."
+    )

@@ -45,7 +45,7 @@ from billfold.wiring.providers import (
     master_keys_of,
     until_paused,
 )
-from billfold.wiring.sealing import seal_earlier_data
+from billfold.wiring.sealing import reseal_secrets, seal_earlier_data
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -143,6 +143,7 @@ class Wiring:
     check_linking_provider = staticmethod(check_linking_provider)
     initialize_database = staticmethod(initialize_database)
     seal_earlier_data = staticmethod(seal_earlier_data)
+    reseal_secrets = staticmethod(reseal_secrets)
     vault = staticmethod(vault_of)
     master_keys = staticmethod(master_keys_of)
     archive = staticmethod(archive_of)

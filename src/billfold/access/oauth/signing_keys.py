@@ -114,7 +114,7 @@ async def _create_key(conn: Connection, vault: Vault, algorithm: str, now: datet
     jwk = to_jwk(private.public_key())
     key_id = from_jwk(jwk).thumbprint
     der = private.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
-    sealed = vault.seal(der, _place(key_id))
+    sealed = vault.seal(der, secret_place(key_id))
     await conn.execute(_NEW, key_id, algorithm, msgspec.json.encode(jwk).decode(), sealed, now, active_at)
     return key_id
 
@@ -122,7 +122,7 @@ async def _create_key(conn: Connection, vault: Vault, algorithm: str, now: datet
 def _unseal(row: Any, vault: Vault) -> SigningKey:  # noqa: ANN401 - a record of asyncpg
     # Looking whether its numbers are prime takes 0.15 s; the seal says that it is the key we made.
     private = load_der_private_key(
-        vault.open(row["sealed"], _place(row["key_id"])), None, unsafe_skip_rsa_key_validation=True
+        vault.open(row["sealed"], secret_place(row["key_id"])), None, unsafe_skip_rsa_key_validation=True
     )
     if not isinstance(private, rsa.RSAPrivateKey):
         raise InvariantError("A signing key is of another kind than it was made.")
@@ -137,5 +137,6 @@ def _unseal(row: Any, vault: Vault) -> SigningKey:  # noqa: ANN401 - a record of
     )
 
 
-def _place(key_id: str) -> bytes:
+def secret_place(key_id: str) -> bytes:
+    """Return the one place where a private key opens."""
     return associated_data("signing_key", "sealed", key_id, tenant_id="")

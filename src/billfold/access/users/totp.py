@@ -65,7 +65,7 @@ async def store_pending_authenticator(
     conn: Connection | Pool, vault: Vault, user_id: UUID, *, secret: str, now: datetime
 ) -> bool:
     """Keep a secret that counts once a code has confirmed it; False when there is one in force."""
-    sealed = vault.seal(secret.encode(), _place(user_id))
+    sealed = vault.seal(secret.encode(), secret_place(user_id))
     return await conn.fetchval(_STORE_PENDING, user_id, sealed, now) is True
 
 
@@ -74,7 +74,7 @@ async def find_pending_secret(conn: Connection | Pool, vault: Vault, user_id: UU
     row = await conn.fetchrow(_SECRET, user_id)
     if row is None or row["confirmed_at"] is not None:
         return None
-    return vault.open(row["sealed"], _place(user_id)).decode()
+    return vault.open(row["sealed"], secret_place(user_id)).decode()
 
 
 async def consume_code(
@@ -87,7 +87,7 @@ async def consume_code(
     row = await conn.fetchrow(_SECRET, user_id)
     if row is None or (row["confirmed_at"] is None) != pending:
         return None
-    step = matching_totp_step(vault.open(row["sealed"], _place(user_id)).decode(), code, now)
+    step = matching_totp_step(vault.open(row["sealed"], secret_place(user_id)).decode(), code, now)
     is_new = step is not None and await conn.fetchval(_USE, user_id, step, now, pending) is True
     return step if is_new else None
 
@@ -98,5 +98,6 @@ async def remove_authenticator(conn: Connection | Pool, user_id: UUID) -> bool:
     return found is not None
 
 
-def _place(user_id: UUID) -> bytes:
+def secret_place(user_id: UUID) -> bytes:
+    """Return the one place where the secret of an authenticator opens."""
     return associated_data("authenticator", "sealed", user_id, tenant_id=user_id)
