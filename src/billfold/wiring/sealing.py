@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from billfold.access.oauth import signing_keys
-from billfold.access.partners import credentials as partner_secrets
+from billfold.access.partners import store as partner_secrets
 from billfold.access.users import totp
 from billfold.access.users.earlier_rows import seal_contact_details
 from billfold.accounts.counterparties.earlier_rows import seal_earlier_counterparties
