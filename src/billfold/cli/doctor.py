@@ -21,6 +21,7 @@ from billfold.cli.context import CliContext, CliError
 from billfold.cli.folders import check_folders
 from billfold.cli.output import console, print_error
 from billfold.health.bank_checks import check_bank
+from billfold.health.server_checks import check_server
 from billfold.health.types import HealthCheck
 from billfold.migrations import runner
 from billfold.platform.clock import wall_now
@@ -92,7 +93,7 @@ async def _check_database(context: CliContext, settings: Settings, dsn: str, par
     conn = await connect(dsn, timeout=CONNECT_SECONDS, server_settings={"default_transaction_read_only": "on"})
     try:
         kind = "embedded PostgreSQL" if settings.database_url is None else "your PostgreSQL"
-        checks = [HealthCheck("database", f"{kind} answers")]
+        checks = [HealthCheck("database", f"{kind} answers"), *await check_server(conn)]
         if pending := await runner.pending(conn):
             return [*checks, HealthCheck("schema", f"{len(pending)} migrations pending", "Run `billfold migrate up`.")]
         checks.append(HealthCheck("schema", "up to date"))

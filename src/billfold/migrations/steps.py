@@ -50,7 +50,7 @@ class Migration:
         if self.version < FIRST_TO_EXPAND:
             return "it is of a time when every upgrade stopped the bank"
         found = _STOP.search(self.up)
-        return found[1].strip() if found else ""
+        return found[1].strip().rstrip(".") if found else ""
 
     @property
     def oldest_release(self) -> int:

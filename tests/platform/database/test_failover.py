@@ -10,6 +10,7 @@ from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, pocket_of
 from benchmarks.replicated_servers import ReplicatedServers
 from billfold.cli.app import run
+from billfold.health.server_checks import check_server
 from billfold.migrations import runner
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
@@ -69,6 +70,14 @@ async def found(location):
     return opened
 
 
+async def look_at_server(location):
+    conn = await connect(location.dsn)
+    try:
+        return await check_server(conn)
+    finally:
+        await conn.close()
+
+
 async def set_read_only(conn, value):
     await conn.execute(f"ALTER SYSTEM SET default_transaction_read_only = {value}")
     await conn.execute("SELECT pg_reload_conf()")
@@ -78,6 +87,9 @@ async def test_what_was_acknowledged_is_there_once_after_a_failover(servers, tmp
     location = Location(servers.address("billfold"), tmp_path)
     opened = await found(location)
     clients = Clients(opened.bank)
+    found_well = await look_at_server(location)
+    assert ["two sync" in check.found for check in found_well if check.what == "replicas"] == [True]
+    assert not [check for check in found_well if check.next_step]
     load = asyncio.create_task(clients.until(3 * ENOUGH))
     while len(clients.acknowledged) < ENOUGH:
         await asyncio.sleep(0.01)
