@@ -16,12 +16,12 @@ from billfold.access.users.earlier_rows import seal_contact_details
 from billfold.accounts.counterparties.earlier_rows import seal_earlier_counterparties
 from billfold.data_keys.columns import SEALED_COLUMNS
 from billfold.data_keys.earlier_rows import seal_earlier_rows
-from billfold.data_keys.resealing import SecretColumn, reseal
 from billfold.documents.sealed_files import seal_earlier_files
 from billfold.events.email.outbox import seal_earlier_emails
 from billfold.events.notifications.descriptions import seal_earlier_descriptions
 from billfold.events.webhooks import subscriptions
 from billfold.payments.files.contents import seal_earlier_contents
+from billfold.platform.database.resealing import SecretColumn, reseal
 
 if TYPE_CHECKING:
     from billfold.cli.context import StepReporter
