@@ -61,8 +61,8 @@ INSERT INTO account
 SELECT customer_id, a.no, a.kind, CASE WHEN a.no IN (1, 2, 5) THEN customer_id END,
        CASE WHEN a.no > 4 THEN ($2::text[])[1 + n % cardinality($2)] ELSE 'USD' END,
        CASE a.no WHEN 5 THEN $1::date END,
-       CASE a.no WHEN 1 THEN 100 WHEN 5 THEN 0 ELSE units END,
-       CASE a.no WHEN 1 THEN 100 WHEN 2 THEN units + n % 10000 + CASE WHEN is_late THEN 100 ELSE 0 END
+       CASE WHEN a.no IN (2, 3) THEN units ELSE 0 END,
+       CASE a.no WHEN 2 THEN units + n % 10000 + CASE WHEN is_late THEN 100 ELSE 0 END
                  WHEN 5 THEN units ELSE 0 END,
        CASE a.no WHEN 5 THEN 1 ELSE 0 END, CASE a.no WHEN 5 THEN 1 ELSE 0 END
   FROM made,

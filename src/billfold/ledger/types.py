@@ -54,6 +54,10 @@ class AccountKind(StrEnum):
         return cls(f"rail:{rail.lower()}")
 
 
+DERIVED_BALANCES = frozenset({AccountKind.BANK, AccountKind.ON_US, AccountKind.STREET, AccountKind.TREASURY})
+"""Kinds of accounts of which no row keeps a balance: it is the sum of their postings."""
+
+
 class JournalKind(StrEnum):
     """What a journal entry is about."""
 

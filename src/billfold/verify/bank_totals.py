@@ -43,7 +43,6 @@ SELECT count(*) FROM trade t WHERE activity IN ('BUY', 'SELL', 'MATURITY') AND E
 _BANK_BUSINESS_DATE = """
 SELECT h.business_date FROM ledger_head h JOIN customer c USING (customer_id) WHERE c.role = 'house'
 """
-_BALANCES = "SELECT kind, asset, sum(credits - debits)::bigint AS balance FROM account GROUP BY kind, asset"
 _SIGN_BY_SIDE = {"BUY": -1, "SELL": 1, "MATURITY": 1}
 
 
@@ -60,10 +59,10 @@ class UnsettledTotals(Counter[tuple[str, str]]):
         self[kind_of_account, USD] -= sign * cents
 
 
-async def check_bank_totals(conn: Connection, findings: Findings) -> None:
+async def check_bank_totals(conn: Connection, findings: Findings, totals: Counter[tuple[str, str]]) -> None:
     """Compare the bank's positions with the trades that are not settled yet.
 
-    Rows of `account` were compared with the log before: here they are added up.
+    `totals` are what the log says all accounts hold, by kind and asset.
     """
     bank_date = await conn.fetchval(_BANK_BUSINESS_DATE, timeout=STATEMENT_TIMEOUT_SECONDS)
     unsettled = UnsettledTotals()
@@ -79,8 +78,6 @@ async def check_bank_totals(conn: Connection, findings: Findings) -> None:
             findings.add(SETTLEMENT, key, message)
         elif bank_date is not None and bank_date - row["settles_on"] > LOOKBACK + timedelta(days=1):
             findings.add(SETTLEMENT, key, "its trades were never settled", certainty=Certainty.SUSPECT)
-    rows = await conn.fetch(_BALANCES, timeout=STATEMENT_TIMEOUT_SECONDS)
-    totals = Counter({(row["kind"], row["asset"]): row["balance"] for row in rows})
     _check_totals(findings, totals, unsettled)
     await _check_rounding(conn, findings, totals["rounding", USD])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -54,6 +54,8 @@ class LedgerWalk:
         self._market = market
         self._calendar_variants = CalendarVariants(market.calendars)
         self._progress = progress
+        self.totals: Counter[tuple[str, str]] = Counter()
+        """What the log says all accounts hold, by kind and asset."""
         self._readers: dict[str, TableReader] = {}
         self._done = 0
         self._all = 0
@@ -124,6 +126,7 @@ class LedgerWalk:
         await self._report_unexpected(customer_id)
         chain.end(head)
         accounts.end(head)
+        self.totals.update(accounts.balances())
         pockets.end(head, replay.counters)
         end = LogEnd(replay.last, reader.event_no)
         check_head(self.found, head, customers, pockets=pockets, end=end, market=self._market)

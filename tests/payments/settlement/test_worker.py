@@ -16,8 +16,11 @@ from billfold.sandbox.clock.stepper import ClockStepper
 
 MONDAY, TUESDAY = date(2025, 6, 2), date(2025, 6, 3)
 _STREET = """
-SELECT asset, sum(credits - debits)::bigint AS balance FROM account
- WHERE kind = $1 GROUP BY asset HAVING sum(credits - debits) <> 0
+SELECT asset, sum(moved)::bigint AS balance
+  FROM (SELECT p.asset, CASE p.credit WHEN a.account_no THEN p.amount ELSE -p.amount END AS moved
+          FROM account a JOIN posting p ON p.customer_id = a.customer_id AND a.account_no IN (p.debit, p.credit)
+         WHERE a.kind = $1 AND p.phase = 0) m
+ GROUP BY asset HAVING sum(moved) <> 0
 """
 
 

@@ -16,8 +16,9 @@ from asyncpg.pgproto import pgproto
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import Account, PocketBook
 from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.types import DERIVED_BALANCES
 
-SERIALIZATION_VERSION = 3
+SERIALIZATION_VERSION = 4
 """Goes up with every change of the fields below, of `Account`, `Lot` or `PocketBook`."""
 _CHECKSUM_BYTES = 4
 
@@ -42,12 +43,15 @@ _decode = msgspec.msgpack.Decoder(SerializedBook).decode
 def serialize_book(book: Book) -> bytes:
     """Return a book as it is when its draft has been written, after a CRC-32 (4 bytes).
 
-    Holds that have expired by the book's time are left out.
+    Holds that have expired by the book's time are left out, and balances that no row keeps.
     """
     pockets = list(book.pockets.values())
     for pocket in pockets:
         if pocket.liens:
             pocket.liens = [lien for lien in pocket.liens if lien[1] > book.booked_at]
+    for account in book.house.values():
+        if account.kind in DERIVED_BALANCES:
+            account.balance = 0
     encoded = _encode(
         SerializedBook(
             SERIALIZATION_VERSION,
