@@ -16,7 +16,7 @@ from benchmarks.company import CompanyPast, CompanySessions, fill
 from benchmarks.csv_exports import bench_exports
 from benchmarks.dataset import customer_of, pocket_of
 from benchmarks.load_generator import Call, LoadResult, LoadTask, Sessions, load_process
-from benchmarks.measurements import Figure, Log, Result, figure, peak_memory_of_server, rate
+from benchmarks.measurements import Figure, Log, Result, cpu_seconds, figure, peak_memory_of_server, rate
 from benchmarks.server import Server
 from benchmarks.sizes import Sizes
 from benchmarks.throwaway_server import Database
@@ -24,6 +24,7 @@ from benchmarks.throwaway_server import Database
 PAGE_MS_MAX: Final = 150
 PAGE_KB_MAX: Final = 100
 _BYTES_PER_KB: Final = 1000
+_MS_PER_SECOND: Final = 1000
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -55,6 +56,7 @@ def bench_console(database: Database, sizes: Sizes, log: Log) -> Result:
         stack.callback(loader.close)
         pages = pages_of(past)
         outcomes: dict[str, list[LoadResult]] = {}
+        spent: dict[str, list[float]] = {}
         for number in range(1, sizes.runs + 1):
             for page in pages:
                 log(f"run {number}: {page.name}")
@@ -64,7 +66,10 @@ def bench_console(database: Database, sizes: Sizes, log: Log) -> Result:
                     (page.name, page.call(), allowed.pages),
                 ):
                     task = _task(call, own, sizes.page_requests, server.port)
+                    before = cpu_seconds(server.pid, database.pid)
                     outcomes.setdefault(name, []).append(loader.run(task))
+                    cpu = (cpu_seconds(server.pid, database.pid) - before) / sizes.page_requests
+                    spent.setdefault(name, []).append(_MS_PER_SECOND * cpu)
         sessions: CompanySessions = company.prepare(("sessions", 0))
         exports = bench_exports(server, database.pid, sessions.api, log)
         peaks = {"server worker": server.peak_of_worker(), **peak_memory_of_server(database.pid)}
@@ -76,7 +81,7 @@ def bench_console(database: Database, sizes: Sizes, log: Log) -> Result:
             "requests per run": sizes.page_requests,
             "company": {name: getattr(past, name) for name in ("pockets", "transactions", "of_first_pocket")},
         },
-        figures=[*figures_of(pages, outcomes), *exports],
+        figures=[*figures_of(pages, outcomes, spent), *exports],
         peak_memory_mib=peaks,
     )
 
@@ -100,6 +105,22 @@ def pages_of(past: CompanyPast) -> list[Page]:
         Page("transactions of a Pocket", f"/transactions?{of_pocket}", f"{moved}&pocket[]={pocket}"),
         Page("transactions of the first day", f"/transactions?{days}", f"{moved}&{api_days}"),
         Page("transactions of a rare type", "/transactions?type=FEE", f"{moved}&type[]=FEE"),
+        Page("transactions of a type that never occurs", "/transactions?type=CARD", f"{moved}&type[]=CARD"),
+        Page(
+            "transactions of an amount that never occurs",
+            "/transactions?amount_from=900000000",
+            f"{moved}&amount_from=90000000000",
+        ),
+        Page(
+            "transactions of a Pocket, of a type that never occurs",
+            f"/transactions?type=CARD&{of_pocket}",
+            f"{moved}&type[]=CARD&pocket[]={pocket}",
+        ),
+        Page(
+            "trades that settle when none does",
+            "/trades?settled_from=2001-01-01&settled_to=2001-01-02",
+            f"{traded}&settlement_date_from=2001-01-01&settlement_date_to=2001-01-02",
+        ),
         Page("trades", "/trades", traded),
         Page("trades of the first day", f"/trades?{days}", f"{traded}&{booked}"),
         Page("a trade", trade, f"/api/v2{trade}/"),
@@ -116,8 +137,10 @@ def pages_of(past: CompanyPast) -> list[Page]:
     ]
 
 
-def figures_of(pages: Sequence[Page], outcomes: dict[str, list[LoadResult]]) -> list[Figure]:
-    """Return of each page its rate against that of its read, its times, and how large the largest is."""
+def figures_of(
+    pages: Sequence[Page], outcomes: dict[str, list[LoadResult]], spent: dict[str, list[float]]
+) -> list[Figure]:
+    """Return of each page its rate against that of its read, its times and costs, and how large the largest is."""
     figures = []
     for page in pages:
         found = outcomes[page.name]
@@ -127,6 +150,7 @@ def figures_of(pages: Sequence[Page], outcomes: dict[str, list[LoadResult]]) -> 
             figure(page.name, "per second", [rate([each.timing]) for each in found], against=read),
             figure(f"{page.name}, p50", "ms", [each.p50_ms for each in found]),
             figure(f"{page.name}, p99", "ms", [each.p99_ms for each in found], at_most=PAGE_MS_MAX),
+            figure(f"{page.name}, server and database", "CPU ms", spent[page.name]),
         ]
     largest = max(each.largest for page in pages for each in outcomes[page.name])
     return [*figures, figure("largest page", "KB", [largest / _BYTES_PER_KB], at_most=PAGE_KB_MAX)]

@@ -20,7 +20,7 @@ def test_one_slow_or_large_page_is_enough_to_miss_the_target(p99, bytes_of_one, 
     usual = [LoadResult(Timing(20, 0.0, 1.0), p50_ms=8.0, p99_ms=9.0, largest=10_000)]
     outcomes = {name: usual for page in pages for name in (page.name, f"API read: {page.name}")}
     outcomes["a trade"] = [LoadResult(Timing(10, 0.0, 1.0), p50_ms=8.0, p99_ms=p99, largest=bytes_of_one)]
-    figures = figures_of(pages, outcomes)
+    figures = figures_of(pages, outcomes, {page.name: [9.0] for page in pages})
     assert {each.reached for each in figures} - {None} == reached
     (trade,) = (each for each in figures if each.name == "a trade")
     assert (trade.baseline, trade.ratio) == ("API read: a trade", 0.5)

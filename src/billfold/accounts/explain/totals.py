@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from billfold.accounts.pockets.types import PocketRow
     from billfold.ledger.bank import Bank
 
+_LABELS = {
+    PortfolioField.LIQUIDATION_VALUE_T0: "Available today",
+    PortfolioField.LIQUIDATION_VALUE_T1: "Available tomorrow",
+}
+"""What a figure of a Pocket is called where that is not its name."""
+
 
 def explain_total(bank: Bank, rows: Sequence[PocketRow], field: PortfolioField, now: datetime) -> Explanation:
     """Explain the sum of a figure over these Pockets, each as it is shown; one that is not shown counts nothing."""
@@ -27,7 +33,7 @@ def explain_total(bank: Bank, rows: Sequence[PocketRow], field: PortfolioField, 
         shown = portfolio_of(row, bank, now, omit=frozenset(), real_time=False)
         pocket = Row(kind=RowKind.POCKET, label=row.name, id=str(row.pocket_id))
         inputs.append(given("v", row.name, _figure(row, shown, field), unit, rows=[pocket]))
-    label = f"{field.replace('_', ' ').capitalize()} of all Pockets"
+    label = f"{_LABELS.get(field) or field.replace('_', ' ').capitalize()} of all Pockets"
     return explain(
         label,
         "The sum over all Pockets that are not closed. Each has an explanation of its own.",

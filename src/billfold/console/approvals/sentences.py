@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from billfold.approvals.schemas import AuthorizationRequest
+from billfold.platform.money import format_usd
 
 _SENTENCES = {
     "approval_rule.create": "New approval rule",
@@ -55,10 +56,20 @@ def facts_of_change(request: AuthorizationRequest, before: Mapping[str, Any]) ->
     flat = {**{name: each for name, each in change.items() if not isinstance(each, Mapping)}, **dict(_flat(inner))}
     now = dict(_flat(before))
     return [
-        Fact(name.replace("_", " ").capitalize(), now.get(name), text)
+        Fact(_label(name), None if name not in now else _as_dollars(name, now[name]), _as_dollars(name, text))
         for name, value in flat.items()
         if name not in _UNSHOWN and (text := _text(value)) is not None
     ]
+
+
+def _label(name: str) -> str:
+    """Return what a field is called; one of an amount says so by what is in it."""
+    return name.removesuffix("_usdc").replace("_", " ").capitalize()
+
+
+def _as_dollars(name: str, text: str) -> str:
+    """Return the text of a field, cents as dollars."""
+    return format_usd(int(text)) if name.endswith("_usdc") and text and text.isdigit() else text
 
 
 def _flat(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -82,6 +82,7 @@ async def show_funding_instructions(company: InCompany, pocket_id: str, portal_i
     return company.render(
         "funding_instructions",
         pocket=await company.api.get(get_pocket, pocket_id=key, omit="PORTFOLIO"),
+        portal_id=portal,
         methods=[(each.__struct_config__.tag, _labelled(each)) for each in found.instructions],
     )
 

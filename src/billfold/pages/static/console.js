@@ -1,4 +1,4 @@
-// What the console does beyond plain pages: values grow by the second, menus close, keys lead to places.
+// What the console does beyond plain pages: values grow by the second, menus close, keys lead to places, ids are copied.
 "use strict";
 
 const dollars = new Intl.NumberFormat("en-US", { style: "currency", currency: "USD" });
@@ -27,23 +27,110 @@ addEventListener("click", (event) => {
   }
 });
 
-// g and a letter lead to a section, / to the search field.
+// What leads somewhere from every page of the console: its sections, and the other teams.
+const places = [...document.querySelectorAll(".side a, .switch .sheet a")].map((link) => ({
+  link, words: link.textContent.replace(/\s+/g, " ").trim(),
+}));
+
+// A window that finds a section by any part of its name.
+function openPalette() {
+  const palette = document.createElement("dialog");
+  palette.className = "palette";
+  palette.setAttribute("aria-label", "Go to");
+  const input = Object.assign(document.createElement("input"), { type: "search", placeholder: "Go to a page", autocomplete: "off" });
+  const list = document.createElement("ul");
+  const hint = Object.assign(document.createElement("p"), { className: "hint", textContent: "Keys: g and a letter for a section, / for this." });
+  for (const [name, value] of Object.entries({ role: "combobox", "aria-label": "Go to", "aria-expanded": "true", "aria-controls": "places" })) input.setAttribute(name, value);
+  list.id = "places";
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Pages");
+  let chosen = 0;
+  const show = () => {
+    const wanted = input.value.trim().toLowerCase();
+    const found = places.filter((each) => each.words.toLowerCase().includes(wanted));
+    chosen = Math.max(0, Math.min(chosen, found.length - 1));
+    list.replaceChildren(...found.map((each, number) => {
+      const item = document.createElement("li");
+      const link = Object.assign(document.createElement("a"), { href: each.link.href, textContent: each.words, tabIndex: -1, id: `place-${number}` });
+      item.setAttribute("role", "presentation");
+      link.setAttribute("role", "option");
+      link.setAttribute("aria-selected", String(number === chosen));
+      item.append(link);
+      return item;
+    }));
+    const active = list.querySelector("[aria-selected=true]");
+    if (active) { input.setAttribute("aria-activedescendant", active.id); active.scrollIntoView({ block: "nearest" }); }
+    else input.removeAttribute("aria-activedescendant");
+  };
+  input.addEventListener("input", () => { chosen = 0; show(); });
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      chosen += event.key === "ArrowDown" ? 1 : -1;
+      show();
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      const link = list.querySelector("[aria-selected=true]");
+      if (link) link.click();
+    }
+  });
+  palette.addEventListener("click", (event) => { if (event.target === palette) palette.close(); });
+  palette.addEventListener("close", () => palette.remove());
+  palette.append(input, list, hint);
+  document.body.append(palette);
+  show();
+  palette.showModal();
+}
+
+// g and a letter lead to a section, / to the search field of the page, or without one to the window above; so does Ctrl K.
 let begun = false;
 addEventListener("keydown", (event) => {
+  if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && places.length) {
+    event.preventDefault();
+    if (!document.querySelector(".palette")) openPalette();
+    return;
+  }
   if (event.target.closest("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape") for (const menu of document.querySelectorAll("details.menu[open]")) menu.open = false;
   if (event.key === "/") {
     const search = document.querySelector("[data-search]");
-    if (search) { event.preventDefault(); search.focus(); }
+    event.preventDefault();
+    if (search) search.focus();
+    else if (places.length) openPalette();
   } else if (event.key === "g") {
     begun = true;
     setTimeout(() => { begun = false; }, 1500);
   } else if (begun) {
     begun = false;
-    const link = [...document.querySelectorAll(".side a")].find((each) => each.textContent.trim().toLowerCase().startsWith(event.key));
-    if (link) link.click();
+    const found = places.find((each) => each.words.toLowerCase().startsWith(event.key));
+    if (found) found.link.click();
   }
 });
+
+// Ids and numbers are copied by a button beside them.
+function offerCopies(part) {
+  for (const element of part.querySelectorAll(".facts .key, .head .key, [data-copy]")) {
+    const text = element.textContent.trim();
+    if (!text || element.querySelector(".copy")) continue;
+    const button = Object.assign(document.createElement("button"), { type: "button", className: "copy", title: "Copy" });
+    button.setAttribute("aria-label", `Copy ${text}`);
+    const icon = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    icon.setAttribute("viewBox", "0 0 16 16");
+    icon.setAttribute("aria-hidden", "true");
+    const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+    path.setAttribute("d", "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3");
+    icon.append(path);
+    button.append(icon);
+    button.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(text);
+      path.setAttribute("d", "M3 8.5l3.5 3.5L13 4.5");
+      button.setAttribute("aria-label", "Copied");
+      setTimeout(() => { path.setAttribute("d", "M5.5 5.5h8v8h-8zM10.5 5.5v-3h-8v8h3"); button.setAttribute("aria-label", `Copy ${text}`); }, 1500);
+    });
+    element.append(button);
+  }
+}
+if (navigator.clipboard) offerCopies(document);
 
 // What goes on is read again until it has come to its end. The bank may be away for seconds meanwhile.
 async function reread() {
@@ -52,7 +139,10 @@ async function reread() {
     if (answer.redirected) return location.reload();
     const next = new DOMParser().parseFromString(await answer.text(), "text/html");
     const main = next.querySelector("main");
-    if (answer.ok && main) document.querySelector("main").replaceChildren(...main.childNodes);
+    if (answer.ok && main) {
+      document.querySelector("main").replaceChildren(...main.childNodes);
+      if (navigator.clipboard) offerCopies(document);
+    }
   } catch { /* it answers again in a moment */ }
   watch();
 }

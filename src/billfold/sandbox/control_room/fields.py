@@ -30,9 +30,9 @@ class Field(NamedTuple):
 async def field_of(
     room: ControlRoom, parameter: Parameter, *, value: object, area: str = "", customer_id: UUID | None = None
 ) -> Field:
-    """Return the field of a parameter, filled in with what was sent or with a value; first is what suits an area.
+    """Return the field of a parameter, filled in with what was sent, what the address says, or a value.
 
-    Ids are those of one customer, or of all.
+    Ids are those of one customer, or of all; first is what suits an area.
     """
     schema, name, known = schema_of(parameter), parameter.name, []
     if value is None:
@@ -45,7 +45,7 @@ async def field_of(
         name=name,
         kind=kind_of(schema),
         is_required=parameter.required,
-        value=room.page.form.get(name, _text(value)),
+        value=room.page.form.get(name, room.page.query.get(name, _text(value))),
         choices=schema.get("enum", ["true", "false"]),
         known=known,
     )
