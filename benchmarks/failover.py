@@ -36,7 +36,7 @@ from billfold.platform.crypto import sign_request
 from billfold.platform.database.connect import connect
 from billfold.wiring.cli_context import Wiring
 
-PORT = 8973
+PORT = 8978
 PATH = "/api/v1/transfers/on-us/"
 CUSTOMERS, CONNECTIONS, PER_SECOND = 20, 24, 150
 CALM_SECONDS, AWAY_SECONDS = 4.0, 3.0
