@@ -14,6 +14,7 @@ import threading
 import time
 from contextlib import suppress
 from datetime import timedelta
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
@@ -141,11 +142,23 @@ def when_up(environment, server):
     raise AssertionError("the server does not start")
 
 
-def test_a_production_bank_serves_with_every_secret_in_a_file(billfold, environment):
+def readiness(environment):
+    with suppress(HTTPError):
+        return urlopen(f"http://127.0.0.1:{environment['BILLFOLD_MANAGEMENT_PORT']}/readyz", timeout=5).status
+    return 503
+
+
+def test_a_production_bank_serves_with_every_secret_in_a_file_and_drains_before_it_ends(billfold, environment):
+    environment |= {"BILLFOLD_MANAGEMENT_PORT": free_port(), "BILLFOLD_DRAIN_SECONDS": "3"}
     with subprocess.Popen([sys.executable, "-m", "billfold", "serve"], env=environment) as server:
         try:
             metadata = when_up(environment, server)
             status, said = billfold(environment, "doctor", "--json")
+            before = readiness(environment)
+            server.send_signal(signal.SIGTERM)
+            while readiness(environment) == before:
+                time.sleep(0.02)
+            assert (before, ask(environment, "/.well-known/openid-configuration")) == (200, metadata)
         finally:
             server.send_signal(signal.SIGTERM)
     assert metadata["issuer"] == f"https://auth.bank.example:{environment['BILLFOLD_PORT']}"
