@@ -14,7 +14,8 @@ from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, print_line, print_warning
 from billfold.cli.resources import with_connection
-from billfold.migrations import runner
+from billfold.migrations import distribution, runner
+from billfold.platform.database.distribution import is_distributed
 from billfold.platform.logs import configure_logging
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ def up(
     while_serving: Annotated[
         bool, typer.Option("--while-serving", help="Apply also what needs a stop while processes run: requests fail.")
     ] = False,
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="Distribute an empty database over the nodes of a Citus cluster.")
+    ] = False,
 ) -> str:
     """Apply pending migrations, and initialize the bank if there is none yet.
 
@@ -54,11 +58,20 @@ def up(
 
         async def run() -> list[str]:
             steps = await with_connection(database.owner_dsn, partial(_migrate, while_serving=while_serving))
+            await with_connection(database.owner_dsn, partial(_distribute, wanted=distributed))
             await context.initialize_database(settings, database.owner_dsn, new_domain=new_domain, progress=print_line)
             return steps
 
         steps = asyncio.run(run())
     return f"{len(steps)} migrations applied." if steps else "Nothing was pending."
+
+
+async def _distribute(conn: Connection, *, wanted: bool) -> None:
+    """Distribute the database if that is wanted, or what has been added to one that is."""
+    if not wanted and not await is_distributed(conn):
+        return
+    for name in await distribution.distribute(conn, print_line):
+        print_line(f"Not kept by the database here: {name}")
 
 
 async def _migrate(conn: Connection, *, while_serving: bool) -> list[str]:

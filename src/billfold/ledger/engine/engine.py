@@ -39,6 +39,7 @@ from billfold.ledger.engine.pending_command import (
 )
 from billfold.ledger.engine.write_batch import record_audited_actions, reset_drafts, write_books
 from billfold.platform.clock import business_now, monotonic, read_clock, wall_now
+from billfold.platform.database.distribution import is_distributed
 from billfold.platform.database.shortage import (
     PATIENCE_SECONDS,
     PAUSE_SECONDS,
@@ -113,6 +114,7 @@ class Engine:
         self._books: OrderedDict[UUID, Book] = OrderedDict()
         self._books_calendars = market.calendars
         self._tasks: list[asyncio.Task[None]] = []
+        self._by_shard = False
 
     @property
     def calendars(self) -> Calendars:
@@ -129,6 +131,7 @@ class Engine:
     async def start(self) -> None:
         """Start the lanes."""
         self.context(wall_now())  # looks the holidays of the year up now, not in the first command
+        self._by_shard = await is_distributed(self.pool)
         self._tasks = [
             asyncio.create_task(self._lane(self._min_batch_for_extra_lane if nth else 1)) for nth in range(self._lanes)
         ]
@@ -312,7 +315,7 @@ class Engine:
                 if enrolled := [j.customers[0] for j in batch if j.command.creates_customer]:
                     now = await self.now(conn, hold=True)
                     await conn.execute(_NEW_HEADS, sorted(enrolled), now, self.context(now).business_date)
-                heads, clock = await lock_heads(conn, customers)
+                heads, clock = await lock_heads(conn, customers, by_shard=self._by_shard)
                 ctx = self.context(business_now(clock if self.test_clock else None, wall_now()))
                 books = await self._load_books(conn, heads)
                 await self._load_identifiers(conn, batch, books)

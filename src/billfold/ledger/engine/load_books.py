@@ -11,6 +11,7 @@ from billfold.ledger.book.book import Book, pocket_due
 from billfold.ledger.book.holdings import Account, Lot, PocketBook, PocketColumns
 from billfold.ledger.engine.serialized_book import deserialize_book, restore_book
 from billfold.platform.clock import HOLD_CLOCK, ClockState, clock_of_row, read_clock
+from billfold.platform.database.distribution import HEADS_LOCKED
 from billfold.platform.database.pool import uuid_array
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ WITH clock_held AS MATERIALIZED ({HOLD_CLOCK})
 {_HEADS.format(clock=", c.business_anchor, c.wall_anchor, c.frozen", and_clock=" CROSS JOIN clock_held c")}
    FOR UPDATE OF h
 """
+_LOCK_HEADS_BY_SHARD = f"""
+SELECT customer_id, version, entry_no, event_no, account_no, booked_at, business_date, due_at, chain, serialized_book
+  FROM {HEADS_LOCKED}($1::text::uuid[])
+"""
 _CUSTOMERS = """
 SELECT customer_id, partner_id, role, name, account_status, agreement_version
   FROM customer WHERE customer_id = ANY($1::uuid[])
@@ -52,11 +57,17 @@ SELECT customer_id, l.pocket_id, l.amount, l.until FROM hold l JOIN ledger_head 
 """
 
 
-async def lock_heads(conn: Connection, customers: Iterable[UUID]) -> tuple[Sequence[Record], ClockState | None]:
+async def lock_heads(
+    conn: Connection, customers: Iterable[UUID], *, by_shard: bool
+) -> tuple[Sequence[Record], ClockState | None]:
     """Lock the ledger heads of customers, in the order of their ids, and return them with the clock.
 
     That cannot be set until the transaction ends: the bank may close any day that has passed.
+    `by_shard` is for a distributed bank, whose heads are locked in the order of their shards first.
     """
+    if by_shard:
+        clock = await read_clock(conn, hold=True)
+        return await conn.fetch(_LOCK_HEADS_BY_SHARD, uuid_array(customers)), clock
     heads = await conn.fetch(_LOCK_HEADS, uuid_array(customers))
     if not heads:
         return heads, await read_clock(conn, hold=True)

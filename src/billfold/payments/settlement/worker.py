@@ -30,10 +30,11 @@ LOOKBACK = timedelta(days=14)
 """How far back trades that missed the close of their day are searched."""
 
 _NEXT_OPEN_DAY = """
+WITH bank AS MATERIALIZED (SELECT business_date, due_at FROM ledger_head WHERE customer_id = $1 AND due_at <= $2)
 SELECT business_date, due_at,
-       EXISTS (SELECT 1 FROM ledger_head c WHERE c.due_at <= h.due_at AND c.customer_id <> h.customer_id)
+       EXISTS (SELECT 1 FROM ledger_head WHERE due_at <= (SELECT due_at FROM bank) AND customer_id <> $1)
          AS customers_first
-  FROM ledger_head h WHERE customer_id = $1 AND due_at <= $2
+  FROM bank
 """
 _UNSETTLED = """
 SELECT t.settles_on, t.cusip, t.price_micros, t.side,

@@ -47,7 +47,7 @@ SELECT h.customer_id, CASE WHEN late.customer_id IS NULL THEN h.version ELSE las
   FROM ledger_head h JOIN customer c USING (customer_id)
   LEFT JOIN unnest($2::uuid[], $3::bigint[]) AS late (customer_id, entry_no) USING (customer_id)
   LEFT JOIN LATERAL (SELECT version, hash FROM chain_entry e
-                      WHERE e.customer_id = late.customer_id AND e.entry_no <= late.entry_no
+                      WHERE e.customer_id = h.customer_id AND e.entry_no <= late.entry_no
                       ORDER BY version DESC LIMIT 1) last ON true
  WHERE c.role <> 'house' AND c.opened_at < $1 ORDER BY h.customer_id
 """

@@ -1,0 +1,61 @@
+"""Databases on the Citus cluster that BILLFOLD_TEST_CITUS_URL names by a database of its coordinator."""
+
+import os
+from contextlib import asynccontextmanager
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+import pytest
+
+from billfold.platform.database.pool import APP_ROLE
+
+URL = os.environ.get("BILLFOLD_TEST_CITUS_URL", "")
+needs_cluster = pytest.mark.skipif(not URL, reason="BILLFOLD_TEST_CITUS_URL names no Citus cluster")
+_NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
+_LET_THE_ROLE_IN = f"""
+DO $$ BEGIN
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = '{APP_ROLE}') THEN ALTER ROLE {APP_ROLE} LOGIN; END IF;
+END $$
+"""
+
+
+def _address(name, host=None, port=None):
+    url = urlsplit(URL)
+    who = f"{url.netloc.rpartition('@')[0]}@" if "@" in url.netloc else ""
+    netloc = url.netloc if host is None else f"{who}{host}:{port}"
+    return urlunsplit((url.scheme, netloc, f"/{name}", url.query, ""))
+
+
+async def _run(dsn, *statements):
+    conn = await asyncpg.connect(dsn)
+    try:
+        for statement in statements:
+            await conn.execute(statement)
+    finally:
+        await conn.close()
+
+
+async def let_the_application_in(nodes):
+    """The coordinator connects to the nodes as the role of the application."""
+    for host, port in nodes:
+        await _run(_address("postgres", host, port), _LET_THE_ROLE_IN)
+
+
+@asynccontextmanager
+async def cluster_database(name):
+    """Give the address of an empty database with all nodes of the cluster, and these; it is gone afterwards."""
+    conn = await asyncpg.connect(URL)
+    nodes = [tuple(row) for row in await conn.fetch(_NODES)]
+    await conn.close()
+    for host, port in nodes:
+        await _run(_address("postgres", host, port), f'DROP DATABASE IF EXISTS "{name}"', f'CREATE DATABASE "{name}"')
+        await _run(_address(name, host, port), "CREATE EXTENSION citus")
+    (host, port), *workers = nodes
+    await _run(
+        _address(name, host, port),
+        f"SELECT citus_set_coordinator_host('{host}', {port})",
+        *(f"SELECT citus_add_node('{at}', {number})" for at, number in workers),
+    )
+    yield _address(name, host, port), nodes
+    for at, number in nodes:
+        await _run(_address("postgres", at, number), f'DROP DATABASE "{name}" WITH (FORCE)')
