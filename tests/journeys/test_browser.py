@@ -12,7 +12,7 @@ from typing import Any
 import pyotp
 import pytest
 import pytest_asyncio
-from tests.support.applications import Applicant
+from tests.support.applications import PERSON, Applicant
 from tests.support.axe import chromium
 from tests.support.browser import found
 from tests.support.sandbox_process import Sandbox
@@ -295,6 +295,7 @@ class HttpDesk:
 async def test_an_operator_reviews_an_application(place):
     with partner_http(place.box) as http:
         applicant = Applicant(HttpDesk(http))
+        await HttpDesk(http).post("/api/v1/applications/", PERSON)
         await applicant.apply(await applicant.filled(name="Review Co"))
     olga = await place.arrive(place.box.operators[0], window=PHONE_WINDOW)
     await olga.sign_in()
