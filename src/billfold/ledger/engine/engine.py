@@ -312,11 +312,11 @@ class Engine:
         customers = sorted({c for job in batch for c in job.customers})
         async with self.pool.acquire() as conn:
             async with conn.transaction():
-                if enrolled := [j.customers[0] for j in batch if j.command.creates_customer]:
-                    now = await self.now(conn, hold=True)
+                enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
+                if now := await self.now(conn, hold=True) if enrolled else None:  # the one instant of this batch
                     await conn.execute(_NEW_HEADS, sorted(enrolled), now, self.context(now).business_date)
                 heads, clock = await lock_heads(conn, customers, by_shard=self._by_shard)
-                ctx = self.context(business_now(clock if self.test_clock else None, wall_now()))
+                ctx = self.context(now or business_now(clock if self.test_clock else None, wall_now()))
                 books = await self._load_books(conn, heads)
                 await self._load_identifiers(conn, batch, books)
                 await self._load_references(conn, batch, books)
