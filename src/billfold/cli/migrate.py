@@ -21,6 +21,7 @@ from billfold.platform.logs import configure_logging
 if TYPE_CHECKING:
     from billfold.cli.context import CliContext
     from billfold.platform.database.pool import Connection
+    from billfold.platform.settings.settings import Settings
 
 _CREATE = (
     "Let an administrator create the database, its owner and the role billfold_app as docs/operate/install.md shows:"
@@ -30,6 +31,8 @@ _USED_BY = """
 SELECT count(*) FROM pg_stat_activity
  WHERE datname = current_database() AND application_name = 'billfold' AND pid <> pg_backend_pid()
 """
+
+_TRIAL = "A distributed bank is a trial: lists and `verify` fail there (docs/operate/distributed.md)."
 
 group = CommandGroup("migrate", "Migrate the database to this release's schema, or back.", example="up")
 
@@ -45,7 +48,7 @@ def up(
         bool, typer.Option("--while-serving", help="Apply also what needs a stop while processes run: requests fail.")
     ] = False,
     distributed: Annotated[
-        bool, typer.Option("--distributed", help="Distribute an empty database over the nodes of a Citus cluster.")
+        bool, typer.Option("--distributed", help="A trial: distribute an empty database over a Citus cluster.")
     ] = False,
 ) -> str:
     """Apply pending migrations, and initialize the bank if there is none yet.
@@ -54,6 +57,8 @@ def up(
     """
     settings = context.settings()
     configure_logging("ERROR")  # a command prints its own result
+    if distributed:
+        _warn_of_trial(settings)
     with context.database(settings, print_line) as database:
 
         async def run() -> list[str]:
@@ -64,6 +69,13 @@ def up(
 
         steps = asyncio.run(run())
     return f"{len(steps)} migrations applied." if steps else "Nothing was pending."
+
+
+def _warn_of_trial(settings: Settings) -> None:
+    """Say what a distributed bank cannot do. Raises CliError for one in production."""
+    if settings.is_production:
+        raise CliError(_TRIAL, "Use one server in production.")
+    print_warning(_TRIAL)
 
 
 async def _distribute(conn: Connection, *, wanted: bool) -> None:
