@@ -1,7 +1,6 @@
 """The statements of docs/operate/install.md, run on a server whose users are no superusers."""
 
 import asyncio
-import base64
 import os
 import re
 import subprocess
@@ -71,15 +70,3 @@ def test_a_database_that_is_not_utf8_is_refused(server, tmp_path, capsys):
     environ = {"BILLFOLD_STATE_DIR": str(tmp_path), "BILLFOLD_DATABASE_URL": address(server, "postgres", "old")}
     assert run(Wiring(environ), arguments=["migrate", "up"]) == 1
     assert "SQL_ASCII, not UTF8" in " ".join(capsys.readouterr().err.split())
-
-
-def test_a_bank_in_production_is_not_distributed(tmp_path, capsys):
-    dsn = "postgresql://billfold@127.0.0.1:9/billfold"
-    production = {
-        "BILLFOLD_ENVIRONMENT": "production",
-        "BILLFOLD_ENCRYPTION_KEY": base64.b64encode(bytes(range(32))).decode(),
-        "BILLFOLD_BANK_PHONE": "+1 212 555 0100",
-    }
-    environ = {"BILLFOLD_STATE_DIR": str(tmp_path), "BILLFOLD_DATABASE_URL": dsn, **production}
-    assert run(Wiring(environ), arguments=["migrate", "up", "--distributed"]) == 1
-    assert "is a trial" in capsys.readouterr().err
