@@ -3,6 +3,7 @@
 from contextlib import asynccontextmanager
 
 import asyncpg
+from tests.support.databases import owner_of
 
 from billfold.sandbox.control.socket import control_socket
 from billfold.sandbox.control.tasks import SandboxTasks
@@ -36,8 +37,7 @@ class Surroundings:
 @asynccontextmanager
 async def performing_tasks(bank):
     """Do the tasks that are requested of the bank, on a database that has a clock and nothing else."""
-    async with bank.pool.acquire() as conn, conn.transaction():
-        await conn.execute("SET LOCAL ROLE NONE")
+    async with owner_of(bank) as conn:
         sockets = await conn.fetchval("SELECT current_setting('unix_socket_directories')")
         name = f"tasks_{await conn.fetchval('SELECT pg_backend_pid()')}"
     dsn = f"postgresql://postgres@/{name}?host={sockets}"

@@ -24,8 +24,8 @@ VALUES ($1, 1, 4, 0, 0, $2, '2025-06-02')
 """
 _ENTRY = """
 INSERT INTO journal_entry
-  (customer_id, entry_no, kind, command_id, booked_at, business_date, effective_date, settles_on)
-VALUES ($1, $2, 'PAYMENT', gen_random_uuid(), $3, '2025-06-02', '2025-06-02', '2025-06-02')
+  (customer_id, entry_no, kind, command_id, booked_at, business_date, effective_date, settles_on, postings)
+VALUES ($1, $2, 'PAYMENT', gen_random_uuid(), $3, '2025-06-02', '2025-06-02', '2025-06-02', '{}')
 """
 
 

@@ -27,6 +27,17 @@ BODIES = {
     ("POST", "verify-micro-deposits"): {"amounts": [11, 22]},
     ("POST", "ach-originating"): {"counterparty_id": UNKNOWN, "direction": "CREDIT", "amount_usdc": 1},
     ("POST", "transfer_id"): {"move": "approve"},
+    ("POST", "preview"): {
+        "transfer": {
+            "id": UNKNOWN,
+            "type": "ON_US",
+            "origin_pocket_id": UNKNOWN,
+            "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": 1_00},
+            "details": {"type": "INTERNAL_REALLOCATION", "destination_pocket_id": UNKNOWN},
+            "description": "x",
+        },
+        "reviewers": [],
+    },
     ("POST", "wires"): {"counterparty_id": UNKNOWN, "amount_usdc": 1_00},
     ("POST", "recover"): {"since": "2025-06-02T09:00:00Z"},
     ("POST", "replay-missing"): {"since": "2025-06-02T09:00:00Z"},
