@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
@@ -102,6 +103,39 @@ async def test_readiness_waits_for_nothing_that_is_measured(bank_dsn, monkeypatc
     assert (await management.respond("/readyz"))[0] == 200
     may_end.set()
     assert (await measuring)[0] == 200
+
+
+async def test_hosts_of_the_database_that_are_gone_are_passed_over_and_not_come_to_again(bank_dsn, monkeypatch):
+    asked = []
+
+    async def stay_silent(reader, writer):  # as a machine that vanished: nothing comes back
+        asked.append("silent")
+        await reader.read()
+        writer.close()
+
+    async def hang_up(reader, writer):  # as a proxy without a server
+        asked.append("hung up")
+        await reader.readexactly(8)
+        writer.write(b"N")  # no TLS
+        await reader.read(8)
+        writer.close()
+
+    gone = [await asyncio.start_server(each, "127.0.0.1", 0) for each in (stay_silent, hang_up)]
+    ports = [each.sockets[0].getsockname()[1] for each in gone]
+    address = urlsplit(bank_dsn)
+    there = {name: values[-1] for name, values in parse_qs(address.query).items()}
+    hosts = ",".join(["127.0.0.1", "127.0.0.1", there.get("host") or address.hostname])
+    port = there.get("port") or str(address.port or 5432)
+    query = urlencode({**there, "host": hosts, "port": f"{ports[0]},{ports[1]},{port}"})
+    user = address.netloc.rpartition("@")[0]
+    monkeypatch.setattr(management_server, "CHECK_SECONDS", 3.0)
+    management = ManagementServer(f"{address.scheme}://{user}@{address.path}?{query}")
+    assert await management.respond("/readyz") == (200, "text/plain; charset=utf-8", b"ok\n")
+    assert b"billfold_webhook_queue" in (await management.respond("/metrics"))[2]
+    assert asked.count("silent") == 1
+    assert set(asked) == {"silent", "hung up"}
+    for each in gone:
+        each.close()
 
 
 async def test_processes_under_one_supervisor_are_shown_as_one(unused_tcp_port):

@@ -21,7 +21,7 @@ from billfold.cli.context import CliError
 from billfold.monitoring.store import count_breaks, measure
 from billfold.monitoring.types import Measured
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.connect import connect
+from billfold.platform.database.connect import Connector, hosts_of
 from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
@@ -89,6 +89,8 @@ class DatabaseReader:
 
     def __init__(self, dsn: str) -> None:
         self._dsn = dsn
+        self._connector = Connector()  # of several hosts it asks the one of the last time first
+        self._connect_seconds = CHECK_SECONDS / max(1, len(hosts_of(dsn)))  # so that each of them is come to
         self._reading, self._checking = asyncio.Lock(), asyncio.Lock()  # a check waits for nothing that is measured
         self._measured: list[Measured] = []
         self._breaks: list[Measured] = []
@@ -130,7 +132,7 @@ class DatabaseReader:
     @asynccontextmanager
     async def _connection(self) -> AsyncIterator[Connection]:
         session = {"default_transaction_read_only": "on", "application_name": "billfold-monitoring"}
-        conn = await connect(self._dsn, timeout=CHECK_SECONDS, server_settings=session)
+        conn = await self._connector.connect(self._dsn, timeout=self._connect_seconds, server_settings=session)
         try:
             yield conn
         finally:

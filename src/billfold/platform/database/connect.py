@@ -18,6 +18,13 @@ CONNECT_SECONDS = 5.0
 _PORT = 5432
 _READ_ONLY = "default_transaction_read_only"
 _TARGET = "target_session_attrs"
+_NOT_THERE = (
+    OSError,  # a timeout too
+    asyncpg.InternalClientError,
+    asyncpg.CannotConnectNowError,
+    asyncpg.ConnectionDoesNotExistError,  # it accepts and hangs up, as a proxy without a server does
+)
+"""What is raised for a host that is passed over. A login that is refused is not: the next host would refuse it too."""
 _SOCKET_OPTIONS: Mapping[str, int] = {
     "TCP_KEEPIDLE": 5,
     "TCP_KEEPINTVL": 3,
@@ -68,7 +75,7 @@ class Connector:
         for host in hosts[:-1]:
             try:
                 return await self._connect_to(host, dsn, options)
-            except (OSError, asyncpg.InternalClientError, asyncpg.CannotConnectNowError):  # a timeout too
+            except _NOT_THERE:
                 continue
         if hosts:
             return await self._connect_to(hosts[-1], dsn, options)
