@@ -33,6 +33,10 @@ CHECKER = Path(__file__).parents[3] / "tools" / "check_proof.py"
 _BILLS = """
 SELECT asset, sum(credits - debits)::bigint AS units FROM account WHERE customer_id = $1 AND kind = 'lot' GROUP BY asset
 """
+LOCKS_OF_SESSIONS = """
+SELECT count(*) FROM pg_locks JOIN pg_database ON oid = database
+ WHERE datname = current_database() AND locktype = 'advisory'
+"""
 LATEST = "/.well-known/daily-roots/latest"
 
 
@@ -254,9 +258,17 @@ async def test_proofs_are_kept_for_the_set_days_and_signed_roots_for_good(bank, 
 
 async def test_workers_that_make_the_same_root_in_processes_beside_them_make_one(bank, holders, monkeypatch):
     monkeypatch.setattr(making, "IN_THREAD_MAX", 0)
+    held = []
+
+    async def make_root(*values, **more):
+        held.append(await bank.pool.fetchval(LOCKS_OF_SESSIONS))
+        return await making.make_root(*values, **more)
+
+    monkeypatch.setattr(worker, "make_root", make_root)
     await close_bank_days(bank, await bank.now() + timedelta(days=1))
     made = await asyncio.gather(*(worker.publish_root(bank) for _ in range(4)))
     assert len({each.jws for each in made}) == 1
+    assert held == [0]  # behind a pooler it would stay held
     assert await bank.pool.fetchval("SELECT count(*) FROM daily_root") == 1
     await expect_clean(bank)
 

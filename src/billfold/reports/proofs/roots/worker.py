@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import structlog
 
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.platform.database.claims import claimed
 from billfold.platform.ids import command_id
 from billfold.reports.proofs.document_keys import get_document_key
 from billfold.reports.proofs.roots import store
@@ -26,10 +28,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _SECRET_BYTES = 32
-_LOCK_SECONDS = 600
-_LOCK_ON, _LOCK_OFF = "SELECT pg_advisory_lock($1)", "SELECT pg_advisory_unlock($1)"
-_PUBLICATION = 0x00B1_11F0_1D00_0056
-"""The key of the lock that whoever publishes roots holds."""
+_WAIT = timedelta(minutes=10)
+_CLAIM = "daily roots"
+"""What whoever publishes roots has claimed. No lock of a session: a pooler may give each statement another one."""
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 _PARTNERS = "SELECT partner_id, own_customer_id FROM partner"
 
@@ -62,24 +63,21 @@ async def publish_root(bank: Bank) -> StoredRoot:
     """
     open_day: date = await bank.pool.fetchval(_OPEN_DAY, bank_customer_id(bank.seed))
     refused: Unbalanced | None = None
-    async with bank.pool.acquire() as conn:
-        await conn.execute(_LOCK_ON, _PUBLICATION, timeout=_LOCK_SECONDS)
-        try:
-            last = await store.find_root(conn)
-            for day in _days_without(bank, last, open_day):
-                now = await bank.now()
-                keys = MakingKeys(
-                    await get_document_key(bank.pool, bank.vault, now),
-                    await bank.data_keys.of(bank.pool, bank_customer_id(bank.seed)),
-                    secrets.token_bytes(_SECRET_BYTES),
-                )
+    async with claimed(bank.pool, _CLAIM, wait=_WAIT):
+        last = await store.find_root(bank.pool)
+        for day in _days_without(bank, last, open_day):
+            now = await bank.now()
+            keys = MakingKeys(
+                await get_document_key(bank.pool, bank.vault, now),
+                await bank.data_keys.of(bank.pool, bank_customer_id(bank.seed)),
+                secrets.token_bytes(_SECRET_BYTES),
+            )
+            async with bank.pool.acquire() as conn:
                 try:
                     last, refused = await make_root(conn, bank, day, now=now, keys=keys), None
                 except Unbalanced as unbalanced:
                     refused = unbalanced
                     await store.record_refusal(conn, day, str(unbalanced), now)
-        finally:
-            await conn.execute(_LOCK_OFF, _PUBLICATION)
     if refused is not None:
         raise refused
     assert last is not None
