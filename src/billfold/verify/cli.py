@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, key_value_table, print_error, print_success
+from billfold.cli.output import console, key_value_table, print_error, print_success, print_warning
 from billfold.cli.resources import run_with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Report
@@ -51,7 +51,8 @@ def verify(
         _, vault = await context.check_bank(conn, settings)  # another key would find every row tampered with
         keys = DataKeys(context.master_keys(settings, vault))
         report = await verify_with_progress(conn, vault=vault, keys=keys, seals=lines)
-        await record_verification(conn, vault, report, operator=settings.operator)
+        if not await record_verification(conn, vault, report, operator=settings.operator):
+            print_warning("The audit log does not keep this result: the user of the database may only read.")
         return report
 
     print_report(run_with_connection(context, check))

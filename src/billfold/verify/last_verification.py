@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
+_MAY_RECORD = "SELECT has_table_privilege('audit_entry', 'INSERT')"
 _BANK = "SELECT bank_customer_id FROM bank"
 _LAST = """
 SELECT recorded_at, details::text FROM audit_entry WHERE action = 'ledger.verified' ORDER BY recorded_at DESC LIMIT 1
@@ -31,11 +32,16 @@ class Verification(NamedTuple):
     finding: str
 
 
-async def record_verification(conn: Connection, vault: Vault, report: Report, *, operator: str | None) -> None:
-    """Keep the result in the bank's own audit log, unless the database is a copy that cannot be written."""
+async def record_verification(conn: Connection, vault: Vault, report: Report, *, operator: str | None) -> bool:
+    """Keep the result in the bank's own audit log, unless the database is a copy that cannot be written.
+
+    False if whoever is connected may only read.
+    """
     customer_id = await conn.fetchval(_BANK)
     if customer_id is None or await conn.fetchval(_IS_READ_ONLY):
-        return
+        return True
+    if not await conn.fetchval(_MAY_RECORD):
+        return False
     entry = NewEntry(
         customer_id=customer_id,
         origin=Origin(kind="OPERATOR", name=operator) if operator else Origin.operator(),
@@ -46,6 +52,7 @@ async def record_verification(conn: Connection, vault: Vault, report: Report, *,
     )
     async with conn.transaction():
         await record(conn, vault, entry, now=wall_now())
+    return True
 
 
 async def find_last_verification(conn: Connection | Pool) -> Verification | None:
