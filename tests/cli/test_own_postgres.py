@@ -36,9 +36,10 @@ def address(server, user, database="billfold"):
 
 
 def test_a_bank_is_made_by_an_owner_and_used_by_a_role_that_owns_nothing(server, tmp_path, capsys):
-    def billfold(user, *words):
+    def billfold(user, *words, role=None):
         environ = {"BILLFOLD_STATE_DIR": str(tmp_path / "state"), "PATH": os.environ["PATH"]}
-        status = run(Wiring(environ | {"BILLFOLD_DATABASE_URL": address(server, user)}), arguments=words)
+        dsn = address(server, user) + (f"&role={role}" if role else "")
+        status = run(Wiring(environ | {"BILLFOLD_DATABASE_URL": dsn}), arguments=words)
         said = capsys.readouterr()
         return status, " ".join((said.out + said.err).split())
 
@@ -54,11 +55,20 @@ def test_a_bank_is_made_by_an_owner_and_used_by_a_role_that_owns_nothing(server,
     asyncio.run(administer(server, stricter))
     assert billfold("billfold_serve", "partner", "create", "acme")[0] == 0
     assert billfold("billfold_serve", "verify")[0] == 0
+    reader = "CREATE ROLE reader LOGIN IN ROLE pg_read_all_data"
+    asyncio.run(administer(server, reader, "CREATE ROLE heir LOGIN IN ROLE billfold"))
+    status, said = billfold("reader", "verify")
+    assert (status, "every row is as it was written" in said, "may only read" in said) == (0, True, True), said
     dump = [str(_bin_dir() / "pg_dump"), "--format=custom", f"--file={tmp_path / 'bank.dump'}"]
     for user in ("billfold", "billfold_serve"):
         subprocess.run([*dump, address(server, user)], check=True, timeout=60)
     status, said = billfold("billfold_serve", "migrate", "down", "--yes")
     assert (status, "The database refuses" in said) == (1, True), said
+    assert billfold("heir", "migrate", "up")[0] == 0  # nothing is pending
+    assert billfold("billfold", "migrate", "down", "--to", "69", "--yes")[0] == 0
+    status, said = billfold("heir", "migrate", "up")
+    assert (status, "The tables belong to billfold" in said) == (1, True), said
+    assert billfold("heir", "migrate", "up", role="billfold")[0] == 0
 
 
 def test_a_database_that_is_not_utf8_is_refused(server, tmp_path, capsys):

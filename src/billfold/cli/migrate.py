@@ -31,6 +31,10 @@ _USED_BY = """
 SELECT count(*) FROM pg_stat_activity
  WHERE datname = current_database() AND application_name = 'billfold' AND pid <> pg_backend_pid()
 """
+_OTHER_OWNER = """
+SELECT pg_get_userbyid(relowner) FROM pg_class
+ WHERE oid = to_regclass('ledger_head') AND pg_get_userbyid(relowner) <> current_user
+"""
 
 _TRIAL = "A distributed bank is a trial: lists and `verify` fail there (docs/operate/distributed.md)."
 
@@ -91,11 +95,22 @@ async def _migrate(conn: Connection, *, while_serving: bool) -> list[str]:
     if encoding != "UTF8":
         raise CliError(f"The database's encoding is {encoding}, not UTF8.", _CREATE)
     if not await runner.is_empty(conn):
+        await _require_owner(conn)
         await _announce_stop(conn, while_serving=while_serving)
     try:
         return await runner.up(conn, print_line)
     except asyncpg.InsufficientPrivilegeError as error:
         raise CliError(f"This user may not migrate the database: {error.args[0]}.", _CREATE) from error
+
+
+async def _require_owner(conn: Connection) -> None:
+    """Raise CliError if something is pending and another user owns the tables: those to come would lack its grants."""
+    owner = await conn.fetchval(_OTHER_OWNER)
+    if owner is not None and await runner.pending(conn):
+        raise CliError(
+            f"The tables belong to {owner}: the application could not read those that another user makes.",
+            f"Name {owner} in BILLFOLD_DATABASE_OWNER_URL, or ?role={owner} there if its user is a member of it.",
+        )
 
 
 async def _announce_stop(conn: Connection, *, while_serving: bool) -> None:

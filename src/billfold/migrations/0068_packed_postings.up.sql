@@ -43,6 +43,7 @@ CREATE VIEW posting AS
 SELECT e.customer_id, e.entry_no, p.posting_no::smallint AS posting_no, p.debit, p.credit, p.asset, p.amount, p.phase
   FROM journal_entry e
  CROSS JOIN LATERAL unnest(e.postings) WITH ORDINALITY AS p(amount, debit, credit, phase, asset, posting_no);
+GRANT SELECT ON posting TO billfold_app;
 
 -- The one writer of balances. The entries have been written; balances are derived from those rows.
 CREATE FUNCTION ledger_move(entries bigint, heads ledger_head_move[], bases lot_basis[]) RETURNS void LANGUAGE plpgsql
