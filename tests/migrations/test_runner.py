@@ -140,6 +140,16 @@ async def test_up_keeps_the_earlier_steps_when_a_later_one_fails(empty, folder):
     assert await runner.pending(empty, folder=folder) == ["0002_two"]
 
 
+async def test_only_a_step_that_needs_no_stop_has_a_limit_of_time(empty, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "_STEP_SECONDS", 0.01)
+    monkeypatch.setattr(steps, "FIRST_TO_EXPAND", 2)
+    write(tmp_path, "0001_stopped", "SELECT pg_sleep(0.1);", down="")
+    write(tmp_path, "0002_in_use", "SELECT pg_sleep(5);", down="")
+    with pytest.raises(TimeoutError):
+        await runner.up(empty, folder=tmp_path)
+    assert await runner.pending(empty, folder=tmp_path) == ["0002_in_use"]
+
+
 async def test_each_step_is_applied_once_when_two_processes_migrate(empty_database_dsn, folder):
     connections = [await asyncpg.connect(empty_database_dsn) for _ in range(3)]
 

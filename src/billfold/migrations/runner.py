@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["MigrationError", "down", "pending", "read_migrations", "up"]
 
 _LOCK = 0x62696C6C  # "bill"
-_TIMEOUT_SECONDS = 3600.0  # for one file, and for another process that migrates
+_STEP_SECONDS = 3600.0  # for one file that others wait for; where the bank is stopped it takes as long as it takes
+_WAIT_SECONDS = 3600.0  # for another process that migrates
 
 _POLL_SECONDS = 0.2
 LOCK_WAIT = "2s"
@@ -94,7 +95,7 @@ async def _apply_in_transaction(conn: "Connection", step: Migration, report: Pro
     async def apply() -> None:
         async with conn.transaction():
             await conn.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
-            await conn.execute(step.up, timeout=_TIMEOUT_SECONDS)
+            await conn.execute(step.up, timeout=_limit_of(step))
             await _record(conn, step)
 
     await _until_locked(step, apply, report)
@@ -106,12 +107,12 @@ async def _apply_statements(conn: "Connection", step: Migration, report: Progres
         index = step.built_index(statement)
         if index and await conn.fetchval(_HALF_BUILT, index):
             report(f"Removing {index}, which was interrupted")
-            await conn.execute(f"DROP INDEX CONCURRENTLY {index}", timeout=_TIMEOUT_SECONDS)
+            await conn.execute(f"DROP INDEX CONCURRENTLY {index}", timeout=_limit_of(step))
         # What waits for others to end, and keeps nobody waiting, may wait.
         wait = "0" if "CONCURRENTLY" in statement.upper() else LOCK_WAIT
         await conn.execute(f"SET lock_timeout = '{wait}'")
         try:
-            await _until_locked(step, partial(conn.execute, statement, timeout=_TIMEOUT_SECONDS), report)
+            await _until_locked(step, partial(conn.execute, statement, timeout=_limit_of(step)), report)
         finally:
             await conn.execute("RESET lock_timeout")
     await _record(conn, step)
@@ -137,6 +138,10 @@ async def _until_locked(step: Migration, apply: Callable[[], Awaitable[object]],
     )
 
 
+def _limit_of(step: Migration) -> float | None:
+    return None if step.stop_reason else _STEP_SECONDS
+
+
 def _ignore(_: str) -> None:
     pass
 
@@ -155,7 +160,7 @@ async def down(conn: "Connection", to: int = 0, *, folder: Traversable | None = 
             if version not in steps:
                 raise MigrationError(f"{name} is applied, but its way down is not here")
             async with conn.transaction():
-                await conn.execute(steps[version].down, timeout=_TIMEOUT_SECONDS)
+                await conn.execute(steps[version].down, timeout=_limit_of(steps[version]))
                 await conn.execute("DELETE FROM schema_migration WHERE version = $1", version)
             applied_names.append(name)
     return applied_names
@@ -202,7 +207,7 @@ async def _history(conn: "Connection") -> dict[int, _Applied]:
 async def _exclusive(conn: "Connection") -> AsyncIterator[None]:
     """Hold off every other process that would migrate this database."""
     # One that waits inside of a statement would be waited for by an index that is built concurrently.
-    async with asyncio.timeout(_TIMEOUT_SECONDS):
+    async with asyncio.timeout(_WAIT_SECONDS):
         while not await conn.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
             await asyncio.sleep(_POLL_SECONDS)
     try:
