@@ -3,16 +3,22 @@
 import asyncio
 import base64
 import os
+import shutil
 import subprocess
 import sys
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.fixtures.cli import fetch
 from tests.support.commands import EngineCommands
 
+from billfold.backup.folder import BackupFolder, write_about
+from billfold.backup.restore import recover
+from billfold.backup.types import Backup
 from billfold.cli.app import run
+from billfold.cli.context import CliError
 from billfold.platform.clock import wall_now
+from billfold.platform.postgres.programs import MAJOR, ServerUser
 from billfold.wiring.cli_context import Wiring
 from billfold.wiring.open_bank import open_bank
 
@@ -36,12 +42,13 @@ async def transfers(settings, dsn, backup):
         return moment
 
 
-def amounts_of(context):
-    async def read(dsn):
-        return [row["amount"] for row in await fetch(dsn, "SELECT amount FROM transfer ORDER BY amount DESC")]
+def running(state_dir):
+    context = Wiring(environment(state_dir))
+    return context.database(context.settings(), lambda _: None)
 
-    with context.database(context.settings(), lambda _: None) as database:
-        return asyncio.run(read(database.dsn))
+
+async def amounts(dsn):
+    return [row["amount"] for row in await fetch(dsn, "SELECT amount FROM transfer ORDER BY amount DESC")]
 
 
 @pytest.fixture
@@ -87,7 +94,9 @@ def test_a_bank_is_restored_to_a_moment_between_two_transfers(billfold, tmp_path
         restored = tmp_path / f"restored-{len(expected)}"
         status, said = billfold("restore", backups, *to, into=restored)
         assert (status, "the ledger and the audit log are intact" in said) == (0, True), said
-        assert amounts_of(Wiring(environment(restored))) == expected
+        with running(restored) as database:
+            assert asyncio.run(amounts(database.dsn)) == expected
+            assert "log of the bank before" in billfold("backup", backups, "--continuous", into=restored)[1]
 
     newest = max(backups.glob("2*"))
     with (newest / "base.tar.gz").open("r+b") as file:
@@ -96,3 +105,67 @@ def test_a_bank_is_restored_to_a_moment_between_two_transfers(billfold, tmp_path
     status, said = billfold("restore", backups, into=tmp_path / "refused")
     assert (status, "The backup is damaged" in said) == (1, True), said
     assert not [*tmp_path.glob("refused*")]
+
+
+def test_a_folder_that_would_be_copied_into_itself_is_refused(billfold, tmp_path):
+    state, documents = tmp_path / "state", tmp_path / "documents"
+    (state / "postgres").mkdir(parents=True)
+    for folder in (state / "backups", documents / "backups", tmp_path):
+        status, said = billfold("backup", folder, "--continuous", BILLFOLD_FILES_DIR=str(documents))
+        assert (status, "is not apart from" in said) == (1, True), said
+        assert not (folder / "wal").exists()
+
+
+def day(number):
+    return datetime(2026, 11, number, tzinfo=UTC)
+
+
+def make_backup(folder, number):
+    with folder.new(day(number)) as partial:
+        about = Backup(
+            label=partial.stem,
+            began_at=day(number),
+            ended_at=day(number),
+            release="0.1.0",
+            schema_version=1,
+            postgres=MAJOR,
+            environment="sandbox",
+            key_check="",
+            has_key=False,
+            first_segment=f"{1:08X}{0:08X}{number:08X}",
+            size_bytes=0,
+        )
+        write_about(partial, about)
+    return about.label
+
+
+def test_half_a_backup_counts_as_none_and_goes_with_the_next_and_files_of_others_stay(tmp_path, monkeypatch):
+    folder = BackupFolder(tmp_path)
+    (tmp_path / "photos.partial").mkdir()
+    labels = [make_backup(folder, number) for number in (1, 2, 3)]
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(shutil, "rmtree", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            folder.remove_older(1)
+    assert [each.label for each in folder.list_backups()] == labels[1:]
+    assert [each.label for each in folder.remove_older(1)] == [labels[1]]
+
+    newest = make_backup(folder, 4)
+    assert {each.name for each in tmp_path.iterdir()} == {"photos.partial", labels[2], newest}
+
+
+def test_a_log_of_many_days_may_take_hours_to_be_replayed(tmp_path, monkeypatch):
+    data_dir, ran = tmp_path / "postgres", []
+    data_dir.mkdir()
+    (data_dir / "PG_VERSION").write_text(f"{MAJOR}\n")
+    monkeypatch.setattr(ServerUser, "run", lambda _, *words, seconds: ran.append((words, seconds)))
+
+    with pytest.raises(CliError, match="ended right after its start"):
+        recover(data_dir, tmp_path / "wal", None)
+
+    [(words, seconds)] = ran
+    assert seconds > int(words[words.index("-t") + 1]) > timedelta(hours=12).total_seconds()

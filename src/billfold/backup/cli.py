@@ -15,6 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeE
 from billfold.backup.folder import BackupFolder
 from billfold.backup.missing_files import count_missing_files
 from billfold.backup.restore import check_restorable, choose, restore_files
+from billfold.backup.state_files import check_apart
 from billfold.backup.take import BytesProgress, archive_log, archive_no_log, take_backup
 from billfold.backup.unpack import StepProgress
 from billfold.cli.command import CommandGroup, Row
@@ -58,14 +59,16 @@ def backup(
         raise CliError(f"There is no bank in {settings.state_dir}.", "Set BILLFOLD_STATE_DIR to its folder.")
     configure_logging("ERROR")
     backups = BackupFolder(folder)
+    check_apart(settings, backups.path)
     with context.database(settings, lambda _: None) as database:
         if continuous:  # before the backup, so that no moment after it is missing
             asyncio.run(archive_log(database.owner_dsn, backups, settings.state_dir.resolve() / "postgres"))
         elif continuous is False:
             asyncio.run(archive_no_log(database.owner_dsn))
         with _bytes_bar() as progress:
-            made = asyncio.run(take_backup(database.owner_dsn, settings, backups, progress))
-    removed = backups.remove_older(keep) if keep else []
+            made, removed = asyncio.run(
+                take_backup(database.owner_dsn, settings, backups, keep=keep, progress=progress)
+            )
     if not made.has_key:
         print_warning("The encryption key is not in the backup: keep a copy of it elsewhere.")
     gone = f" {len(removed)} older ones are removed." if removed else ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ STATE = "state"
 MANIFEST = "backup_manifest"
 """The files of the database with their checksums, as PostgreSQL writes it."""
 _PARTIAL = ".partial"
+_LEFT_OVER = re.compile(r"[0-9]{8}T[0-9]{6}Z(-[0-9]+)?\.partial\Z")
+"""What we leave: the operator's own files there may end in `.partial` too."""
 _LOCK = "lock"
 _SEGMENT_CHARS = 24
 
@@ -50,6 +53,10 @@ class BackupFolder:
         """Return the archived files of the log, the oldest first."""
         return sorted(each for each in self.wal.glob("*") if len(each.name) == _SEGMENT_CHARS)
 
+    def has_log_beside(self, timeline: str) -> bool:
+        """Tell whether log of another timeline than this one (8 hexadecimal digits) is archived here."""
+        return any(not each.name.startswith(timeline) for each in self.segments())
+
     @contextmanager
     def alone(self) -> Iterator[int]:
         """Be the only one who writes here; yield the lock, which a program that also does inherits. Raises CliError."""
@@ -68,8 +75,9 @@ class BackupFolder:
     @contextmanager
     def new(self, began_at: datetime) -> Iterator[Path]:
         """Lend the folder of a new backup; it counts as one once it is left without an error."""
-        for left_over in self.path.glob(f"*{_PARTIAL}"):
-            shutil.rmtree(left_over)
+        for each in self.path.iterdir():
+            if _LEFT_OVER.match(each.name):
+                shutil.rmtree(each)
         label = self._free_label(began_at)
         partial = self.path / f"{label}{_PARTIAL}"
         partial.mkdir(mode=0o700)
@@ -83,11 +91,13 @@ class BackupFolder:
             raise
 
     def remove_older(self, keep: int) -> list[Backup]:
-        """Remove all but the newest backups, and what only they need of the log; return them."""
+        """Remove all but the newest backups, and what only they need of the log; return them. Only inside `alone`."""
         found = self.list_backups()
         removed = found[:-keep]
         for each in removed:
-            shutil.rmtree(self.path / each.label)
+            partial = self.path / f"{each.label}{_PARTIAL}"
+            (self.path / each.label).rename(partial)  # half a backup never counts as one
+            shutil.rmtree(partial)
         if removed:
             oldest_needed = min(each.first_segment[8:] for each in found[-keep:])  # without the timeline
             for archived in self.wal.glob("*"):  # the log, and what marks where backups of it began

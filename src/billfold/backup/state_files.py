@@ -13,6 +13,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from billfold.cli.context import CliError
+
 if TYPE_CHECKING:
     from billfold.platform.settings.settings import Settings
 
@@ -28,6 +30,17 @@ def configured_places(settings: Settings) -> dict[str, Path]:
     """Return what is kept elsewhere than in the state directory, by the names that it has there."""
     places = {FILES: settings.files_dir, "rails": settings.rails_dir, "audit-seals.txt": settings.audit_seals}
     return {name: path for name, path in places.items() if path is not None}
+
+
+def check_apart(settings: Settings, backups: Path) -> None:
+    """Refuse a folder of backups that would be copied into itself, or holds what it backs up. Raises CliError.
+
+    The seals are a single file and may lie on the disk of the backups.
+    """
+    for place in (settings.state_dir, settings.files_dir, settings.rails_dir):
+        kept = None if place is None else place.expanduser().resolve()
+        if kept is not None and (backups.is_relative_to(kept) or kept.is_relative_to(backups)):
+            raise CliError(f"{backups} is not apart from {kept}, which is backed up.", "Name a folder elsewhere.")
 
 
 def copy_state(settings: Settings, target: Path) -> None:

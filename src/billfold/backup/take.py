@@ -41,6 +41,7 @@ SELECT (SELECT max(version) FROM schema_migration) AS schema_version, environmen
 """
 _PROGRESS = "SELECT backup_streamed, backup_total FROM pg_stat_progress_basebackup"
 _ARCHIVED = "SELECT last_archived_wal >= $1 FROM pg_stat_archiver"
+_TIMELINE = "SELECT left(pg_walfile_name(pg_current_wal_lsn()), 8)"
 _NO_ROOM = "No space left on device"
 
 
@@ -50,19 +51,25 @@ class _Source(NamedTuple):
     lock: int
 
 
-async def take_backup(dsn: str, settings: Settings, folder: BackupFolder, progress: BytesProgress) -> Backup:
-    """Take a backup of the bank at `dsn`, which may be in use. Raises CliError."""
+async def take_backup(
+    dsn: str, settings: Settings, folder: BackupFolder, *, keep: int | None, progress: BytesProgress
+) -> tuple[Backup, list[Backup]]:
+    """Take a backup of the bank at `dsn`, which may be in use; return it and those it had removed. Raises CliError."""
     with folder.alone() as lock:
-        source = _Source(dsn, settings, lock)
-        conn = await connect(dsn)
-        try:
-            began_at = wall_now()
-            with folder.new(began_at) as partial:
-                return await _fill(source, conn, partial, began_at=began_at, progress=progress)
-        except OSError as error:
-            raise CliError(f"The backup cannot be written: {error}.", _room_for(folder.path)) from error
-        finally:
-            await conn.close()
+        made = await _take(_Source(dsn, settings, lock), folder, progress)
+        return made, folder.remove_older(keep) if keep else []
+
+
+async def _take(source: _Source, folder: BackupFolder, progress: BytesProgress) -> Backup:
+    conn = await connect(source.dsn)
+    try:
+        began_at = wall_now()
+        with folder.new(began_at) as partial:
+            return await _fill(source, conn, partial, began_at=began_at, progress=progress)
+    except OSError as error:
+        raise CliError(f"The backup cannot be written: {error}.", _room_for(folder.path)) from error
+    finally:
+        await conn.close()
 
 
 async def _fill(
@@ -149,6 +156,8 @@ async def archive_log(dsn: str, folder: BackupFolder, data_dir: Path) -> None:
                 "The database was started by an earlier release, which archives no log.",
                 "Stop the bank, start it again, and repeat this command.",
             )
+        if folder.has_log_beside(await conn.fetchval(_TIMELINE)):  # two banks restored from it have the same timeline
+            raise CliError(f"{folder.wal} has the log of the bank before it was restored.", "Name a new folder.")
         await _set(conn, archive_command=_archive_command(folder.wal), archive_timeout=_LOST_MAX)
         await _await_archived(conn)
     finally:
