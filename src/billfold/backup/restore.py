@@ -30,6 +30,8 @@ _RESTORING = ".restoring"
 _NO_KEY = "Put the bank's encryption.key into the folder `state` of the backup, or set BILLFOLD_ENCRYPTION_KEY."
 _NOT_REACHED = "recovery ended before configured recovery target was reached"
 _AUTO = "postgresql.auto.conf"
+_REPLAY_SECONDS = 86_400
+"""A busy bank archives up to 23 GB of log a day, and its backup may be weeks old."""
 
 
 def choose(folder: BackupFolder, label: str | None, to: datetime | None) -> Backup:
@@ -125,7 +127,7 @@ def recover(data_dir: Path, wal: Path, to: datetime | None) -> None:
     if wal.is_dir():
         owner.allow_traversal(wal)
     try:
-        server = embedded.start(data_dir.parent)
+        server = embedded.start(data_dir.parent, seconds=_REPLAY_SECONDS)
     except EmbeddedPostgresError as error:
         log = data_dir / "server.log"
         if log.exists() and _NOT_REACHED in log.read_text(encoding="utf-8", errors="replace"):

@@ -191,8 +191,8 @@ async def test_create_database_answers_the_same_when_it_exists(state_dir):
 def test_no_server_stays_when_its_start_is_interrupted(state_dir, monkeypatch):
     run = ServerUser.run
 
-    def interrupted(owner, program, *words):
-        run(owner, program, *words)
+    def interrupted(owner, program, *words, **limit):
+        run(owner, program, *words, **limit)
         if words[0] == "start":
             raise KeyboardInterrupt
 

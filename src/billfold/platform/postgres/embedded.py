@@ -104,13 +104,17 @@ class Server:
 
 
 def start(
-    state_dir: Path, *, settings: Mapping[str, str] | None = None, progress: Callable[[str], None] | None = None
+    state_dir: Path,
+    *,
+    settings: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] | None = None,
+    seconds: int = _START_SECONDS,
 ) -> Server:
     """Start the server of `state_dir`, or attach to it when it runs already, and return it ready.
 
     The first start creates the cluster (about a second). After a crash of the server, or of the
     machine, the start recovers. `settings` (postgresql.conf names) are laid over DEFAULT_SETTINGS
-    and take effect when the server starts only. Blocks. Raises EmbeddedPostgresError.
+    and take effect when the server starts only. Blocks, for `seconds` at most. Raises EmbeddedPostgresError.
     """
     report = progress or _ignore_progress
     state_dir = state_dir.expanduser().resolve()
@@ -131,7 +135,7 @@ def start(
             _check_version(data_dir)
             postmaster = _find_postmaster(data_dir)
             if postmaster is None:
-                postmaster = _launch(data_dir, owner, merged_settings, report=report)
+                postmaster = _launch(data_dir, owner, merged_settings, report=report, seconds=seconds)
             else:
                 report("Attached to the running PostgreSQL")
         except BaseException:  # Ctrl-C too, which must not leave a server behind
@@ -264,7 +268,7 @@ def _check_version(data_dir: Path) -> None:
 
 
 def _launch(
-    data_dir: Path, owner: ServerUser, settings: Mapping[str, str], report: Callable[[str], None]
+    data_dir: Path, owner: ServerUser, settings: Mapping[str, str], report: Callable[[str], None], seconds: int
 ) -> _Postmaster:
     socket_dir = _socket_dir(data_dir, owner)
     if (data_dir / "postmaster.pid").exists():
@@ -276,9 +280,9 @@ def _launch(
         report("Starting PostgreSQL")
     _write_settings(data_dir, owner, settings, socket_dir=socket_dir)
     log = data_dir / "server.log"
-    target_options = ("-D", str(data_dir), "-l", str(log), "-w", "-t", str(_START_SECONDS))
+    target_options = ("-D", str(data_dir), "-l", str(log), "-w", "-t", str(seconds))
     try:
-        owner.run("pg_ctl", "start", *target_options)
+        owner.run("pg_ctl", "start", *target_options, seconds=2 * seconds)
     except EmbeddedPostgresError as error:
         tail = log.read_text(encoding="utf-8", errors="replace")[-2000:] if log.exists() else ""
         raise EmbeddedPostgresError(f"PostgreSQL did not start. {error}\n{tail}") from error

@@ -23,7 +23,7 @@ _SERVER_ACCOUNT = "pgserver"
 _OTHER_ACCOUNTS = ("postgres", "nobody")
 _TRAVERSE_BIT = 0o001
 _READ_BIT = 0o004
-_PROGRAM_SECONDS = 3600  # pg_ctl has its own, shorter patience
+_PROGRAM_SECONDS = 3600
 
 PROGRAM_ENVIRONMENT = {"PATH": os.defpath, "LC_ALL": "C"} | {
     name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ
@@ -77,8 +77,8 @@ class ServerUser:
         if self.user is not None:
             _allow_traversal(path, lambda _: None)
 
-    def run(self, program: str, *arguments: str) -> None:
-        """Run one program to its end. Raises EmbeddedPostgresError with what it said."""
+    def run(self, program: str, *arguments: str, seconds: int = _PROGRAM_SECONDS) -> None:
+        """Run one program to its end. pg_ctl needs longer than its own `-t`. Raises EmbeddedPostgresError."""
         # A file, not a pipe: the server may keep its end open and reading would never finish.
         with tempfile.TemporaryFile() as output:
             completed = subprocess.run(
@@ -89,7 +89,7 @@ class ServerUser:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                timeout=_PROGRAM_SECONDS,
+                timeout=seconds,
                 user=self.user,
                 group=self.group,
                 extra_groups=None if self.group is None else [],
