@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _BATCH_SIZE = 500
 _ROWS = "SELECT {keys}, sealed FROM {table} WHERE sealed IS NOT NULL AND substring(sealed FOR 5) <> $1 LIMIT {limit}"
-_REPLACE = "UPDATE {table} SET sealed = $1 WHERE sealed = $2"
+_REPLACE = "UPDATE {table} SET sealed = $1 WHERE sealed = $2 AND {match}"
 
 
 class SecretColumn(NamedTuple):
@@ -31,11 +31,13 @@ async def reseal(pool: Pool, vault: Vault, columns: Sequence[SecretColumn]) -> i
     done = 0
     head = b"\x01" + bytes.fromhex(vault.key_id)
     for column in columns:
-        names: dict[str, Any] = {"table": column.table, "keys": ", ".join(column.keys), "limit": _BATCH_SIZE}
+        match = " AND ".join(f"{key} = ${number}" for number, key in enumerate(column.keys, start=3))
+        keys = ", ".join(column.keys)
+        names: dict[str, Any] = {"table": column.table, "keys": keys, "match": match, "limit": _BATCH_SIZE}
         while rows := await pool.fetch(_ROWS.format(**names), head):
             for *key, sealed in rows:
                 place = column.place(*key)
                 anew = vault.seal(vault.open(sealed, place), place)
-                await pool.execute(_REPLACE.format(**names), anew, sealed)
+                await pool.execute(_REPLACE.format(**names), anew, sealed, *key)
             done += len(rows)
     return done
