@@ -1,7 +1,7 @@
 """Proposing a freeze, confirming it, withdrawing it: who may, and what follows.
 
 A confirmed proposal is carried out by a command whose key is the proposal, so that it counts once; after a crash in
-between it is confirmed again.
+between it is confirmed again. Of what was frozen anew in between, that freeze is not ended.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from billfold.audit.types import Origin
 from billfold.freezes.store import (
     add_proposal,
     find_freeze,
+    is_carried_out,
     is_frozen,
     lock_open_proposal,
     lock_proposal,
@@ -96,8 +97,12 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezePropo
     by.require(Power.DECIDE)
     async with _audited(bank, by, "confirmed", proposal_id) as action:
         row = await lock_proposal(action.conn, proposal_id)
+        ends_another = await _freeze_to_end(action.conn, row) != row.ends_entry_no
         if row.status == ProposalStatus.CONFIRMED:
             action.skip()  # whoever confirmed it was cut off
+            ends_another = ends_another and not await is_carried_out(
+                action.conn, row.owner_id, _command(row).command_id
+            )
         else:
             _require_proposed(row)
             if Operator.are_same(by.name, row.proposed_by):
@@ -106,11 +111,13 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezePropo
             now = await bank.now(action.conn)
             await _require_standing(action.conn, row, now)
             await _require_change(action.conn, row)
-            if await _freeze_to_end(action.conn, row) != row.ends_entry_no:
-                raise Refused("freeze-changed", "It was frozen again since: propose to end that freeze.")
+            if ends_another:
+                raise _changed()
             decided = {"status": ProposalStatus.CONFIRMED, "decided_by": by.name, "decided_at": now}
             row = await update_proposal(action, proposal_id, **decided)
     try:
+        if ends_another:
+            raise _changed()
         await bank.engine.submit(_command(row))
     except Refused:
         await _finish(bank, proposal_id, ProposalStatus.REFUSED, by)
@@ -149,6 +156,10 @@ def _audited(bank: Bank, by: Operator, verb: str, proposal_id: UUID) -> Abstract
         now=wall_now(),
         details={"operator": by.name},
     )
+
+
+def _changed() -> Refused:
+    return Refused("freeze-changed", "It was frozen again since: propose to end that freeze.")
 
 
 def _require_proposed(row: FreezeProposal) -> None:

@@ -30,6 +30,7 @@ SELECT entry_no, actor_name, recorded_at, details->>'reason' FROM audit_entry
    AND (action = $2 || '.frozen' OR action = 'pocket.updated' AND details->>'status' = 'FROZEN')
  ORDER BY entry_no DESC LIMIT 1
 """
+_CARRIED_OUT = "SELECT true FROM command WHERE customer_id = $1 AND command_id = $2"
 _FIELDS = FreezeProposal.__struct_fields__
 _COLUMNS = ", ".join(_FIELDS)
 _INSERT = f"""
@@ -83,6 +84,11 @@ async def list_proposals(conn: Connection | Pool, limit: int) -> list[FreezeProp
 async def is_frozen(conn: Connection | Pool, row: FreezeProposal) -> bool:
     """Return whether what a proposal is about is frozen now."""
     return await conn.fetchval(_IS_FROZEN[row.subject], row.owner_id, row.subject_id) is True
+
+
+async def is_carried_out(conn: Connection | Pool, owner_id: UUID, command_id: UUID) -> bool:
+    """Return whether the command of a proposal is in the ledger, accepted or not."""
+    return await conn.fetchval(_CARRIED_OUT, owner_id, command_id) is True
 
 
 async def find_freeze(conn: Connection | Pool, row: FreezeProposal) -> Freeze | None:

@@ -13,7 +13,7 @@ from billfold.freezes import cli
 from billfold.freezes.decisions import confirm, propose, withdraw
 from billfold.freezes.store import get_proposal, list_proposals
 from billfold.freezes.types import FreezeSubject
-from billfold.platform.errors import Refused
+from billfold.platform.errors import Refused, Unavailable
 
 
 async def test_one_operator_proposes_and_another_confirms(bank, operators, customer_desk):
@@ -114,6 +114,37 @@ async def test_an_unfreeze_ends_the_freeze_that_it_was_proposed_for(bank, operat
         await withdraw(bank, first.proposal_id, by=OLGA)
         second = await propose(bank, *subject, freezes=False, reason="Lifted", by=OLGA)
         assert "APPLIED" in await _confirmed_by_otto(bank, second.proposal_id)
+
+
+@pytest.mark.parametrize("is_carried_out", [False, True])
+async def test_a_proposal_that_was_cut_off_ends_no_freeze_of_afterwards(
+    bank, customer_desk, monkeypatch, is_carried_out
+):
+    pocket = (FreezeSubject.POCKET, UUID((await customer_desk.pocket()).id))
+    submit = bank.engine.submit
+
+    async def cut_off(command):
+        if is_carried_out:
+            await submit(command)
+        raise Unavailable("The database is away.")
+
+    await pockets_cli.freeze(bank, pocket[1], alone=True)
+    made = await propose(bank, *pocket, freezes=False, reason="Found", by=OLGA)
+    with monkeypatch.context() as patch, pytest.raises(Unavailable):
+        patch.setattr(bank.engine, "submit", cut_off)
+        await _confirmed_by_otto(bank, made.proposal_id)
+    if not is_carried_out:
+        await pockets_cli.unfreeze(bank, pocket[1], alone=True)
+    await pockets_cli.freeze(bank, pocket[1], alone=True)
+    if is_carried_out:
+        assert "APPLIED" in await _confirmed_by_otto(bank, made.proposal_id)
+    else:
+        with pytest.raises(Refused, match="frozen again"):
+            await _confirmed_by_otto(bank, made.proposal_id)
+        assert (await get_proposal(bank.pool, made.proposal_id)).status == "REFUSED"
+    assert (await customer_desk.get(f"/api/v2/pockets/{pocket[1]}/"))["status"] == "FROZEN"
+    anew = await propose(bank, *pocket, freezes=False, reason="Lifted", by=OLGA)
+    assert "APPLIED" in await _confirmed_by_otto(bank, anew.proposal_id)
 
 
 OLGA = Operator.of_command_line("olga")
