@@ -108,7 +108,12 @@ async def test_a_filtered_list_is_searched_part_by_part(customer_desk, customer_
     first, second = lived
     theirs = f"/api/v2/customers/{customer_desk.team.customer}/transactions/"
     for desk, path in ((customer_desk, PATH), (customer_world, theirs), (customer_world, "/api/v2/transactions/")):
+        swept: list[tuple[dict[str, Any], int]] = [
+            ({"type[]": "CARD", "include_sweeps": "true"}, 0),
+            ({"type[]": "WIRE", "include_sweeps": "true"}, 1),
+        ]
         for filters, count in (
+            *(swept if desk is customer_world else ()),
             ({"type[]": "WIRE"}, 1),
             ({"type[]": "CARD"}, 0),
             ({"type[]": "FEE"}, 0),
@@ -139,5 +144,8 @@ async def _searched(desk, path, filters):
     while cursor:
         page = await desk.get(path, filters | {"limit": 2, "cursor": cursor})
         back, cursor = [*(each["id"] for each in page["items"]), *back], page["prev_page"]
+        if page["next_page"]:
+            again = await desk.get(path, filters | {"limit": 2, "cursor": page["next_page"]})
+            assert {each["id"] for each in again["items"]} <= {*there}
     assert there == [*back, *(each["id"] for each in rest)]
     return there

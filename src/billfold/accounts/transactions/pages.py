@@ -19,6 +19,7 @@ from billfold.platform.paging import Page, Stop
 
 TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
 _DIRECTIONS = ("DEBIT", "CREDIT")
+_AT_STOP = 2
 _DIRECTION = Query(parse=partial(parse_choice, _DIRECTIONS), schema={"type": "string", "enum": [*_DIRECTIONS]})
 
 
@@ -61,14 +62,15 @@ class SweepQuery(TransactionQuery, frozen=True, kw_only=True):
 async def transaction_page(
     bank: Bank, wanted: ListQuery, query: TransactionQuery, now: datetime, *, scope: str, activity: Activity
 ) -> Page[TransactionRow]:
-    """One page. A place is the row's key and 0 for the activity or 1 for its sweep."""
+    """One page. A place is the row's key and 0 for the activity, 1 for its sweep or 2 where a search stopped."""
     filters = {**msgspec.to_builtins(query), "descending": wanted.descending, "order": activity.order}
     position = wanted.position(bank.pager, scope, filters)
     backwards = position is not None and position.direction == "prev"
     descending = wanted.descending != backwards
     place = position.place if position else None
     after = activity.place_of(place[:-1]) if place else None
-    if after is not None and query.sweeps:
+    # A search stops between rows: none is to be read again there, and no number of its column is beyond the last.
+    if after is not None and place is not None and query.sweeps and place[-1] != _AT_STOP:
         after = _before(after, descending=descending)
     rows, stop = await activity.search(
         bank.pool, query, now=now, after=after, descending=descending, limit=wanted.limit + 2
@@ -84,7 +86,7 @@ async def transaction_page(
         limit=wanted.limit,
         start=position,
         sort_key_of=lambda half: (*activity.sort_key_of(half[0]), half[1]),
-        stop=None if stop is None else Stop((*stop.place, 0), stop.at),
+        stop=None if stop is None else Stop((*stop.place, _AT_STOP), stop.at),
     )
     opened = await open_transactions(bank, [_row_of(half) for half in page.items])
     return Page(opened, page.next_page, page.prev_page, page.stop)
