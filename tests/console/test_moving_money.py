@@ -222,6 +222,8 @@ async def test_an_account_is_verified_by_documents_that_are_uploaded(customer_de
     ]
     assert [(await upload(maker, *each)).status_code for each in tried] == [403, 403, 422]
     assert (await upload(stranger, {"csrf": stranger.csrf}, scan)).status_code == 404
+    odd = await upload(maker, form, scan, to=f"{maker.home}/counterparties/documents?type=%E2%98%83&document=%E2%98%83")
+    assert odd.headers["location"].startswith(f"{new}?type=wire&document="), odd.text
     answers = await asyncio.gather(*(upload(maker, form, scan) for _ in range(2)))
     maker.page = next(each for each in answers if each.status_code == 303)
     await maker.follow()

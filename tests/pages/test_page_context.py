@@ -9,6 +9,7 @@ from tests.fixtures.pages import PASSWORD
 from tests.support.browser import ORIGIN
 
 from billfold.access.users.totp import totp_uri
+from billfold.pages.page_context import redirect
 
 SIGN_IN = "/sign-in"
 
@@ -22,6 +23,12 @@ def routes(pages_app, method):
 def filled(path):
     known = {"name": "pages.css", "step": "business", "grant_id": "x"}
     return re.sub(r"{(\w+):\w+}", lambda each: known.get(each[1], "00000000-0000-4000-8000-000000000000"), path)
+
+
+def test_a_redirect_leads_to_an_address_that_a_header_can_carry():
+    signed = "https://app.example/a%2Fb?x='(1)'&y=[2]#here"
+    assert redirect(signed).headers["location"] == signed
+    assert redirect("/a \u2603\r\n?b=\u2603").headers["location"] == "/a%20%E2%98%83%0D%0A?b=%E2%98%83"
 
 
 async def test_every_form_is_refused_when_another_site_sends_it(pages_app, browser, signed_in, bank):

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 from uuid import UUID
 
 from litestar import Response
@@ -64,6 +64,7 @@ _BROWSER_TOKENS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
 _BROWSER_NAMES = {"Edg": "Edge", "OPR": "Opera"}
 _OS_TOKENS = ("iPhone", "iPad", "Android", "Windows", "Mac OS X", "Linux")
 _SYSTEM_NAMES = {"Mac OS X": "macOS"}
+_ADDRESS_SIGNS = "/?#&=%:,+~@!$'()*;[]"
 DONE = {
     "access-revoked": "The access is revoked.",
     "agreements-accepted": "The agreements are accepted.",
@@ -320,7 +321,9 @@ def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> Page
     if done:
         path, mark, place = to.partition("#")
         to = f"{path}?done={done}{mark}{place}"
-    return Response(b"", status_code=303, headers={"location": to, **page_headers()}, cookies=list(cookies))
+    # A header is of latin-1 alone; what is quoted already stays so.
+    location = quote(to, safe=_ADDRESS_SIGNS)
+    return Response(b"", status_code=303, headers={"location": location, **page_headers()}, cookies=list(cookies))
 
 
 def sentence_of(mistake: Mistake) -> str:

@@ -11,7 +11,7 @@ async def browser(console, customer_desk, customer_world):
 
 
 async def test_who_signs_in_sees_what_the_company_is_worth_as_the_api_says(browser, customer_desk):
-    await browser.go("/")
+    assert (await browser.go("/?done=%E2%98%83")).headers["location"] == browser.home
     await browser.follow()
     listed = await customer_desk.get("/api/v2/pockets/")
     portfolio = listed["items"][0]["portfolio"]

@@ -109,7 +109,22 @@ async def counterparty_page(company: Company, key: UUID, wrong: Mistake = "") ->
 
 def new_page(company: Company, kind: str, wrong: Mistake = "") -> PageResponse:
     """Return the form of a new counterparty."""
-    page, kind = company.page, kind if kind in FORMS else "wire"
-    sent = page.form.get("document") or page.query.get("document", "")
-    documents = [each for each in sent.split(",") if is_uuid(each)]
-    return company.render("counterparty_new", wrong=wrong, kind=kind, forms=FORMS, documents=documents, given=page.form)
+    page = company.page
+    return company.render(
+        "counterparty_new",
+        wrong=wrong,
+        kind=kind_of(kind),
+        forms=FORMS,
+        documents=sent_documents(page.form.get("document") or page.query.get("document", "")),
+        given=page.form,
+    )
+
+
+def kind_of(sent: str) -> str:
+    """Return the kind of counterparty that an address names, or the first one."""
+    return sent if sent in FORMS else "wire"
+
+
+def sent_documents(sent: str) -> list[str]:
+    """Return the ids of documents in an address or a form, separated by commas."""
+    return [each for each in sent.split(",") if is_uuid(each)]

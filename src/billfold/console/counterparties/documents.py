@@ -7,7 +7,7 @@ from typing import Any
 from litestar import post
 
 from billfold.console.company import Company, InCompany
-from billfold.console.counterparties.counterparties import SCOPE, counterparty_page, new_page
+from billfold.console.counterparties.counterparties import SCOPE, counterparty_page, kind_of, new_page, sent_documents
 from billfold.documents.routes import upload_document, upload_document_file
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.operations import Operation
@@ -23,12 +23,12 @@ async def upload_for_new(company: InCompany) -> PageResponse:
     """Upload a document of an account that is about to be added; its form is next."""
     company.require(SCOPE)
     query = company.page.query
-    kind, earlier = query.get("type", "wire"), query.get("document", "")
+    kind, earlier = kind_of(query.get("type", "")), sent_documents(query.get("document", ""))
     try:
         made = await _upload(company, upload_document, document_type=PROOF_OF_ACCOUNT)
     except (InvalidInput, Refused) as wrong:
         return new_page(company, kind, _at_file(wrong))
-    documents = ",".join(filter(None, [earlier, str(made.document_id)]))
+    documents = ",".join([*earlier, str(made.document_id)])
     return redirect(f"{company.path}/counterparties/new?type={kind}&document={documents}&done=uploaded")
 
 

@@ -13,7 +13,7 @@ from billfold.accounts.transactions.routes import list_own_transactions
 from billfold.approvals.routes.transfer_requests import list_transfer_requests
 from billfold.console.charts import maturity_ladder
 from billfold.console.company import InCompany
-from billfold.pages.page_context import ACCOUNT, PageContext, PageResponse, redirect
+from billfold.pages.page_context import ACCOUNT, DONE, PageContext, PageResponse, redirect
 
 _RECENT = 8
 
@@ -23,7 +23,8 @@ async def choose_company(page: PageContext) -> PageResponse:
     """Lead to the visitor's company, partner or bank; the menu of its name leads to the others."""
     found = await memberships(page)
     to = found[0].path if found else ACCOUNT
-    return redirect(to, done=page.query.get("done", ""))
+    done = page.query.get("done", "")
+    return redirect(to, done=done if done in DONE else "")
 
 
 @get("/companies/{customer_id:str}")
