@@ -1,9 +1,12 @@
 """A transfer is previewed: nothing is written, and what follows at the same moment is the same to the cent."""
 
 import random
+from uuid import UUID
 
 from msgspec.structs import replace
 from tests.support.approvals import REQUESTS, counterparty, decide, on_us, wire, wire_counterparty
+
+from billfold.accounts.customers import cli as customers_cli
 
 PREVIEW = f"{REQUESTS}preview/"
 FULL = {"type": "FULL_WITHDRAWAL"}
@@ -95,6 +98,7 @@ async def test_a_preview_writes_nothing_and_is_refused_as_the_request_would_be(
     *, customer_desk, customer_desks, customer_world, other_customer, other_partner, funded, other
 ):
     body = on_us(funded, 1_000_00, to=other)
+    out = wire(funded, 1_00, await wire_counterparty(customer_desk))
     written = await customer_desk.bank.pool.fetchrow(_WRITTEN)
     await customer_desk.refused("POST", PREVIEW, body, status=409, code="approval-impossible")
     initiator, viewer = [
@@ -109,6 +113,11 @@ async def test_a_preview_writes_nothing_and_is_refused_as_the_request_would_be(
     path = f"/api/v1/customers/{customer_desk.team.customer}/transfer-requests/preview/"
     same = (await customer_world.ask("POST", path, body, status=200)).json()
     assert same == seen | {"approval": None}, "a partner's transfers need no approval of members"
+    wires = (customer_desk.bank, UUID(customer_desk.team.customer), "wires")
+    await customers_cli.disable(*wires)
+    await customer_world.refused("POST", path, out, status=403, code="feature-not-enabled")
+    await customers_cli.enable(*wires)
+    await customer_world.ask("POST", path, out, status=200)
     reviewed = body | {"reviewers": [seen["approval"]["approvers"][0]["member_id"]]}
     await customer_world.ask("POST", path, reviewed, status=422)
     away = path.replace(customer_desk.team.customer, other_customer.team.customer)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.access.users import store as user_store
+from billfold.accounts.customers.store import require_feature
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
@@ -21,6 +22,7 @@ from billfold.approvals.rules import MAY_APPROVE, find_candidates
 from billfold.approvals.store import payees
 from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
+from billfold.approvals.transfer_orders import WireOrder
 from billfold.approvals.transfer_request_schemas import (
     ChangeTransferRequest,
     CreateTransferRequest,
@@ -40,6 +42,7 @@ from billfold.http.parameters import Query, parse_uuid
 from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
+from billfold.payments.wires.routes import WIRES_FEATURE
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.ids import command_id
 
@@ -73,6 +76,7 @@ _CONTENT_ERRORS = (
     "counterparty-type-mismatch",
     "approval-impossible",
 )
+_OF_PARTNER = (*_CONTENT_ERRORS, "feature-not-enabled")
 STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
 
 
@@ -101,7 +105,7 @@ async def create_transfer_request(
     return await _execute_if_approved(member, bank, found)
 
 
-@post(f"/api/v1/customers/{{customer_id}}{_PREVIEW}", tag="transfers", status=200, refuses=_CONTENT_ERRORS)
+@post(f"/api/v1/customers/{{customer_id}}{_PREVIEW}", tag="transfers", status=200, refuses=_OF_PARTNER)
 @post(f"/api/v1{_PREVIEW}", WRITES, status=200, refuses=_CONTENT_ERRORS)
 async def preview_transfer(
     caller: Call, bank: Bank, customer_id: MaybeInPath, data: CreateTransferRequest
@@ -117,6 +121,8 @@ async def preview_transfer(
     by = await principal_of(caller, bank) if isinstance(caller, CustomerCaller) else None
     if by is None and data.reviewers:
         raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfer")
+    if by is None and isinstance(data.transfer, WireOrder):
+        await require_feature(bank.pool, owner, WIRES_FEATURE)  # as where the partner would send it
     content = await ordered_content(bank, owner, data.transfer, reviewers=data.reviewers)
     content = await with_payee(caller, bank, content, customer_id=owner)
     with in_body():
