@@ -70,6 +70,8 @@ class Bank:
         self.background = BackgroundTasks()
         self.export_turn = asyncio.Lock()
         """Held by the one file of rows of which a part is being made."""
+        self.partner_list_turn = asyncio.Lock()
+        """Held by the one list of all customers of a partner that is being read customer by customer."""
 
     @property
     def calendars(self) -> Calendars:

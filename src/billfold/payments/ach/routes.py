@@ -139,9 +139,10 @@ async def list_ach_originations(
     The originations of all customers, newest first.
     """
     values = (sorted(statuses) if statuses else None, direction, returned)
-    page = await page_query.read(
-        bank, ach_entries.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
-    )
+    async with bank.partner_list_turn:
+        page = await page_query.read(
+            bank, ach_entries.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
+        )
     return page_of(page, [render_origination(row) for row in page.items])
 
 

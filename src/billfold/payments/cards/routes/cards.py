@@ -72,9 +72,10 @@ async def list_cards(caller: Caller, bank: Bank, page_query: ListQuery, statuses
 
     Cards of all customers, newest first, without what is secret.
     """
-    page = await page_query.read(
-        bank, store.CARDS_OF_PARTNER, caller.partner_id, _stored(statuses), scope="cards of a partner"
-    )
+    async with bank.partner_list_turn:
+        page = await page_query.read(
+            bank, store.CARDS_OF_PARTNER, caller.partner_id, _stored(statuses), scope="cards of a partner"
+        )
     return page_of(page, [render_card(row) for row in page.items])
 
 
