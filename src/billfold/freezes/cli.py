@@ -25,7 +25,7 @@ ProposalId = Annotated[UUID, typer.Argument(help="The proposal's id, from the li
 
 @group.table("list", columns=("proposal", "what", "reason", "status", "proposed by", "decided by", "since"))
 async def list_all(bank: Bank) -> Iterable[Row]:
-    """List the last hundred proposals, newest first."""
+    """List the last hundred proposals, open ones first, then newest first."""
     return [
         (each.proposal_id, each.words, each.reason, each.status, each.proposed_by, each.decided_by, each.proposed_at)
         for each in await list_proposals(bank.pool, _SHOWN)

@@ -39,7 +39,11 @@ ON CONFLICT DO NOTHING RETURNING *
 """
 _ONE = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE proposal_id = $1"
 _OPEN = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE subject_id = $1 AND status = 'PROPOSED' FOR UPDATE"
-_NEWEST = f"SELECT {_COLUMNS} FROM freeze_proposal ORDER BY proposed_at DESC, proposal_id LIMIT $1"
+# What is open first: what nobody decides on does not vanish behind what was decided later.
+_NEWEST = f"""
+SELECT {_COLUMNS} FROM freeze_proposal
+ ORDER BY status IN ('PROPOSED', 'CONFIRMED') DESC, proposed_at DESC, proposal_id LIMIT $1
+"""
 
 
 async def add_proposal(action: AuditedAction, row: FreezeProposal) -> bool:
@@ -77,7 +81,7 @@ async def get_proposal(conn: Connection | Pool, proposal_id: UUID) -> FreezeProp
 
 
 async def list_proposals(conn: Connection | Pool, limit: int) -> list[FreezeProposal]:
-    """Return the newest proposals."""
+    """Return the newest proposals, those that are open before all others."""
     return [_row(record) for record in await conn.fetch(_NEWEST, limit)]
 
 

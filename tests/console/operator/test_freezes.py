@@ -114,6 +114,11 @@ async def test_an_unfreeze_ends_the_freeze_that_it_was_proposed_for(bank, operat
         await withdraw(bank, first.proposal_id, by=OLGA)
         second = await propose(bank, *subject, freezes=False, reason="Lifted", by=OLGA)
         assert "APPLIED" in await _confirmed_by_otto(bank, second.proposal_id)
+    waits = await propose(bank, *of_pocket, freezes=True, reason="Theft", by=OLGA)
+    await customer_desk.clock.advance(timedelta(minutes=1))
+    later = await propose(bank, *subject, freezes=True, reason="Theft", by=OLGA)
+    await withdraw(bank, later.proposal_id, by=OLGA)
+    assert (await list_proposals(bank.pool, 1))[0].proposal_id == waits.proposal_id, "what is open comes first"
 
 
 @pytest.mark.parametrize("is_carried_out", [False, True])
