@@ -15,6 +15,7 @@ from uuid import UUID
 import msgspec
 
 from benchmarks.dataset import (
+    AS_OWNER,
     PARTNER,
     Location,
     OpenBank,
@@ -200,6 +201,7 @@ class CompanyWorkload:
             )
             await self._advance()
         async with bank.pool.acquire() as conn, conn.transaction():
+            await conn.execute(AS_OWNER)
             await conn.execute(_MODELS, company, pocket_of(COMPANY), timeout=None)
             await conn.execute(_PAST, first, began, rows, _APART, len(portals), timeout=None)
             await conn.execute(_TRANSACTIONS, company, timeout=None)
