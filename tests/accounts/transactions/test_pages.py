@@ -126,6 +126,11 @@ async def test_a_filtered_list_is_searched_part_by_part(customer_desk, customer_
                 found = await _searched(desk, path, filters | {"order": order})
                 assert len(found) == len({*found}) == count, (path, filters, order)
     assert "searched_to" not in await customer_desk.get(PATH), "nothing is chosen among"
+    monkeypatch.setattr(entry_numbers, "SEARCHED_MAX", 1)
+    monkeypatch.setattr(entry_numbers, "_FEW_POCKETS", 20)
+    for order in ("desc", "asc"):
+        found = await _searched(customer_desk, PATH, {"type[]": "WIRE", "order": order})
+        assert len(found) == 1, "an entry with more rows than a page looks through is passed"
 
 
 async def _searched(desk, path, filters):
@@ -136,6 +141,7 @@ async def _searched(desk, path, filters):
         page = await desk.get(path, filters | {"limit": 2, "cursor": cursor})
         pages.append(page)
         assert "searched_to" in page or len(page["items"]) in {0, 2} or page["next_page"] is None
+        assert not cursor or page["next_page"] != cursor
         cursor = page["next_page"]
     there = [each["id"] for page in pages for each in page["items"]]
     last = next((each for each in reversed(pages) if each["prev_page"]), pages[0])
