@@ -65,7 +65,8 @@ def test_figures_stand_beside_their_baselines(name, auth, compared, state_dir, t
     result = measured(name, state_dir, tmp_path, auth, title)
     figures = {each["name"]: each for each in result["figures"]}
     assert {figure_name: figures[figure_name]["baseline"] for figure_name in compared} == compared
-    assert all(each["median"] > 0 for each in figures.values())
+    # The kernel counts processor time in hundredths of a second: a few requests may take none.
+    assert all(each["median"] > 0 or each["name"].startswith("CPU of") for each in figures.values())
     assert any(each["at_least"] or each["at_most"] for each in figures.values()), "something must be reached"
 
 

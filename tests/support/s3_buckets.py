@@ -1,8 +1,9 @@
 """A bucket on a server of the tests, and what stands between it and the bank."""
 
 import asyncio
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import urlsplit
 
 import obstore
@@ -51,19 +52,25 @@ class S3Server:
         negative, or an HTTP status.
         """
         pending, target = list(faults), urlsplit(self.endpoint)
+        serving: set[asyncio.Task[Any]] = set()
 
         async def serve(reader, writer):
+            if task := asyncio.current_task():
+                serving.add(task)
             fault = pending.pop(0) if pending else None
-            if isinstance(fault, int) and fault >= 500 and fault < 600:
-                await reader.readuntil(b"\r\n\r\n")
-                writer.write(b"HTTP/1.1 %d Busy\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % fault)
-                await writer.drain()
-            else:
-                await _forward(reader, writer, target, fault)
-            writer.close()
+            with closing(writer):
+                if isinstance(fault, int) and fault >= 500 and fault < 600:
+                    await reader.readuntil(b"\r\n\r\n")
+                    writer.write(b"HTTP/1.1 %d Busy\r\ncontent-length: 0\r\nconnection: close\r\n\r\n" % fault)
+                    await writer.drain()
+                else:
+                    await _forward(reader, writer, target, fault)
 
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as way:
             yield f"http://127.0.0.1:{way.sockets[0].getsockname()[1]}"
+        for task in serving:  # connections that are kept open for a next request
+            task.cancel()
+        await asyncio.gather(*serving, return_exceptions=True)
 
 
 async def _forward(reader, writer, target, passing):
@@ -78,8 +85,10 @@ async def _forward(reader, writer, target, passing):
     to_pass, to_return = (passing, None) if passing is None or passing > 0 else (None, -passing)
     onward = asyncio.create_task(copy(reader, there_out, to_pass))
     back = asyncio.create_task(copy(there_in, writer, to_return))
-    _, pending = await asyncio.wait({onward, back}, return_when=asyncio.FIRST_COMPLETED)
-    for task in pending:
-        task.cancel()
-    await asyncio.gather(onward, back, return_exceptions=True)
-    there_out.close()
+    with closing(there_out):
+        try:
+            await asyncio.wait({onward, back}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            onward.cancel()
+            back.cancel()
+            await asyncio.gather(onward, back, return_exceptions=True)
