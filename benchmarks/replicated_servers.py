@@ -63,7 +63,7 @@ class ReplicatedServers:
             await conn.close()
 
     def kill_primary(self) -> None:
-        """Kill the primary as a crash would: nobody is told."""
+        """Kill the primary as a crash would: nothing is flushed or announced."""
         self._signal(_PRIMARY, signal.SIGKILL)
 
     def promote_replica(self) -> None:

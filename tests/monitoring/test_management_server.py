@@ -113,14 +113,14 @@ async def test_hosts_of_the_database_that_are_gone_are_passed_over_and_not_come_
         await reader.read()
         writer.close()
 
-    async def hang_up(reader, writer):  # as a proxy without a server
+    async def close_connection(reader, writer):  # as a proxy without a server
         asked.append("hung up")
         await reader.readexactly(8)
         writer.write(b"N")  # no TLS
         await reader.read(8)
         writer.close()
 
-    gone = [await asyncio.start_server(each, "127.0.0.1", 0) for each in (stay_silent, hang_up)]
+    gone = [await asyncio.start_server(each, "127.0.0.1", 0) for each in (stay_silent, close_connection)]
     ports = [each.sockets[0].getsockname()[1] for each in gone]
     address = urlsplit(bank_dsn)
     there = {name: values[-1] for name, values in parse_qs(address.query).items()}
