@@ -139,7 +139,7 @@ async def list_ach_originations(
     The originations of all customers, newest first.
     """
     values = (sorted(statuses) if statuses else None, direction, returned)
-    async with bank.partner_list_turn:
+    async with bank.partner_list_turns[caller.partner_id]:
         page = await page_query.read(
             bank, ach_entries.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
         )

@@ -53,7 +53,7 @@ CARDS = KeysetList(
     **BY_CREATION,
 )
 """Cards of a customer, of one Pocket or of all, in some statuses or in all, newest first."""
-# A page reads as many rows of every customer, and so takes `bank.partner_list_turn`: one at a time in a process.
+# A page reads as many rows of every customer: one of a partner at a time, by `bank.partner_list_turns`.
 # What is due is the partner's id in the row, with an index (partner_id, created_at, written_no).
 CARDS_OF_PARTNER = KeysetList(
     f"""SELECT o.* FROM (SELECT customer_id FROM customer WHERE partner_id = $1) k CROSS JOIN LATERAL (

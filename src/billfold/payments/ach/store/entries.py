@@ -62,7 +62,7 @@ ORIGINATIONS = KeysetList(
 )
 """The originations of a customer, by Pocket, statuses and direction; None does not filter."""
 # By the list of each customer: the entries of other partners' customers are not read.
-# A page reads as many rows of every customer, and so takes `bank.partner_list_turn`: one at a time in a process.
+# A page reads as many rows of every customer: one of a partner at a time, by `bank.partner_list_turns`.
 # What is due is the partner's id in the row, with an index (partner_id, created_at, written_no).
 ORIGINATIONS_OF_PARTNER = KeysetList(
     f"""SELECT o.* FROM (SELECT customer_id FROM customer WHERE partner_id = $1) c CROSS JOIN LATERAL (

@@ -72,7 +72,7 @@ async def list_cards(caller: Caller, bank: Bank, page_query: ListQuery, statuses
 
     Cards of all customers, newest first, without what is secret.
     """
-    async with bank.partner_list_turn:
+    async with bank.partner_list_turns[caller.partner_id]:
         page = await page_query.read(
             bank, store.CARDS_OF_PARTNER, caller.partner_id, _stored(statuses), scope="cards of a partner"
         )
