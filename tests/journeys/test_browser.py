@@ -87,7 +87,8 @@ class Place:
 async def place(tmp_path_factory):
     """A sandbox whose story is played, and Chromium, where both people of the company sign in."""
     folder = tmp_path_factory.mktemp("browser")
-    gallery = Gallery(Path(os.environ.get("BILLFOLD_SCREENSHOTS") or folder / "screenshots"))
+    wanted = os.environ.get("BILLFOLD_SCREENSHOTS")
+    gallery = Gallery(Path(wanted) if wanted else None)
     networks = {"BILLFOLD_WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128"}
     sandbox = Sandbox(folder, "--seed", "7", **networks)
     try:

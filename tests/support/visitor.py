@@ -53,27 +53,31 @@ class Authenticator:
 
 
 class Gallery:
-    """Where pictures of pages are kept under their names, and what is wrong with the pages."""
+    """What is wrong with pages, and where their pictures are kept under their names if somebody wants them."""
 
-    def __init__(self, folder):
-        folder.mkdir(parents=True, exist_ok=True)
+    def __init__(self, folder=None):
+        if folder:
+            folder.mkdir(parents=True, exist_ok=True)
         self.folder, self.shown = folder, set()
         self.left = _page_patterns()
         """What was not yet opened on a phone."""
         self.faults: list[tuple[str, object]] = []
 
     async def show(self, page, name):
-        """Take the pictures of a page, and try it with axe, unless that was done."""
+        """Try a page with axe, and take its pictures, unless that was done."""
         if name in self.shown:
             return
         self.shown.add(name)
+        if self.folder:
+            await self._take_pictures(page, self.folder / name.replace(" ", "-"))
+        self.faults += [(name, each) for each in await violations(page)]
+
+    async def _take_pictures(self, page, file):
         for look, size, theme in _LOOKS:
             await page.set_viewport_size(size)
             await page.emulate_media(color_scheme=theme)
             await page.evaluate(_PAINTED)
-            file = self.folder / f"{name.replace(' ', '-')}-{look}.jpeg"
-            await page.screenshot(path=file, type="jpeg", quality=80, full_page=True)
-        self.faults += [(name, each) for each in await violations(page)]
+            await page.screenshot(path=f"{file}-{look}.jpeg", type="jpeg", quality=80, full_page=True)
 
     def find_left(self, address):
         """Return the declared path of the page at an address if it was not yet opened on a phone."""
