@@ -11,7 +11,8 @@ from billfold.accounts.counterparties.store import COUNTERPARTIES
 from billfold.accounts.customers.store import CUSTOMERS
 from billfold.accounts.transactions import store as transactions
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
-from billfold.payments.ach.store.entries import ORIGINATIONS
+from billfold.payments.ach.store.entries import ORIGINATIONS, ORIGINATIONS_OF_PARTNER
+from billfold.payments.cards.store import CARDS_OF_PARTNER
 from billfold.payments.wires.store import wires
 from billfold.platform import ids
 
@@ -115,6 +116,7 @@ async def test_a_cursor_of_another_order_is_refused(partner_desk):
         (CUSTOMERS, "customer_partner"),
         (COUNTERPARTIES, "counterparty_list"),
         (ORIGINATIONS, "ach_entry_list"),
+        (ORIGINATIONS_OF_PARTNER, "ach_entry_partner"),
         (AUTHORIZATION_REQUESTS.listed, "authorization_request_list"),
         (TRANSFER_REQUESTS.listed, "transfer_request_list"),
         (transactions._OF_PARTNER[False], "transaction_partner"),
@@ -129,3 +131,12 @@ async def test_an_index_has_the_order_of_a_list(conn, listed, index):
     plan = str(await statement.explain(ids.new(), *filters))
     assert index in plan
     assert "Sort" not in plan
+
+
+async def test_cards_of_a_partner_are_read_along_their_index(conn):
+    """So are those that the release before made meanwhile, without their partner: these few are sorted."""
+    await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
+    statement = await conn.prepare(CARDS_OF_PARTNER.statements[True])
+    filters = [None] * (len(statement.get_parameters()) - 1)
+    plan = str(await statement.explain(ids.new(), *filters))
+    assert (plan.count("card_partner"), plan.count("'Sort'")) == (2, 1)

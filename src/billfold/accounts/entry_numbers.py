@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
 from typing_extensions import override
 
 from billfold.accounts.pockets.history import JOURNAL_NO_MAX
+from billfold.platform.database import keyset
 from billfold.platform.database.keyset import Found, KeysetList, Place
 from billfold.platform.paging import Stop
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 RowType = TypeVar("RowType")
 _ENTRIES_PER_ROW: Final = 4
 _GROWTH: Final = 32
-SEARCHED_MAX: Final = 25_000
-"""Through how many rows a page of a filtered list looks at most: 10 to 20 ms of an idle core."""
 _FEW_POCKETS: Final = 20
 """Of so many the rows are counted, along the primary key; of more the entries, which other Pockets have a part in."""
 _MEMBER_MAX: Final = 2**15 - 1
@@ -152,9 +151,9 @@ class MergedList(KeysetList[RowType]):
         """Return as many of these entries as have SEARCHED_MAX rows of the Pockets, or more entries with fewer."""
         customer_id, pocket_ids, *_ = values
         if len(pocket_ids) > _FEW_POCKETS:
-            return _part_of(span, SEARCHED_MAX, descending=descending)
+            return _part_of(span, keyset.SEARCHED_MAX, descending=descending)
         far = _FAR[descending].format(table=self.table)
-        each = SEARCHED_MAX // max(1, len(pocket_ids))
+        each = keyset.SEARCHED_MAX // max(1, len(pocket_ids))
         return span.cut(await conn.fetchval(far, customer_id, pocket_ids, *span, each), descending=descending)
 
     async def _by_windows(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,8 +13,6 @@ from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.background import BackgroundTasks
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from billfold.accounts.counterparties.ports import LinkingProvider
     from billfold.accounts.portals.ports import WalletSource
     from billfold.approvals.store.approved_transfers import ApprovedRequests
@@ -73,8 +70,6 @@ class Bank:
         self.background = BackgroundTasks()
         self.export_turn = asyncio.Lock()
         """Held by the one file of rows of which a part is being made."""
-        self.partner_list_turns: defaultdict[UUID, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """Of each partner, held by its one list that is being read customer by customer."""
 
     @property
     def calendars(self) -> Calendars:

@@ -2,15 +2,19 @@
 
 import asyncio
 import re
+from uuid import UUID
 
 import pytest
 from tests.support.applications import PERSON
 from tests.support.browser import found
 from tests.support.cards import Holder
+from tests.support.databases import owner_of
 from tests.support.oauth_clients import new_key
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.access.partners.store import list_partner_keys
+from billfold.migrations.steps import read_migrations
+from billfold.platform.database import keyset
 
 URL = "https://93.184.215.14/hooks"
 KIND = "event.transfers.wire.in.success"
@@ -132,7 +136,7 @@ async def test_only_administrators_who_have_just_signed_in_change_secrets(partne
 
 
 async def test_cards_entries_with_returns_and_persons_of_all_customers_are_in_one_list(
-    partner_desk, other_partner, partner_people
+    partner_desk, other_partner, partner_people, monkeypatch
 ):
     made, viewer = [], await partner_people("acme", role="VIEWER")
     for desk, name in ((partner_desk, "Northwind"), (partner_desk, "Contoso"), (other_partner, "Fabrikam")):
@@ -140,6 +144,7 @@ async def test_cards_entries_with_returns_and_persons_of_all_customers_are_in_on
         made.append(await _originate(desk, pocket))
         await Holder(desk, pocket).virtual_card()
         await desk.post("/api/v1/applications/", PERSON | {"name": {"first_name": "Kim", "last_name": name}})
+        await desk.later(minutes=1)
     for path, move in (("submit", {}), (made[0]["id"], {"move": "return", "code": "R03"})):
         assert (await partner_desk.send("POST", f"/api/v1/sandbox/ach/{path}/", move)).is_success
     for page, says in (("ach", "151.00"), ("cards", "Virtual"), ("applications/persons", "Kim")):
@@ -157,10 +162,25 @@ async def test_cards_entries_with_returns_and_persons_of_all_customers_are_in_on
     assert "Kim " in viewer.text
     pages = await partner_desk.pages("/api/v1/ach-originating/", limit=1)
     assert [each["id"] for each in pages] == [made[1]["id"], made[0]["id"]]
-    cards = await partner_desk.pages("/api/v1/cards/", limit=1)
-    foreign = (await other_partner.get("/api/v1/cards/"))["items"]
+    await _check_cards(partner_desk, other_partner, UUID(made[0]["customer_id"]))
+    monkeypatch.setattr(keyset, "SEARCHED_MAX", 0)
+    await viewer.go(f"{viewer.home}/ach?returned=true")
+    assert "Nothing matches so far. Searched to" in viewer.text
+    cursor = found(r'cursor=([^"&]+)[^"]*" rel="next"', viewer.page.text)
+    await viewer.go(f"{viewer.home}/ach?returned=true&cursor={cursor}")
+    assert "returned R03" in viewer.text
+
+
+async def _check_cards(desk, other, customer_id):
+    """Read the cards while one is as the release before makes it, and let the migration fill that."""
+    await desk.bank.pool.execute("UPDATE card SET partner_id = NULL WHERE customer_id = $1", customer_id)
+    cards, foreign = await desk.pages("/api/v1/cards/", limit=1), (await other.get("/api/v1/cards/"))["items"]
     assert (len(cards), len(foreign)) == (2, 1)
     assert not {each["customer_id"] for each in cards} & {each["customer_id"] for each in foreign}
+    async with owner_of(desk.bank) as conn:
+        for statement in next(step for step in read_migrations() if step.name.endswith("cards_of_partners")).statements:
+            await conn.execute(statement)
+        assert not await conn.fetchval("SELECT count(*) FROM card WHERE partner_id IS NULL")
 
 
 async def _originate(desk, pocket):

@@ -34,7 +34,7 @@ async def wire(holder, wire_id):
 
 
 async def all_wires(holder):
-    return await LISTS["customer_id"].rows(holder.bank.pool, holder.customer_id, None, None, None, limit=100)
+    return await LISTS["customer_id"].rows(holder.bank.pool, holder.customer_id, None, None, limit=100)
 
 
 async def test_wires_of_a_day_go_in_one_file_and_are_settled_or_refused(holder):

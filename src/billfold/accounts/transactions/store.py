@@ -7,21 +7,22 @@ releases, which did not pass the bank account, are shown with one too.
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.entry_numbers import BookedIn
-from billfold.accounts.transactions.search import BankBookingList, PartnerPaymentList, PaymentList
+from billfold.accounts.transactions.search import BankBookingList, PaymentList
 from billfold.accounts.transactions.types import BankBooking
-from billfold.platform.database.keyset import Place
+from billfold.platform.database.keyset import Along, BoundedList, Place
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
 from billfold.platform.paging import Stop
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from billfold.platform.database.pool import Connection, Pool
     from billfold.platform.paging import SortKey
@@ -143,21 +144,13 @@ class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
 _BANK_TYPES = frozenset({"FEE", "CREDIT", "GENERIC"})
 
 
-class _PartnerPayments(PartnerPaymentList[TransactionRow]):
-    __slots__ = ()
-    booked = (
-        2 + TransactionFilters.__struct_fields__.index("booked_from"),
-        2 + TransactionFilters.__struct_fields__.index("booked_to"),
-    )
+_Searched = PaymentList[TransactionRow] | BoundedList[TransactionRow]
 
 
-_Searched = PaymentList[TransactionRow] | _PartnerPayments
-
-
-def _lists(kind: type[_Searched], sql: str, *, first: int, **key: str) -> Mapping[bool, _Searched]:
+def _lists(kind: Callable[..., _Searched], sql: str, *, first: int, **key: str) -> Mapping[bool, _Searched]:
     """Return a list, also by True with the time of settlement that is filtered by, which costs more.
 
-    The filters are its values from number `first` on.
+    The filters are its values from number `first` on; `key` is what else the `kind` of list takes.
     """
     values = {name: f"${place}" for place, name in enumerate((*TransactionFilters.__struct_fields__, "now"), first)}
     return {
@@ -195,8 +188,19 @@ SELECT {_PREFIXED} FROM transaction a
     entry_no="bigint",
     posting_no="smallint",
 )
+_BOOKED = (
+    2 + TransactionFilters.__struct_fields__.index("booked_from"),
+    2 + TransactionFilters.__struct_fields__.index("booked_to"),
+)
 _OF_PARTNER = _lists(
-    _PartnerPayments,
+    partial(
+        BoundedList[TransactionRow],
+        along=Along(
+            "transaction WHERE partner_id = $1"
+            " AND ($2::timestamptz IS NULL OR booked_at >= $2) AND ($3::timestamptz IS NULL OR booked_at < $3)",
+            (0, *_BOOKED),
+        ),
+    ),
     f"""
 SELECT {_PREFIXED} FROM transaction a
  WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2)) {{filter}} AND {{page}}
@@ -264,8 +268,10 @@ class Activity:
     ) -> tuple[list[TransactionRow], Stop | None]:
         """Return the same rows, as far as one page looks for them, and where that was."""
         listed, values = self._list_of(filters, now)
+        # Pockets lead to the rows of their customer; of all rows of a partner they choose some.
+        is_filtered = filters.is_selective or (self._lists is _OF_PARTNER and self._owner[1] is not None)
         rows, stop = await listed.search(
-            conn, *values, after=after, descending=descending, limit=limit, is_filtered=filters.is_selective
+            conn, *values, after=after, descending=descending, limit=limit, is_filtered=is_filtered
         )
         return await _with_ach_settlement(conn, [row for row, _ in rows]), stop
 

@@ -9,10 +9,10 @@ import msgspec
 
 from billfold.accounts.customers.store import list_features
 from billfold.http.caller import Caller
-from billfold.http.list_params import ListQuery, page_of, texts_among
+from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
 from billfold.http.operations import get, post
 from billfold.http.parameters import Query
-from billfold.http.schemas import CursorList
+from billfold.http.schemas import CursorList, SearchedList
 from billfold.ledger import types as ledger_types
 from billfold.ledger.bank import Bank
 from billfold.payments.ach.commands import OriginateAch
@@ -133,17 +133,16 @@ async def list_ach_originations(
     statuses: Statuses = None,
     direction: Direction = None,
     returned: Returned = None,
-) -> CursorList[AchOrigination]:
+) -> SearchedList[AchOrigination]:
     """List ACH originations
 
     The originations of all customers, newest first.
     """
     values = (sorted(statuses) if statuses else None, direction, returned)
-    async with bank.partner_list_turns[caller.partner_id]:
-        page = await page_query.read(
-            bank, ach_entries.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
-        )
-    return page_of(page, [render_origination(row) for row in page.items])
+    page = await page_query.read(
+        bank, ach_entries.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
+    )
+    return searched_page_of(page, [render_origination(row) for row in page.items])
 
 
 async def _page(

@@ -11,6 +11,12 @@ _ORDER = TrackedTable("card_order", "card_order_id", (OrderCard,), created_at="c
 CHECKS = (
     *creation_checks(_CARD),
     *directory_checks(_CARD),
+    Check(
+        "card",
+        "its partner is not that of its Pocket",
+        """SELECT c.customer_id, c.card_id FROM card c JOIN pocket p USING (customer_id, pocket_id)
+            WHERE c.partner_id <> p.partner_id""",
+    ),
     *creation_checks(_ORDER),
     *directory_checks(_ORDER),
     Check(

@@ -55,7 +55,8 @@ _EVENTS: Final[Mapping[CardStatus, kinds.EventKind[CardStatusPayload]]] = Mappin
 def create_virtual_card(books: Books, cmd: CreateVirtualCard, ctx: Context) -> Outcome:
     """A virtual card is ONLINE at once. Refuses: customer-not-open, pocket-not-open, pocket-frozen."""
     book = book_of(books, cmd.customers[0])
-    require_open(book, pocket_of(book, cmd.pocket_id))
+    pocket = pocket_of(book, cmd.pocket_id)
+    require_open(book, pocket)
     card = CardRow(
         customer_id=book.customer_id,
         card_id=cmd.card_id,
@@ -70,6 +71,7 @@ def create_virtual_card(books: Books, cmd: CreateVirtualCard, ctx: Context) -> O
         has_pin=False,
         created_at=ctx.now,
         updated_at=ctx.now,
+        partner_id=pocket.partner_id,
     )
     return _add(book, card, ctx)
 
@@ -114,7 +116,8 @@ def produce_card(books: Books, cmd: ProduceCard, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     order = _find(book, cmd.card_order_id, CardOrderRow)
     require_order_open(order)
-    require_open(book, pocket_of(book, order.pocket_id))
+    pocket = pocket_of(book, order.pocket_id)
+    require_open(book, pocket)
     _change_order(book, order, ctx, status=OrderStatus.CARD_CREATED, card_id=cmd.card_id)
     card = CardRow(
         customer_id=book.customer_id,
@@ -130,6 +133,7 @@ def produce_card(books: Books, cmd: ProduceCard, ctx: Context) -> Outcome:
         has_pin=False,
         created_at=ctx.now,
         updated_at=ctx.now,
+        partner_id=pocket.partner_id,
     )
     return {**_add(book, card, ctx), "card_order_id": str(order.card_order_id)}
 

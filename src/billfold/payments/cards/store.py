@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.payments.cards.types import CardOrderRow, CardRow
-from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
+from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList, reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -53,14 +53,15 @@ CARDS = KeysetList(
     **BY_CREATION,
 )
 """Cards of a customer, of one Pocket or of all, in some statuses or in all, newest first."""
-# A page reads as many rows of every customer: one of a partner at a time, by `bank.partner_list_turns`.
-# What is due is the partner's id in the row, with an index (partner_id, created_at, written_no).
-CARDS_OF_PARTNER = KeysetList(
-    f"""SELECT o.* FROM (SELECT customer_id FROM customer WHERE partner_id = $1) k CROSS JOIN LATERAL (
-  SELECT * FROM ({_CARDS} WHERE c.customer_id = k.customer_id) found
-   WHERE ($2::text[] IS NULL OR status = ANY($2)) AND {{page}}) o
- {{order}}""",
+# Of a card without a partner, which the release before made, its Pocket's is asked: there are hardly any, by the index.
+CARDS_OF_PARTNER = BoundedList(
+    " UNION ALL ".join(
+        f"(SELECT * FROM ({_CARDS} WHERE {of}) found WHERE ($2::text[] IS NULL OR status = ANY($2)) AND {{page}})"
+        for of in ("c.partner_id = $1", "c.partner_id IS NULL AND p.partner_id = $1")
+    )
+    + " {order}",
     _card,
+    Along("card WHERE partner_id = $1"),
     **BY_CREATION,
 )
 """Cards of all customers of a partner, in some statuses or in all, newest first."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date, datetime
 from enum import StrEnum
+from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
@@ -92,11 +94,17 @@ class CardRow(Row, frozen=True, kw_only=True):
     updated_at: datetime
     closure_reason: ClosureReason | None = None
     lost_stolen_on: date | None = None
+    partner_id: UUID | None = None
 
     @property
     def proof(self) -> str:
-        """The fingerprint of all its columns."""
-        return fingerprint(msgspec.structs.astuple(self))
+        """The fingerprint of its columns but for the partner, which is its Pocket's: earlier cards have none."""
+        return fingerprint(_proven(self))
+
+
+_proven: Callable[[CardRow], tuple[object, ...]] = attrgetter(
+    *(name for name in CardRow.__struct_fields__ if name != "partner_id")
+)
 
 
 class CardOrderRow(Row, frozen=True, kw_only=True):

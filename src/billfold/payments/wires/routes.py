@@ -11,9 +11,9 @@ from billfold.accounts.customers.store import list_features, require_feature
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.http.caller import Caller, CustomerCaller
-from billfold.http.list_params import OrderedQuery, page_of
+from billfold.http.list_params import OrderedQuery, searched_page_of
 from billfold.http.operations import SIGNED, get, post, with_scope
-from billfold.http.schemas import CursorList
+from billfold.http.schemas import SearchedList
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us.schemas import requested_cents, with_amount
 from billfold.payments.wires.commands import SendWire
@@ -90,31 +90,25 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
 @get("/api/v1/wires/", SIGNED, READ, tag="wires", refuses=("not-found",))
 async def list_wires(
     caller: Caller | CustomerCaller, bank: Bank, page_query: OrderedQuery, filters: WireFilters
-) -> CursorList[Wire]:
+) -> SearchedList[Wire]:
     """List wires
 
     Wires in both directions, newest first.
     """
+    owner, owner_id = "partner_id", caller.partner_id
     if isinstance(caller, CustomerCaller):
         owner, owner_id = "customer_id", caller.customer_id
         if filters.customer_id not in {None, owner_id}:
             raise NotFound("There is no such customer.")
-    else:
-        owner, owner_id = "partner_id", caller.partner_id
-        if filters.customer_id is not None:
-            await caller.owner(bank, filters.customer_id)
+    elif filters.customer_id is not None:
+        owner, owner_id = "customer_id", await caller.owner(bank, filters.customer_id)
     if filters.pocket_id is not None:
-        await caller.pocket(bank, filters.pocket_id)
-    page = await page_query.read(
-        bank,
-        store.LISTS[owner],
-        owner_id,
-        filters.pocket_id,
-        filters.customer_id,
-        filters.direction,
-        scope=f"wires:{owner}:{owner_id}",
-    )
-    return page_of(page, await _rendered(bank, page.items))
+        customer_id, _ = await caller.pocket(bank, filters.pocket_id)
+        if owner == "partner_id":
+            owner, owner_id = "customer_id", customer_id
+    values = (owner_id, filters.pocket_id, filters.direction)
+    page = await page_query.read(bank, store.LISTS[owner], *values, scope=f"wires:{owner}:{owner_id}")
+    return searched_page_of(page, await _rendered(bank, page.items))
 
 
 @get("/api/v1/wires/{wire_id}/", SIGNED, READ, tag="wires")

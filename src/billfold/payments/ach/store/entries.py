@@ -9,7 +9,7 @@ from uuid import UUID
 
 from billfold.payments.ach.rules.risk import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED, OriginationHistory
 from billfold.payments.ach.types import AchEntry
-from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
+from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList, reads
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
 
@@ -61,17 +61,12 @@ ORIGINATIONS = KeysetList(
     **BY_CREATION,
 )
 """The originations of a customer, by Pocket, statuses and direction; None does not filter."""
-# By the list of each customer: the entries of other partners' customers are not read.
-# A page reads as many rows of every customer: one of a partner at a time, by `bank.partner_list_turns`.
-# What is due is the partner's id in the row, with an index (partner_id, created_at, written_no).
-ORIGINATIONS_OF_PARTNER = KeysetList(
-    f"""SELECT o.* FROM (SELECT customer_id FROM customer WHERE partner_id = $1) c CROSS JOIN LATERAL (
-  SELECT {", ".join(COLUMNS)}, written_no FROM ach_entry e
-   WHERE e.customer_id = c.customer_id AND way = 'ORIGINATION' AND ($2::text[] IS NULL OR status = ANY($2))
-     AND ($3::text IS NULL OR direction = $3) AND ($4::boolean IS NULL OR (return_code IS NOT NULL) = $4)
-     AND {{page}}) o
- {{order}}""",
+ORIGINATIONS_OF_PARTNER = BoundedList(
+    f"""SELECT {", ".join(COLUMNS)}, written_no FROM ach_entry
+ WHERE partner_id = $1 AND way = 'ORIGINATION' AND ($2::text[] IS NULL OR status = ANY($2))
+   AND ($3::text IS NULL OR direction = $3) AND ($4::boolean IS NULL OR (return_code IS NOT NULL) = $4) AND {{page}}""",
     reads(AchEntry),
+    Along("ach_entry WHERE partner_id = $1 AND way = 'ORIGINATION'"),
     **BY_CREATION,
 )
 """The originations of all customers of a partner, by statuses, direction and whether they were returned."""

@@ -9,9 +9,9 @@ from uuid import UUID
 
 from billfold.http.caller import Caller
 from billfold.http.limits.rate_limits import count_object
-from billfold.http.list_params import ListQuery, page_of, texts_among
+from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
 from billfold.http.operations import OPEN, delete, get, patch, post
-from billfold.http.schemas import CursorList
+from billfold.http.schemas import CursorList, SearchedList
 from billfold.ledger.bank import Bank
 from billfold.payments.cards import store
 from billfold.payments.cards.commands import CloseCard, RecordPin, SetCardStatus
@@ -67,16 +67,16 @@ async def list_customer_cards(
 
 
 @get("/api/v1/cards/", tag="cards")
-async def list_cards(caller: Caller, bank: Bank, page_query: ListQuery, statuses: Statuses = None) -> CursorList[Card]:
+async def list_cards(
+    caller: Caller, bank: Bank, page_query: ListQuery, statuses: Statuses = None
+) -> SearchedList[Card]:
     """List cards.
 
     Cards of all customers, newest first, without what is secret.
     """
-    async with bank.partner_list_turns[caller.partner_id]:
-        page = await page_query.read(
-            bank, store.CARDS_OF_PARTNER, caller.partner_id, _stored(statuses), scope="cards of a partner"
-        )
-    return page_of(page, [render_card(row) for row in page.items])
+    values = (caller.partner_id, _stored(statuses))
+    page = await page_query.read(bank, store.CARDS_OF_PARTNER, *values, scope="cards of a partner")
+    return searched_page_of(page, [render_card(row) for row in page.items])
 
 
 @get(f"{_CARD}/status/", tag="cards")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.payments.wires.types import ReferencedWire, WireRow
-from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
+from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -147,13 +147,14 @@ async def find_payments(conn: Connection | Pool, uetrs: Sequence[str]) -> dict[t
 
 
 LISTS = {
-    owner: KeysetList(
+    owner: BoundedList(
         f"""SELECT {_COLUMNS}, w.written_no FROM wire w
- WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2)
-   AND ($3::uuid IS NULL OR w.customer_id = $3) AND ($4::text IS NULL OR w.direction = $4) AND {{page}}""",
+ WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2) AND ($3::text IS NULL OR w.direction = $3)
+   AND {{page}}""",
         _row,
+        Along(f"wire WHERE {owner} = $1"),
         **BY_CREATION,
     )
     for owner in ("customer_id", "partner_id")
 }
-"""The wires of an owner, by Pocket, customer and direction; None does not filter."""
+"""The wires of an owner, by Pocket and direction; None does not filter."""

@@ -1,0 +1,2 @@
+DROP INDEX ach_entry_partner;
+ALTER TABLE card DROP COLUMN partner_id;
