@@ -113,7 +113,9 @@ def test_walking_down_and_up_a_list_shows_every_row_once(rows, limit):
     assert all(len(page.items) == limit for page in down[:-1])
 
 
-def test_a_page_is_empty_when_its_rows_are_gone():
-    token = _PAGER.seal("rows", {}, "next", place=(5,))
+def test_a_page_is_empty_when_its_rows_are_gone_and_leads_back():
+    there, back = (_PAGER.seal("rows", {}, way, place=(5,)) for way in ("next", "prev"))
 
-    assert _page([1, 2], 3, token) == Page([])
+    assert _page([1, 2], 3, there) == Page([], prev_page=back)
+    assert _page([8, 9], 3, back) == Page([], next_page=there)
+    assert _page([], 3, None) == Page([])

@@ -25,11 +25,20 @@ _NOTHING: CursorList[Any] = CursorList(prev_page=None, next_page=None, items=[])
 
 
 class Listing(NamedTuple):
-    """A page of a list, the filters as they were sent, and what was wrong with them."""
+    """A page of a list, the filters as they were sent, and what was wrong with them.
+
+    `backwards` says that the page was reached by the link to newer rows.
+    """
 
     rows: CursorList[Any]
     filters: dict[str, str]
     wrong: InvalidInput | str
+    backwards: bool = False
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether there are pages beside this one."""
+        return bool(self.rows.next_page or self.rows.prev_page)
 
 
 async def read_listing(team: ApiTeam, operation: Operation, names: Mapping[str, str], limit: int) -> Listing:
@@ -44,7 +53,7 @@ async def read_listing(team: ApiTeam, operation: Operation, names: Mapping[str, 
         rows = await team.api.get(operation, **values, limit=limit, cursor=sent.get("cursor"))
     except InvalidInput as wrong:
         return Listing(_NOTHING, filters, _in_address(wrong, names))
-    return Listing(rows, filters, "")
+    return Listing(rows, filters, "", backwards=sent.get("way") == "newer")
 
 
 def operation_filters(filters: Mapping[str, str], names: Mapping[str, str]) -> dict[str, object]:

@@ -125,19 +125,17 @@ class Pager:
         if backwards:
             items.reverse()
         stop = None if has_more else stop
-        if not items and stop is None:
-            return Page(items)
-        first, last = (sort_key_of(items[0]), sort_key_of(items[-1])) if items else (None, None)
+        # The way back from a page without rows begins where the page does: not before what it has searched through.
+        behind = None if start is None else start.place
+        first, last = (sort_key_of(items[0]), sort_key_of(items[-1])) if items else (behind, behind)
         if stop is not None:
-            first, last = (stop.place, last or stop.place) if backwards else (first or stop.place, stop.place)
-        assert first is not None
-        assert last is not None
+            first, last = (stop.place, last) if backwards else (first, stop.place)
         has_next = backwards or has_more or stop is not None
         has_prev = (has_more or stop is not None) if backwards else start is not None
         return Page(
             items,
-            self.seal(scope, filters, "next", place=last) if has_next else None,
-            self.seal(scope, filters, "prev", place=first) if has_prev else None,
+            self.seal(scope, filters, "next", place=last) if has_next and last is not None else None,
+            self.seal(scope, filters, "prev", place=first) if has_prev and first is not None else None,
             stop,
         )
 

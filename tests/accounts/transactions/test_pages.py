@@ -145,13 +145,14 @@ async def _searched(desk, path, filters):
         assert not cursor or page["next_page"] != cursor
         cursor = page["next_page"]
     there = [each["id"] for page in pages for each in page["items"]]
-    last = next((each for each in reversed(pages) if each["prev_page"]), pages[0])
+    assert [bool(each["prev_page"]) for each in pages] == [False, *[True] * (len(pages) - 1)]
     back: list[str] = []
-    rest, cursor = last["items"], last["prev_page"]
+    rest, cursor = pages[-1]["items"], pages[-1]["prev_page"]
     while cursor:
         page = await desk.get(path, filters | {"limit": 2, "cursor": cursor})
         back, cursor = [*(each["id"] for each in page["items"]), *back], page["prev_page"]
-        if page["next_page"]:
+        assert page["next_page"]
+        if page["items"]:
             again = await desk.get(path, filters | {"limit": 2, "cursor": page["next_page"]})
             assert {each["id"] for each in again["items"]} <= {*there}
     assert there == [*back, *(each["id"] for each in rest)]

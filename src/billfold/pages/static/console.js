@@ -153,7 +153,8 @@ watch();
 
 // A search that has found nothing goes on in the list alone, so that its filters can be changed meanwhile.
 async function search(list) {
-  const next = list.querySelector("[data-searches] ~ .pager [rel=next]");
+  const way = list.querySelector("[data-searches]")?.dataset.searches;
+  const next = way && list.querySelector(`.pager [rel=${way}]`);
   if (!next) return;
   try {
     const answer = await fetch(next.href);
