@@ -14,6 +14,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+import msgspec
+
 from billfold.ledger.book.draft import Draft, Savepoint
 from billfold.ledger.book.holdings import Account, Lot, PocketBook, selling_order
 from billfold.ledger.book.rows import (
@@ -46,70 +48,50 @@ _NUMBERS = ("entry_no", "event_no", "account_no", "booked_at", "business_date", 
 _numbers: Callable[[Book], tuple[Any, ...]] = attrgetter(*_NUMBERS)
 
 
-class Book:
+class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
     """One customer: head, pockets, accounts on the bank's side, and the draft of what changes.
 
     Rules read the attributes and change them only through the verbs below. Money verbs: `begin` a journal entry,
     `post` and `reserve` in it, `close` it (which asserts that every bank account it touched is at zero).
     `portals`, `counterparties` and `pending` are loaded for the commands that look at them; `referenced` is what
-    the commands of this batch reference, by its id.
+    the commands of this batch reference, by its id. `draft` is what this batch makes of the book.
+
+    The collector does not look at books: nothing in one refers to it.
     """
 
-    def __init__(
-        self,
-        *,
-        customer_id: UUID,
-        version: int,
-        entry_no: int,
-        event_no: int,
-        account_no: int,
-        booked_at: datetime,
-        business_date: date,
-        chain: bytes,
-    ) -> None:
-        self.customer_id = customer_id
-        self.version = version
-        self.entry_no = entry_no
-        self.event_no = event_no
-        self.account_no = account_no
-        self.booked_at = booked_at
-        self.business_date = business_date
-        self.chain = chain
-        self.account_status: CustomerStatus = CustomerStatus.OPEN
-        self.name = ""
-        self.partner_id: UUID | None = None
-        self.role = "customer"
-        self.agreement_version: str | None = None
-        self.pockets: dict[UUID, PocketBook] = {}
-        self.house: dict[tuple[str, str], Account] = {}
-        self.due_at: datetime | None = None
-        self.references_loaded = False
-        self.portals: dict[UUID, Any] = {}
-        self.counterparties: dict[UUID, Any] = {}
-        self.pending: dict[UUID, Any] = {}
-        self.referenced: dict[UUID, Any] = {}
-        self._draft: Draft | None = None
-        self._savepoint: Savepoint | None = None
-        self._posting_no = 0
-
-    @property
-    def draft(self) -> Draft:
-        """What this batch makes of the book.
-
-        Most books rest most of the time. A dozen empty containers in each would cost the
-        collector more than all money does: a draft is there from its first use on.
-        """
-        if self._draft is None:
-            self._draft = Draft()
-        return self._draft
+    customer_id: UUID
+    version: int
+    entry_no: int
+    event_no: int
+    account_no: int
+    booked_at: datetime
+    business_date: date
+    chain: bytes
+    account_status: CustomerStatus = CustomerStatus.OPEN
+    name: str = ""
+    partner_id: UUID | None = None
+    role: str = "customer"
+    agreement_version: str | None = None
+    pockets: dict[UUID, PocketBook] = {}
+    house: dict[str, Account] = {}
+    """By kind and asset in one text: pairs would be tracked by the collector."""
+    due_at: datetime | None = None
+    references_loaded: bool = False
+    portals: dict[UUID, Any] = {}
+    counterparties: dict[UUID, Any] = {}
+    pending: dict[UUID, Any] = {}
+    referenced: dict[UUID, Any] = {}
+    draft: Draft = msgspec.field(default_factory=Draft)
+    _savepoint: Savepoint | None = None
+    _posting_no: int = 0
 
     def is_changed(self) -> bool:
         """Is there anything to write?"""
-        return self._draft is not None and self._draft.is_changed()
+        return self.draft.is_changed()
 
     def reset_draft(self) -> None:
         """The draft has been written: start the next one."""
-        self._draft = self._savepoint = None
+        self.draft, self._savepoint = Draft(), None
         self.referenced = {}
 
     # -- undo ---------------------------------------------------------------------
@@ -128,7 +110,7 @@ class Book:
             setattr(self, name, value)
         for account in made:
             if account.pocket_id is None:
-                self.house.pop((account.kind, account.asset), None)
+                self.house.pop(account.kind + account.asset, None)
             else:  # lots go with what their pocket was
                 self.draft.touched_lots.pop(account.account_no, None)
         saved.restore()
@@ -149,13 +131,13 @@ class Book:
     def alter(self, pocket: PocketBook) -> None:
         """Announce that more than the counters of this pocket is about to change."""
         self.touch(pocket)
-        self.draft.changed_pockets.add(pocket.pocket_id)
+        self.draft.changed_pockets[pocket.pocket_id] = pocket
 
     def touch(self, pocket: PocketBook) -> None:
         """Announce that money is about to move in this pocket."""
         if self._savepoint is not None:
             self._savepoint.keep_pocket(pocket)
-        self.draft.touched_pockets.add(pocket.pocket_id)
+        self.draft.touched_pockets[pocket.pocket_id] = pocket
 
     def set_account_status(self, status: CustomerStatus) -> None:
         """Change the customer's own status."""
@@ -166,10 +148,9 @@ class Book:
 
     def internal_account(self, kind: AccountKind, asset: str = USD) -> Account:
         """The customer's account on the bank's side, opened when first needed."""
-        account = self.house.get((kind, asset))
+        account = self.house.get(kind + asset)
         if account is None:
-            account = self._make(kind, None, asset)
-            self.house[kind, asset] = account
+            account = self.house[kind + asset] = self._make(kind, None, asset)
         return account
 
     def open_accounts(self, pocket: PocketBook) -> None:
@@ -261,9 +242,9 @@ class Book:
         debit.balance -= amount
         credit.balance += amount
         if debit.kind == _BANK:
-            draft.banks.append(debit)
+            draft.banks[debit.no] = debit
         if credit.kind == _BANK:
-            draft.banks.append(credit)
+            draft.banks[credit.no] = credit
         return self._add_posting(debit, credit, amount)
 
     def reserve(self, debit: Account, credit: Account, amount: int, *, phase: int = RESERVED) -> int:
@@ -294,7 +275,7 @@ class Book:
 
     def close(self) -> None:
         """End the journal entry: every bank account it touched is at zero again. One without postings is dropped."""
-        for bank in self.draft.banks:
+        for bank in self.draft.banks.values():
             if bank.balance:
                 raise InvariantError(f"bank account {bank.no} holds {bank.balance} cents")
         self.draft.banks.clear()

@@ -154,6 +154,6 @@ def _apply_account(book: Book, row: Record, market: Market) -> None:
         account = Account(row["account_no"], kind, asset)
     account.balance, account.reserved = row["balance"], row["reserved"]
     if pocket_id is None:
-        book.house[kind, asset] = account
+        book.house[kind + asset] = account
     else:
         book.pockets[pocket_id].adopt(account)

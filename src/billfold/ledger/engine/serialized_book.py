@@ -7,6 +7,7 @@ or with one of another layout, is loaded from the tables.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from uuid import UUID
 from zlib import crc32
 
@@ -21,6 +22,7 @@ from billfold.ledger.types import DERIVED_BALANCES
 SERIALIZATION_VERSION = 4
 """Goes up with every change of the fields below, of `Account`, `Lot` or `PocketBook`."""
 _CHECKSUM_BYTES = 4
+_PARTNERS_MAX = 1_000
 
 
 class SerializedBook(msgspec.Struct, array_like=True, eq=False):
@@ -86,13 +88,19 @@ def deserialize_book(raw: bytes | None) -> SerializedBook | None:
 def restore_book(book: Book, serialized: SerializedBook) -> None:
     """Fill a book with what its image shows."""
     if serialized.partner_id is not None:
-        book.partner_id = pgproto.UUID(serialized.partner_id.bytes)
+        book.partner_id = _partner_id(serialized.partner_id)
     book.name, book.account_status, book.role = (serialized.name, serialized.account_status, serialized.role)
     book.agreement_version = serialized.agreement_version
     for account in serialized.house:
-        book.house[account.kind, account.asset] = account
+        book.house[account.kind + account.asset] = account
     for pocket in serialized.pockets:
         # The driver's own UUIDs compare several times as fast.
         pocket.pocket_id = pgproto.UUID(pocket.pocket_id.bytes)
-        pocket.partner_id = pgproto.UUID(pocket.partner_id.bytes)
+        pocket.partner_id = _partner_id(pocket.partner_id)
         book.pockets[pocket.pocket_id] = pocket
+
+
+@lru_cache(_PARTNERS_MAX)
+def _partner_id(partner_id: UUID) -> UUID:
+    """The id as the driver has it: one for all books of a partner."""
+    return pgproto.UUID(partner_id.bytes)

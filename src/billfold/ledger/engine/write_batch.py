@@ -178,7 +178,8 @@ def append_chain_entry(book: Book, rows: _Tuples, calendars: Calendars) -> tuple
         rows[CommandEntry].sort(key=itemgetter(1))
     encoded: list[bytes] = []
     for kind in CHAINED:
-        encoded += encode_chained_rows(rows.get(kind, ()))
+        if kind in rows:
+            encoded += encode_chained_rows(rows[kind])
     book.chain, row_checksums = chain_hash(book.chain, encoded)
     number = book.version + 1
     entry = ChainEntry(

@@ -58,7 +58,7 @@ def _run(book: Book, pocket: PocketBook, ctx: Context, due: datetime) -> None:
             ctx.serve(command_id(f"due:{name}:{due.isoformat()}", pocket.pocket_id))
             book.touch(pocket)
             step(book, pocket, ctx)
-            book.draft.happened[name] += 1
+            book.draft.happened[name] = book.draft.happened.get(name, 0) + 1
     book.touch(pocket)
 
 

@@ -59,7 +59,7 @@ class Entries:
 
     @property
     def owed_by_rail(self):
-        return self.book.house["rail:ach", "USD"].balance
+        return self.book.house["rail:achUSD"].balance
 
     @property
     def answer(self):

@@ -62,7 +62,7 @@ def test_a_wire_is_booked_at_once_and_its_message_queued():
 
     assert (sent["status"], sent["amount"]) == ("PENDING", 40_000_00)
     assert pocket.outflow == 40_000_00
-    assert teller.book.house["rail:wire", "USD"].balance == 40_000_00 - 100_000_00
+    assert teller.book.house["rail:wireUSD"].balance == 40_000_00 - 100_000_00
     (message,) = teller.bank.tables[QueuedMessage]
     terms = msgspec.json.decode(message.terms)
     assert (message.kind, message.send_at) == ("pacs.008", teller.bank.now)

@@ -45,7 +45,7 @@ def test_a_rejected_wire_is_refunded_with_its_fee():
 
     assert rejected == {"wire_id": str(wire_id), "status": "REJECTED", "reason": "ACCOUNT_UNAVAILABLE"}
     assert pocket.inflow - before == 40_015_00
-    assert teller.book.house["rail:wire", "USD"].balance == -100_000_00
+    assert teller.book.house["rail:wireUSD"].balance == -100_000_00
     assert pocket.cash.balance < 100_00
     journal = teller.bank.tables[JournalEntry][-1]
     assert journal.reverses == journal.entry_no - 1
