@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from billfold.migrations.runner import MigrationError
+from billfold.migrations.shard_functions import create_shard_functions
 from billfold.platform.database.distribution import HEADS_LOCKED
 
 if TYPE_CHECKING:
@@ -71,17 +72,22 @@ SELECT conname::text, conrelid::regclass::text, confrelid::regclass::text
 _SENT = "SELECT c.relname::text FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid"
 # A lock of rows is for one shard at a time. Every process takes the shards, and the customers of one, in one order.
 _LOCK_HEADS = f"""
-CREATE OR REPLACE FUNCTION {HEADS_LOCKED}(customers uuid[]) RETURNS SETOF ledger_head LANGUAGE plpgsql
-SET plan_cache_mode = force_custom_plan AS $$
+DROP FUNCTION IF EXISTS {HEADS_LOCKED};
+CREATE FUNCTION {HEADS_LOCKED}(customers uuid[]) RETURNS TABLE (
+  customer_id uuid, version bigint, entry_no bigint, event_no bigint, account_no int, booked_at timestamptz,
+  business_date date, due_at timestamptz, chain bytea, serialized_book bytea, shard bigint
+) LANGUAGE plpgsql SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
+  this bigint;
   of_shard uuid[];
 BEGIN
-  FOR of_shard IN
-    SELECT array_agg(id ORDER BY id) FROM (
+  FOR this, of_shard IN
+    SELECT s.shard, array_agg(id ORDER BY id) FROM (
       SELECT id, get_shard_id_for_distribution_column('ledger_head', id) AS shard FROM unnest(customers) AS id) s
-     GROUP BY shard ORDER BY shard
+     GROUP BY s.shard ORDER BY s.shard
   LOOP
-    RETURN QUERY SELECT * FROM ledger_head h WHERE h.customer_id = ANY(of_shard) ORDER BY h.customer_id FOR UPDATE;
+    RETURN QUERY
+      SELECT h.*, this FROM ledger_head h WHERE h.customer_id = ANY(of_shard) ORDER BY h.customer_id FOR UPDATE;
   END LOOP;
 END $$
 """
@@ -134,6 +140,7 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
                 progress(f"Distributing {table} ({placement})")
             await _send(conn, table, placement)
         await _replace_functions(conn)
+        await create_shard_functions(conn, _ANCHOR)
         name = await conn.fetchval("SELECT quote_ident(current_database())")
         # One connection per node and transaction: a lock that is held on one is not waited for by another.
         await conn.execute(f"ALTER DATABASE {name} SET citus.multi_shard_modify_mode = 'sequential'")

@@ -19,7 +19,7 @@ import asyncpg
 import structlog
 
 from billfold.ledger.commands import BankPolicy, Command, Context, Missing
-from billfold.ledger.engine.load_books import load_books, load_identifiers, lock_heads
+from billfold.ledger.engine.load_books import load_books, load_identifiers, lock_heads, shards_of
 from billfold.ledger.engine.pending_command import (
     Answer,
     PendingCommand,
@@ -324,7 +324,7 @@ class Engine:
                 again = [job for job in batch if not self._plan(job, books, known, ctx=ctx)]
                 changed = [book for book in books.values() if book.is_changed()]
                 if changed:
-                    await write_books(conn, changed, self.calendars)
+                    await write_books(conn, changed, self.calendars, shards_of(heads) if self._by_shard else None)
                     await record_audited_actions(conn, self.vault, batch)
             reset_drafts(changed)
         return again

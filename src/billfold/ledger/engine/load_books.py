@@ -35,7 +35,8 @@ WITH clock_held AS MATERIALIZED ({HOLD_CLOCK})
    FOR UPDATE OF h
 """
 _LOCK_HEADS_BY_SHARD = f"""
-SELECT customer_id, version, entry_no, event_no, account_no, booked_at, business_date, due_at, chain, serialized_book
+SELECT customer_id, version, entry_no, event_no, account_no, booked_at, business_date, due_at, chain, serialized_book,
+       shard
   FROM {HEADS_LOCKED}($1::text::uuid[])
 """
 _CUSTOMERS = """
@@ -72,6 +73,11 @@ async def lock_heads(
     if not heads:
         return heads, await read_clock(conn, hold=True)
     return heads, clock_of_row(*(heads[0][name] for name in ("business_anchor", "wall_anchor", "frozen")))
+
+
+def shards_of(heads: Iterable[Record]) -> dict[UUID, int]:
+    """Return the shard of each customer whose head was locked by shard."""
+    return {head["customer_id"]: head["shard"] for head in heads}
 
 
 async def load_books(

@@ -172,9 +172,14 @@ def error_for_caller(error: Exception) -> BillfoldError:
     """The error that the caller of one command gets."""
     if isinstance(error, BillfoldError):
         return error
-    if isinstance(error, asyncpg.UniqueViolationError) and error.constraint_name == _DUPLICATE_ID:
+    if isinstance(error, asyncpg.PostgresError) and _is_duplicate_id(error):
         return Refused("duplicate-id", "Another object already has this id.")
     return InvariantError(f"{type(error).__name__}: {error}")
+
+
+def _is_duplicate_id(error: asyncpg.PostgresError) -> bool:
+    # A coordinator passes on what a node says of the key of a shard, and not of which kind the error is.
+    return error.constraint_name == _DUPLICATE_ID or f'"{_DUPLICATE_ID}_' in str(error)
 
 
 def idempotency_key_reused() -> Refused:

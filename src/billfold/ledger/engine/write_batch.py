@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -34,8 +34,10 @@ from billfold.ledger.book.rows import (
     Update,
 )
 from billfold.ledger.engine.serialized_book import serialize_book
+from billfold.ledger.engine.write_shards import Parts, write_shards
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.clock import wall_now
+from billfold.platform.database.distribution import SHARD_PARTS
 from billfold.platform.database.rows import Row
 
 if TYPE_CHECKING:
@@ -63,6 +65,8 @@ LEDGER_BOOK_TABLES = (
 
 _APPLY = "SELECT ledger_apply($1, $2, $3, $4, $5)"
 _BOOK = "SELECT ledger_book($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)"
+
+_SCHEDULE = "SELECT scheduled_job_set($1)"
 
 _POCKET = PocketColumns.__struct_fields__
 _UPSERT_POCKET = (
@@ -93,8 +97,34 @@ def chain_hash(previous: bytes, encoded: list[bytes]) -> tuple[bytes, bytes]:
     return hashlib.sha256(previous + b"".join(encoded)).digest(), row_checksums
 
 
-async def write_books(conn: Connection, books: Sequence[Book], calendars: Calendars) -> None:
-    """Write the drafts of these books. After COMMIT call `reset_drafts`."""
+class _Batch(NamedTuple):
+    """What books write: how heads, lots and pockets move, jobs, new rows by class and whole pockets."""
+
+    heads: list[tuple[Any, ...]]
+    bases: list[tuple[Any, ...]]
+    counters: list[tuple[Any, ...]]
+    jobs: list[ScheduledJob]
+    rows: _Tuples
+    pockets: list[tuple[Any, ...]]
+
+
+async def write_books(
+    conn: Connection, books: Sequence[Book], calendars: Calendars, shards: Mapping[UUID, int] | None = None
+) -> None:
+    """Write the drafts of these books. After COMMIT call `reset_drafts`. `shards` are those of a distributed bank."""
+    if shards is None:
+        batch = _batch_of(books, calendars)
+        await _write(conn, batch)
+        pockets = batch.pockets
+    else:
+        by_shard = _by_shard(books, shards)
+        pockets = await _write_by_shard(conn, [_batch_of(by_shard[shard], calendars) for shard in sorted(by_shard)])
+    if pockets:
+        await conn.executemany(_UPSERT_POCKET, pockets)
+    await _write_changes(conn, books)
+
+
+def _batch_of(books: Sequence[Book], calendars: Calendars) -> _Batch:
     heads: list[tuple[Any, ...]] = []
     rows_by_class: _Tuples = {}
     for book in books:
@@ -105,17 +135,45 @@ async def write_books(conn: Connection, books: Sequence[Book], calendars: Calend
             rows_by_class.setdefault(kind, []).extend(tuples)
     pocket_rows, counter_rows = _pocket_rows(books)
     jobs = [each for book in books for each in book.draft.rows_of(ScheduledJob)]
-    ledger = (heads, _bases(books), counter_rows, jobs)
-    if len(books) <= SINGLE_CALL_MAX_BOOKS:
+    return _Batch(heads, _bases(books), counter_rows, jobs, rows_by_class, pocket_rows)
+
+
+async def _write(conn: Connection, batch: _Batch) -> None:
+    ledger, rows_by_class = (batch.heads, batch.bases, batch.counters, batch.jobs), batch.rows
+    if len(batch.heads) <= SINGLE_CALL_MAX_BOOKS:
         tables = {kind.table: rows_by_class.pop(kind) for kind in [*rows_by_class] if kind.table in LEDGER_BOOK_TABLES}
         await conn.execute(_BOOK, *ledger, *(tables.get(table, ()) for table in LEDGER_BOOK_TABLES))
         await _copy(conn, rows_by_class)
     else:
         await _copy(conn, rows_by_class)
         await conn.execute(_APPLY, len(rows_by_class.get(StoredEntry, ())), *ledger)
-    if pocket_rows:
-        await conn.executemany(_UPSERT_POCKET, pocket_rows)
-    await _write_changes(conn, books)
+
+
+def _by_shard(books: Iterable[Book], shards: Mapping[UUID, int]) -> dict[int, list[Book]]:
+    by_shard: dict[int, list[Book]] = {}
+    for book in books:
+        by_shard.setdefault(shards[book.customer_id], []).append(book)
+    return by_shard
+
+
+async def _write_by_shard(conn: Connection, batches: Sequence[_Batch]) -> list[tuple[Any, ...]]:
+    """Write what each shard gets, then what lies elsewhere; return the pockets that remain to be written."""
+    elsewhere: _Tuples = {}
+    parts_by_shard: list[Parts] = []
+    for batch in batches:
+        parts: Parts = {"head": batch.heads, "basis": batch.bases, "counters": batch.counters}
+        for kind, rows in batch.rows.items():
+            if kind.table in SHARD_PARTS:
+                parts[kind.table] = rows
+            else:
+                elsewhere.setdefault(kind, []).extend(rows)
+        parts_by_shard.append(parts)
+    await write_shards(conn, parts_by_shard)
+    await _copy(conn, elsewhere)
+    jobs = [job for batch in batches for job in batch.jobs]
+    if jobs:
+        await conn.execute(_SCHEDULE, jobs)
+    return [pocket for batch in batches for pocket in batch.pockets]
 
 
 async def _write_changes(conn: Connection, books: Sequence[Book]) -> None:

@@ -1,4 +1,7 @@
-"""Whether the customers of this bank lie on the nodes of a Citus cluster (ADR 0093)."""
+"""Whether the customers of this bank lie on the nodes of a Citus cluster, and how a batch is sent to a shard there.
+
+ADRs 0093 and 0096.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,33 @@ if TYPE_CHECKING:
 HEADS_LOCKED = "ledger_heads_locked"
 """The function that locks heads there, which `migrate up --distributed` creates: by it a distributed bank is known."""
 
+SHARD_BATCH = "shard_batch"
+"""The table into which a batch inserts one row per shard; a trigger writes what that carries into the tables beside."""
+
+SHARD_PARTS = {
+    "head": "ledger_head_move",
+    "basis": "lot_basis",
+    "counters": "pocket_counters",
+    "account": "new_account",
+    "journal_entry": "journal_entry",
+    "chain_entry": "chain_entry",
+    "trade": "trade",
+    "transaction": "new_transaction",
+    "command": "command",
+    "transfer": "transfer",
+    "card_authorization": "card_authorization",
+}
+"""What a row of it carries, by the type of the database whose columns it has: how rows move, then new rows by table.
+
+Each column of each is an array, since Citus sends arrays of built-in types as they are and composite types as text.
+"""
+
 
 async def is_distributed(conn: Connection | Pool) -> bool:
     """Tell whether a statement goes to the shards of the customers that its values name."""
     return bool(await conn.fetchval("SELECT to_regproc($1) IS NOT NULL", HEADS_LOCKED))
+
+
+def shard_column(part: str, number: int) -> str:
+    """Return the name of the column that carries column `number`, from 1 on, of a part."""
+    return f"{part}_{number}"
