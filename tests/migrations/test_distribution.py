@@ -35,6 +35,13 @@ _NODES_OF_CUSTOMERS = (
     "SELECT count(DISTINCT nodename || nodeport) FROM citus_shards WHERE table_name::text = 'ledger_head'"
 )
 
+_TRANSFERS = "SELECT count(*) FROM command WHERE kind = 'TransferOnUs'"
+_MOVE_A_SHARD = """
+SELECT citus_move_shard_placement(shardid, a.nodename, a.nodeport, b.nodename, b.nodeport, 'block_writes')
+  FROM citus_shards a JOIN pg_dist_node b ON b.noderole = 'primary' AND b.groupid > 0 AND b.nodeport <> a.nodeport
+ WHERE a.table_name::text = 'ledger_head' ORDER BY shardid LIMIT 1
+"""
+
 
 async def test_tables_lie_with_their_customer_where_their_keys_begin_with_it(conn):
     places = await placements(conn)
@@ -52,7 +59,7 @@ async def test_tables_lie_with_their_customer_where_their_keys_begin_with_it(con
 
 
 @needs_cluster
-async def test_a_bank_lives_on_a_cluster_and_two_engines_take_its_heads_in_one_order():
+async def test_a_bank_lives_on_a_cluster_where_two_engines_share_heads_and_a_shard_moves():
     async with cluster_database(f"billfold_test_{uuid4().hex[:12]}") as (dsn, nodes):
         conn = await asyncpg.connect(dsn)
         await runner.up(conn)
@@ -72,14 +79,20 @@ async def test_a_bank_lives_on_a_cluster_and_two_engines_take_its_heads_in_one_o
             places = [await own.new_pocket(customer) for customer in customers]
             for place in places:
                 await own.receive_money(place, 100_000_00)
+            before = await conn.fetchval(_TRANSFERS)
             other = EngineCommands(SimpleNamespace(engine=beside, seed=bank.seed))
             pairs = list(pairwise(places))
             there, back = [own.transfer(a, b, 1_00) for a, b in pairs], [other.transfer(b, a, 1_00) for a, b in pairs]
-            await asyncio.gather(*there, *back)
+            await asyncio.gather(*there, *back, conn.execute(_MOVE_A_SHARD))
+            # The functions of the shard were there before it.
+            await asyncio.gather(*(own.transfer(a, b, 1_00) for a, b in pairs))
         finally:
             await beside.stop()
             await close_bank(bank)
 
+        assert await conn.fetchval(_TRANSFERS) - before == 3 * len(pairs)
+        assert await conn.fetchval("SELECT count(*) FROM shard_batch") == 0
+        assert await conn.fetchval("SELECT count(*) = count(DISTINCT written_no) FROM transaction")
         assert await conn.fetch(_BALANCES_NOT_OF_POSTINGS) == []
         assert await conn.fetch(_HEADS_NOT_OF_CHAIN) == []
         await conn.close()

@@ -126,6 +126,8 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
     """
     if not await has_citus(conn):
         raise MigrationError("this database has no Citus: CREATE EXTENSION citus, and add its nodes")
+    # Its shards are no tables of the bank.
+    await conn.execute("SET citus.override_table_visibility = on")
     sent = {table for (table,) in await conn.fetch(_SENT)}
     places = await placements(conn)
     waiting = {t: place for t, place in places.items() if place is not Placement.COORDINATOR and t not in sent}
@@ -144,6 +146,8 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
         name = await conn.fetchval("SELECT quote_ident(current_database())")
         # One connection per node and transaction: a lock that is held on one is not waited for by another.
         await conn.execute(f"ALTER DATABASE {name} SET citus.multi_shard_modify_mode = 'sequential'")
+        # To hide shards takes a second of each connection, whose driver looks types up among all relations.
+        await conn.execute(f"ALTER DATABASE {name} SET citus.override_table_visibility = off")
     return dropped
 
 
