@@ -43,7 +43,14 @@ async def test_customers_are_listed_with_the_partners_own_account_and_without_th
     for status, expected in (("OPEN", {made[0], own}), ("PENDING", {*made[1:], person})):
         items = await partner_desk.pages(PATH, {"account_status": status})
         assert {each["id"] for each in items} == expected
-    for filters in ({"account_status": "NEW"}, {"type": "CAT"}, {"limit": "0"}, {"nickname": "x"}):
+    named = {"customer_id[]": [person, made[0], made[0], own]}
+    for filters, expected in (({}, {person, made[0], own}), ({"account_status": "OPEN"}, {made[0], own})):
+        items = await partner_desk.pages(PATH, named | filters)
+        assert {each["id"] for each in items} == expected
+    assert not await partner_desk.pages(PATH, named | {"name": "nobody"})
+    foreign = {"customer_id[]": [person, await other_partner.customer()]}
+    await partner_desk.refused("GET", PATH, filters=foreign, status=404, code="not-found")
+    for filters in ({"account_status": "NEW"}, {"customer_id[]": "x"}, {"type": "CAT"}, {"limit": "0"}, {"nick": "x"}):
         await partner_desk.ask("GET", PATH, status=422, filters=filters)
 
 

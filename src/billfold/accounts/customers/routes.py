@@ -54,20 +54,23 @@ class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     closure_description: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
-@get("/api/v1/customers/")
+@get("/api/v1/customers/", refuses=("not-found",))
 async def list_customers(
+    *,
     caller: Caller,
     bank: Bank,
     wanted: ListQuery,
     account_status: Annotated[str | None, _one_of("PENDING", "OPEN", "FROZEN", "CLOSED")] = None,
     type_: Annotated[str | None, Query(name="type"), _one_of("INDIVIDUAL", "BUSINESS")] = None,
     name: Annotated[str | None, Query(description="How the name begins, in upper or lower case.")] = None,
+    customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]", description="Only these.")] = None,
 ) -> CursorList[Customer]:
     """List customers.
 
     Customers of the partner and its own account (`role`), newest first.
     """
-    listed, values = customer_store.listed_customers(caller.partner_id, account_status, type_, name=name)
+    own = None if customer_id is None else [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
+    listed, values = customer_store.listed_customers(caller.partner_id, account_status, type_, name=name, among=own)
     page = await wanted.read(bank, listed, *values, scope="customers")
     return page_of(page, [render_customer(row) for row in await open_profiles(bank, page.items)])
 

@@ -46,6 +46,13 @@ CUSTOMERS = KeysetList(_LISTED + " AND {page}", reads(CustomerRow), **BY_OPENING
 _BY_NAME = KeysetList(
     _LISTED + " AND lower(name) ~>=~ $4 AND lower(name) ~<~ $5 AND {page}", reads(CustomerRow), **BY_OPENING
 )
+_OF_IDS = KeysetList(
+    _LISTED
+    + """ AND customer_id = ANY($4::uuid[])
+   AND ($5::text IS NULL OR lower(name) ~>=~ $5 AND lower(name) ~<~ $6) AND {page}""",
+    reads(CustomerRow),
+    **BY_OPENING,
+)
 _LAST = "\U0010ffff"
 """What comes after every text that begins in the same way."""
 _PROFILES = "SELECT customer_id, profile FROM customer WHERE customer_id = ANY($1) AND customer_id = ANY($2)"
@@ -73,15 +80,17 @@ class ListedCustomer(NamedTuple):
 
 
 def listed_customers(
-    partner_id: UUID, status: str | None, kind: str | None, *, name: str | None
+    partner_id: UUID, status: str | None, kind: str | None, *, name: str | None, among: Sequence[UUID] | None = None
 ) -> tuple[KeysetList[CustomerRow], tuple[object, ...]]:
     """Return the list of a partner's customers, its own account among them, newest first, and the values it takes.
 
-    `name` is how their names begin, in letters of either case.
+    `name` is how their names begin, in letters of either case; `among` are ids.
     """
-    if name is None:
-        return CUSTOMERS, (partner_id, status, kind)
-    return _BY_NAME, (partner_id, status, kind, name.lower(), name.lower() + _LAST)
+    values = (partner_id, status, kind)
+    names = (None, None) if name is None else (name.lower(), name.lower() + _LAST)
+    if among is not None:
+        return _OF_IDS, (*values, among, *names)
+    return (CUSTOMERS, values) if name is None else (_BY_NAME, (*values, *names))
 
 
 async def find_profiles(

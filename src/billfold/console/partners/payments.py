@@ -8,7 +8,7 @@ from uuid import UUID
 
 from litestar import get
 
-from billfold.accounts.customers.routes import get_customer
+from billfold.accounts.customers.routes import list_customers
 from billfold.console.listing import read_listing
 from billfold.console.partner import InPartner, Partner
 from billfold.console.partners.customers import name_of
@@ -51,11 +51,12 @@ async def show_cards(partner: InPartner) -> PageResponse:
 
 
 async def _names(partner: Partner, rows: Iterable[Any]) -> dict[UUID, str]:
-    """Return the names of the customers whose rows these are."""
-    return {
-        customer_id: name_of(await partner.api.get(get_customer, customer_id=customer_id))
-        for customer_id in {each.customer_id for each in rows}
-    }
+    """Return the names of the customers whose rows these are: of as many as a page has."""
+    wanted = sorted({each.customer_id for each in rows})
+    if not wanted:
+        return {}
+    found = await partner.api.get(list_customers, **{"customer_id[]": wanted, "limit": _PAGE})
+    return {each.id: name_of(each) for each in found.items}
 
 
 def _choices(statuses: Iterable[str]) -> list[tuple[str, str]]:
