@@ -11,6 +11,7 @@ from billfold.accounts.counterparties.store import COUNTERPARTIES
 from billfold.accounts.customers.store import CUSTOMERS
 from billfold.accounts.transactions import store as transactions
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
+from billfold.freezes.store import PROPOSALS
 from billfold.payments.ach.store.entries import ORIGINATIONS, ORIGINATIONS_OF_PARTNER
 from billfold.payments.cards.store import CARDS_OF_PARTNER
 from billfold.payments.wires.store import wires
@@ -120,6 +121,7 @@ async def test_a_cursor_of_another_order_is_refused(partner_desk):
         (AUTHORIZATION_REQUESTS.listed, "authorization_request_list"),
         (TRANSFER_REQUESTS.listed, "transfer_request_list"),
         (transactions._OF_PARTNER[False], "transaction_partner"),
+        (PROPOSALS, "freeze_proposal_list"),
         (wires.LISTS["customer_id"], "wire_customer"),
         (wires.LISTS["partner_id"], "wire_partner"),
     ],

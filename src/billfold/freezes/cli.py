@@ -11,8 +11,9 @@ import typer
 from billfold.access.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.freezes import decisions
-from billfold.freezes.store import list_proposals
+from billfold.freezes.store import PROPOSALS
 from billfold.freezes.types import FreezeSubject
+from billfold.ledger.jobs.due_work import bank_customer_id
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -28,7 +29,7 @@ async def list_all(bank: Bank) -> Iterable[Row]:
     """List the last hundred proposals, open ones first, then newest first."""
     return [
         (each.proposal_id, each.words, each.reason, each.status, each.proposed_by, each.decided_by, each.proposed_at)
-        for each in await list_proposals(bank.pool, _SHOWN)
+        for each in await PROPOSALS.rows(bank.pool, bank_customer_id(bank.seed), limit=_SHOWN)
     ]
 
 

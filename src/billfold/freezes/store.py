@@ -9,6 +9,7 @@ import msgspec
 
 from billfold.approvals.store.fingerprints import proof_of
 from billfold.freezes.types import Freeze, FreezeProposal, FreezeSubject
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -23,11 +24,12 @@ _IS_FROZEN = {
     FreezeSubject.POCKET: "SELECT status = 'FROZEN' FROM pocket WHERE customer_id = $1 AND pocket_id = $2",
     FreezeSubject.CARD: "SELECT status = 'FROZEN' FROM card WHERE customer_id = $1 AND card_id = $2",
 }
-# What froze it last: none of what is audited freezes a Pocket but a change of its status.
+# What froze it last, by an index of such entries: of what is audited only a change of its status freezes a Pocket.
 _FREEZE = """
 SELECT entry_no, actor_name, recorded_at, details->>'reason' FROM audit_entry
- WHERE customer_id = $1 AND resource_type = $2 AND resource_id = $3::uuid::text AND outcome = 'SUCCESS'
-   AND (action = $2 || '.frozen' OR action = 'pocket.updated' AND details->>'status' = 'FROZEN')
+ WHERE customer_id = $1 AND resource_type = $2 AND resource_id = $3::uuid::text
+   AND outcome = 'SUCCESS' AND (action IN ('customer.frozen', 'pocket.frozen', 'card.frozen')
+                                OR action = 'pocket.updated' AND details->>'status' = 'FROZEN')
  ORDER BY entry_no DESC LIMIT 1
 """
 _CARRIED_OUT = "SELECT true FROM command WHERE customer_id = $1 AND command_id = $2"
@@ -39,11 +41,22 @@ ON CONFLICT DO NOTHING RETURNING *
 """
 _ONE = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE proposal_id = $1"
 _OPEN = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE subject_id = $1 AND status = 'PROPOSED' FOR UPDATE"
+
+
+def _row(record: Record) -> FreezeProposal:
+    return msgspec.convert({name: record[name] for name in _FIELDS}, FreezeProposal)
+
+
 # What is open first: what nobody decides on does not vanish behind what was decided later.
-_NEWEST = f"""
-SELECT {_COLUMNS} FROM freeze_proposal
- ORDER BY status IN ('PROPOSED', 'CONFIRMED') DESC, proposed_at DESC, proposal_id LIMIT $1
-"""
+PROPOSALS = KeysetList(
+    f"""SELECT * FROM (SELECT {_COLUMNS}, status IN ('PROPOSED', 'CONFIRMED') AS is_open FROM freeze_proposal) p
+ WHERE customer_id = $1 AND {{page}}""",
+    _row,
+    is_open="boolean",
+    proposed_at="timestamptz",
+    proposal_id="uuid",
+)
+"""The proposals of the bank ($1), those that are open before all others, each of both the newest first."""
 
 
 async def add_proposal(action: AuditedAction, row: FreezeProposal) -> bool:
@@ -80,11 +93,6 @@ async def get_proposal(conn: Connection | Pool, proposal_id: UUID) -> FreezeProp
     return _found(await conn.fetchrow(_ONE, proposal_id))
 
 
-async def list_proposals(conn: Connection | Pool, limit: int) -> list[FreezeProposal]:
-    """Return the newest proposals, those that are open before all others."""
-    return [_row(record) for record in await conn.fetch(_NEWEST, limit)]
-
-
 async def is_frozen(conn: Connection | Pool, row: FreezeProposal) -> bool:
     """Return whether what a proposal is about is frozen now."""
     return await conn.fetchval(_IS_FROZEN[row.subject], row.owner_id, row.subject_id) is True
@@ -105,7 +113,3 @@ def _found(record: Record | None) -> FreezeProposal:
     if record is None:
         raise NotFound("There is no such proposal.")
     return _row(record)
-
-
-def _row(record: Record) -> FreezeProposal:
-    return msgspec.convert({name: record[name] for name in _FIELDS}, FreezeProposal)

@@ -20,7 +20,7 @@ from billfold.platform.errors import FieldError, InvalidInput
 
 Row = TypeVar("Row")
 Direction = Literal["next", "prev"]
-SortKey = tuple[str | int, ...]
+SortKey = tuple[str | int | bool, ...]
 """Where a row stands in its list: the values it is sorted by, unique together."""
 
 LIMIT_DEFAULT = 30

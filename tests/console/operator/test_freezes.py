@@ -1,18 +1,23 @@
 """A freeze is proposed by one operator and confirmed by another, on pages and by commands, once."""
 
+import re
 from datetime import timedelta
 from uuid import UUID
 
 import pytest
+from tests.support.browser import found
 
 from billfold.access.operators.types import Operator
 from billfold.accounts.customers import cli as customers_cli
 from billfold.accounts.pockets import cli as pockets_cli
 from billfold.cli.context import CliError
+from billfold.console.operators import freezes as freezes_page
 from billfold.freezes import cli
 from billfold.freezes.decisions import confirm, propose, withdraw
-from billfold.freezes.store import get_proposal, list_proposals
+from billfold.freezes.store import _FREEZE, PROPOSALS, get_proposal
 from billfold.freezes.types import FreezeSubject
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.platform import ids
 from billfold.platform.errors import Refused, Unavailable
 
 
@@ -66,7 +71,7 @@ async def test_a_proposal_counts_while_it_is_young_changes_something_and_its_pro
     lift = {"csrf": olga.csrf, "change": "lift", **subject}
     assert (await olga.post("/bank/freezes", lift)).status_code == 409, "it is not frozen"
     assert (await olga.post("/bank/freezes", lift | {"change": "freeze"})).status_code == 303
-    newest = (await list_proposals(bank.pool, 1))[0].proposal_id
+    newest = (await _listed(bank))[0].proposal_id
 
     async def refusal():
         with pytest.raises(Refused) as refused:
@@ -91,7 +96,7 @@ async def test_a_proposal_counts_while_it_is_young_changes_something_and_its_pro
     assert "APPLIED" in await _confirmed_by_otto(bank, made.proposal_id)
 
 
-async def test_an_unfreeze_ends_the_freeze_that_it_was_proposed_for(bank, operators, customer_desk):
+async def test_an_unfreeze_ends_the_freeze_that_it_was_proposed_for(bank, operators, customer_desk, monkeypatch):
     own, olga = await customer_desk.pocket(), await operators()
     of_pocket = (FreezeSubject.POCKET, UUID(own.id))
     for subject in (of_pocket, (FreezeSubject.CUSTOMER, UUID(customer_desk.team.customer))):
@@ -118,7 +123,16 @@ async def test_an_unfreeze_ends_the_freeze_that_it_was_proposed_for(bank, operat
     await customer_desk.clock.advance(timedelta(minutes=1))
     later = await propose(bank, *subject, freezes=True, reason="Theft", by=OLGA)
     await withdraw(bank, later.proposal_id, by=OLGA)
-    assert (await list_proposals(bank.pool, 1))[0].proposal_id == waits.proposal_id, "what is open comes first"
+    every = [each.proposal_id for each in await _listed(bank)]
+    assert (every[0], len(every)) == (waits.proposal_id, 8), "what is open comes first"
+    monkeypatch.setattr(freezes_page, "_PAGE", 3)
+    assert await _count_on_pages(olga) == len(every)
+
+
+async def test_what_froze_something_is_found_along_an_index(conn):
+    await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
+    plan = str(await (await conn.prepare(_FREEZE)).explain(ids.new(), "card", ids.new()))
+    assert ("audit_entry_freeze" in plan, "Sort" in plan) == (True, False)
 
 
 @pytest.mark.parametrize("is_carried_out", [False, True])
@@ -153,6 +167,22 @@ async def test_a_proposal_that_was_cut_off_ends_no_freeze_of_afterwards(
 
 
 OLGA = Operator.of_command_line("olga")
+
+
+async def _count_on_pages(olga):
+    seen, cursor = 0, ""
+    for there in (True, True, False):
+        await olga.go(f"/bank/freezes?cursor={cursor}")
+        seen += len(re.findall("<strong>(Unf|F)reeze ", olga.page.text))
+        assert ("Nothing is proposed" in olga.text, 'rel="next"' in olga.page.text) == (False, there)
+        cursor = found(r'cursor=([^"&]+)" rel="next"', olga.page.text) if there else ""
+    await olga.go("/bank/freezes?cursor=x")
+    assert "Begin with its first page" in olga.text
+    return seen
+
+
+async def _listed(bank):
+    return await PROPOSALS.rows(bank.pool, bank_customer_id(bank.seed), limit=100)
 
 
 async def _confirmed_by_otto(bank, proposal_id):

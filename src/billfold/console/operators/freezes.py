@@ -8,13 +8,16 @@ from litestar import get, post
 
 from billfold.console.bank import BankPage, InBank
 from billfold.freezes import decisions
-from billfold.freezes.store import find_freeze, list_proposals
+from billfold.freezes.store import PROPOSALS, find_freeze
 from billfold.freezes.types import FreezeSubject
+from billfold.http.list_params import ListQuery
 from billfold.http.raw_request import is_uuid
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.pages.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.paging import Page
 
-_SHOWN = 50
+_PAGE = 50
 
 
 @get("/bank/freezes")
@@ -61,13 +64,18 @@ async def decide_freeze(operator: InBank, proposal_id: str) -> PageResponse:
 
 
 async def _show(operator: BankPage, wrong: Mistake = "") -> PageResponse:
-    found = await list_proposals(operator.bank.pool, _SHOWN)
+    bank, wanted = operator.bank, ListQuery(cursor=operator.page.query.get("cursor", ""), limit=_PAGE)
+    try:
+        page = await wanted.read(bank, PROPOSALS, bank_customer_id(bank.seed), scope="freezes")
+    except InvalidInput:
+        page, wrong = Page([]), "The list has changed since. Begin with its first page."
     return operator.render(
         "bank_freezes",
         wrong=wrong,
-        waiting=[each for each in found if each.is_open],
-        ended={each.proposal_id: await find_freeze(operator.bank.pool, each) for each in found if each.is_ending},
-        past=[each for each in found if not each.is_open],
+        rows=page,
+        waiting=[each for each in page.items if each.is_open],
+        ended={each.proposal_id: await find_freeze(bank.pool, each) for each in page.items if each.is_ending},
+        past=[each for each in page.items if not each.is_open],
         subjects=[each.value for each in FreezeSubject],
         given=operator.page.form if wrong else operator.page.query,
     )

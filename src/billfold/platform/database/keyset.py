@@ -27,12 +27,14 @@ _READERS: Mapping[str, Callable[[Any], object]] = {
     "uuid": UUID,
     "bigint": int,
     "smallint": int,
+    "boolean": bool,
 }
 _BEYOND: Mapping[str, tuple[str, str]] = {
     "timestamptz": ("-infinity", "infinity"),
     "uuid": (str(UUID(int=0)), str(UUID(int=2**128 - 1))),
     "bigint": (str(-(2**63)), str(2**63 - 1)),
     "smallint": (str(-(2**15)), str(2**15 - 1)),
+    "boolean": ("false", "true"),
 }
 """Below and above what a column of the order holds."""
 BY_CREATION: Mapping[str, str] = {"created_at": "timestamptz", "written_no": "bigint"}
