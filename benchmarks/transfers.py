@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from random import Random
+from statistics import median
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from benchmarks.baseline import baseline_process
+from benchmarks.collector_pauses import longest_pause
 from benchmarks.counterparties import counterparty_process
 from benchmarks.dataset import pocket_of
 from benchmarks.ledger_checks import check_sums
@@ -92,12 +94,12 @@ class TransferComparison:
             self.setup.prepare(("morning", 0))
             self._log(f"run {number}: {variant.name}, full load")
             before = self.setup.prepare(("count", 0))
-            full = self._send(variant, self._sizes.requests)
+            full = self._send(variant.server, self._sizes.requests)
             variant.full.append(full)
             variant.rates.append(rate([full.timing]))
             self._log(f"run {number}: {variant.name}, half load")
             half = max(1.0, variant.rates[-1] / 2)
-            variant.half.append(self._send(variant, round(half * self._sizes.seconds), half))
+            variant.half.append(self._send(variant.server, round(half * self._sizes.seconds), half))
             sent = full.timing.done + variant.half[-1].timing.done
             assert self.setup.prepare(("count", 0)) - before == sent, "transfers are missing"
         self._log(f"run {number}: cost by connections, {self.variants[0].name}")
@@ -110,17 +112,28 @@ class TransferComparison:
         server, database = self.variants[0].server.pid, self._database.pid
         count = max(connections, COST_REQUESTS_MIN, self._sizes.requests // len(COST_CONNECTIONS))
         before = cpu_seconds(server), cpu_seconds(database)
-        cost.loads.append(self._send(self.variants[0], count, connections=connections))
+        cost.loads.append(self._send(self.variants[0].server, count, connections=connections))
         cost.server_ms.append((cpu_seconds(server) - before[0]) / count * 1e3)
         cost.database_ms.append((cpu_seconds(database) - before[1]) / count * 1e3)
 
+    def longest_pause(self) -> Figure:
+        """Return how long the collector keeps a server waiting, under full load, under half of it and after both."""
+        self._log("pauses of the garbage collector, 1 worker")
+        half = max(1.0, median(self.variants[0].rates) / 2)
+
+        def use(server: Server) -> None:
+            self._send(server, self._sizes.requests)
+            self._send(server, round(half * self._sizes.seconds), half)
+
+        return longest_pause(self.location, use, times=self._sizes.runs)
+
     def _send(
-        self, variant: Variant, count: int, per_second: float | None = None, *, connections: int = CONNECTIONS
+        self, server: Server, count: int, per_second: float | None = None, *, connections: int = CONNECTIONS
     ) -> LoadResult:
         outcome: LoadResult = self.loader.run(
             LoadTask(
                 calls=transfer_calls(self._known, count, self._draw),
-                port=variant.server.port,
+                port=server.port,
                 credentials=self._credentials,
                 connections=connections,
                 per_second=per_second,
@@ -151,6 +164,7 @@ def bench_transfers(database: Database, sizes: Sizes, log: Log) -> Result:
     with ExitStack() as stack:
         comparison = TransferComparison(database, sizes, log, stack=stack)
         bare = [comparison.round(number) for number in range(1, sizes.runs + 1)]
+        pause = comparison.longest_pause()
         servers = {f"server, {variant.name}": variant.server.peak_of_worker() for variant in comparison.variants}
         peaks = {
             **servers,
@@ -165,6 +179,7 @@ def bench_transfers(database: Database, sizes: Sizes, log: Log) -> Result:
             figures=[
                 *_figures(comparison.variants, bare, max(servers.values())),
                 *(each for cost in comparison.costs.items() for each in _cost_figures(*cost)),
+                pause,
             ],
             peak_memory_mib=peaks,
         )

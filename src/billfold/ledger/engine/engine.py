@@ -19,7 +19,7 @@ import asyncpg
 import structlog
 
 from billfold.ledger.commands import BankPolicy, Command, Context, Missing
-from billfold.ledger.engine.load_books import load_books, load_identifiers, lock_heads, shards_of
+from billfold.ledger.engine.load_books import insert_heads, load_books, load_identifiers, lock_heads, shards_of
 from billfold.ledger.engine.pending_command import (
     Answer,
     PendingCommand,
@@ -67,12 +67,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-BOOKS_KEPT = 8_000
-
-_NEW_HEADS = """
-INSERT INTO ledger_head (customer_id, booked_at, business_date)
-SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
-"""
+BOOKS_KEPT = 1_000  # one that is not cached is read with its head, which is locked anyway
 
 
 class Engine:
@@ -125,6 +120,11 @@ class Engine:
     def waiting(self) -> int:
         """How many commands wait for a batch."""
         return len(self._queue)
+
+    @property
+    def under_way(self) -> int:
+        """How many commands are not answered yet."""
+        return len(self._in_flight)
 
     # -- outside --------------------------------------------------------------------
 
@@ -314,7 +314,7 @@ class Engine:
             async with conn.transaction():
                 enrolled = [j.customers[0] for j in batch if j.command.creates_customer]
                 if now := await self.now(conn, hold=True) if enrolled else None:  # the one instant of this batch
-                    await conn.execute(_NEW_HEADS, sorted(enrolled), now, self.context(now).business_date)
+                    await insert_heads(conn, enrolled, now, business_date=self.context(now).business_date)
                 heads, clock = await lock_heads(conn, customers, by_shard=self._by_shard)
                 ctx = self.context(now or business_now(clock if self.test_clock else None, wall_now()))
                 books = await self._load_books(conn, heads)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -39,6 +40,10 @@ SELECT customer_id, version, entry_no, event_no, account_no, booked_at, business
        shard
   FROM {HEADS_LOCKED}($1::text::uuid[])
 """
+_NEW_HEADS = """
+INSERT INTO ledger_head (customer_id, booked_at, business_date)
+SELECT id, $2, $3 FROM unnest($1::uuid[]) AS id ON CONFLICT DO NOTHING
+"""
 _CUSTOMERS = """
 SELECT customer_id, partner_id, role, name, account_status, agreement_version
   FROM customer WHERE customer_id = ANY($1::uuid[])
@@ -56,6 +61,11 @@ _HOLDS = """
 SELECT customer_id, l.pocket_id, l.amount, l.until FROM hold l JOIN ledger_head h USING (customer_id)
  WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at
 """
+
+
+async def insert_heads(conn: Connection, customers: Iterable[UUID], now: datetime, *, business_date: date) -> None:
+    """Give new customers a ledger head each."""
+    await conn.execute(_NEW_HEADS, sorted(customers), now, business_date)
 
 
 async def lock_heads(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_PAUSE_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 _COMMANDS_OF_A_BATCH = (1, 2, 5, 10, 30, 100, 300, 1000)
 
 
@@ -96,10 +97,17 @@ POOL_CONNECTIONS = Instrument(
 POOL_CONNECTIONS_MAX = Instrument(
     "Gauge", "billfold_pool_connections_max", "Connections to the database that the processes may open."
 )
+COLLECTOR_PAUSE_SECONDS = Instrument(
+    "Histogram",
+    "billfold_collector_pause_seconds",
+    "Time for which Python's garbage collector kept the process waiting.",
+    buckets=_PAUSE_SECONDS,
+)
 INSTRUMENTS = (
     *(REQUESTS, REQUEST_SECONDS, REFUSALS, SIGN_IN_FAILURES),
     *(COMMANDS, COMMANDS_WAITING, BATCH_COMMANDS, BATCH_SECONDS),
     *(WEBHOOK_DELIVERIES, WEBHOOK_SECONDS, WORKER_FAILURES, POOL_CONNECTIONS, POOL_CONNECTIONS_MAX),
+    COLLECTOR_PAUSE_SECONDS,
 )
 
 

@@ -1,0 +1,42 @@
+import asyncio
+import gc
+import weakref
+from contextlib import contextmanager
+
+from billfold.platform import garbage_collection
+from billfold.platform.garbage_collection import FEW_OBJECTS, FEW_UNDER_WAY, collecting_at_rest
+
+
+class Cycle:
+    def __init__(self):
+        self.itself = self
+
+
+@contextmanager
+def no_automatic_look():
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.enable()
+
+
+async def test_garbage_is_looked_for_when_little_is_under_way(monkeypatch):
+    monkeypatch.setattr(garbage_collection, "LOOK_SECONDS", 0)
+    under_way, seen = FEW_UNDER_WAY + 1, 0
+
+    def asked():
+        nonlocal seen
+        seen += 1
+        return under_way
+
+    with no_automatic_look():
+        lost = weakref.WeakSet(Cycle() for _ in range(FEW_OBJECTS))
+        async with collecting_at_rest(asked):
+            while seen < 2:
+                await asyncio.sleep(0)
+            assert len(lost) == FEW_OBJECTS
+            under_way -= 1
+            while lost:
+                await asyncio.sleep(0)
