@@ -62,6 +62,10 @@ class ReplicatedServers:
         finally:
             await conn.close()
 
+    def processes(self) -> dict[str, int]:
+        """Return the first process of each server."""
+        return {name: self._pid_of(name) for name in self.ports}
+
     def kill_primary(self) -> None:
         """Kill the primary as a crash would: nothing is flushed or announced."""
         self._signal(_PRIMARY, signal.SIGKILL)
@@ -70,6 +74,10 @@ class ReplicatedServers:
         """Make the replica the primary; return when it takes writes."""
         self.owner.run("pg_ctl", "promote", "-w", "-D", str(self._folder / _REPLICA))
 
+    def stop_replica(self) -> None:
+        """Stop the replica as its operator would."""
+        self.owner.run("pg_ctl", "stop", "-w", "-m", "fast", "-D", str(self._folder / _REPLICA))
+
     def stop(self) -> None:
         """Stop both, whatever state they are in."""
         for name in self.ports:
@@ -77,8 +85,10 @@ class ReplicatedServers:
                 self.owner.run("pg_ctl", "stop", "-w", "-m", "immediate", "-D", str(self._folder / name))
 
     def _signal(self, name: str, number: int) -> None:
-        pid = int((self._folder / name / "postmaster.pid").read_text().splitlines()[0])
-        os.kill(pid, number)
+        os.kill(self._pid_of(name), number)
+
+    def _pid_of(self, name: str) -> int:
+        return int((self._folder / name / "postmaster.pid").read_text().splitlines()[0])
 
     def _new_folder(self, name: str) -> Path:
         path = self._folder / name

@@ -6,10 +6,10 @@ from billfold.http.csv_export import ROWS_PER_PAGE, csv_stream
 from billfold.platform.csv_text import Separators
 
 
-async def test_parts_of_files_are_made_one_at_a_time_and_who_reads_slowly_holds_up_nobody():
-    turn, made = asyncio.Lock(), []
+async def test_parts_of_files_are_made_one_at_a_time_and_who_reads_slowly_holds_up_nobody(bank):
+    made = []
 
-    async def fetch(last):
+    async def fetch(_, last):
         made.append("begin")
         await asyncio.sleep(0)
         made.append("end")
@@ -18,7 +18,7 @@ async def test_parts_of_files_are_made_one_at_a_time_and_who_reads_slowly_holds_
 
     def chunks():
         return csv_stream(
-            "n.csv", ["n"], fetch, cells_of=lambda row: [row], separators=Separators.COMMA, turn=turn
+            "n.csv", ["n"], fetch, cells_of=lambda row: [row], separators=Separators.COMMA, bank=bank
         ).chunks
 
     async def whole():

@@ -61,10 +61,10 @@ async def get_audit_logs_csv(
     return csv_stream(
         "audit-logs.csv",
         COLUMNS,
-        partial(_rows, bank, entry_filter),
+        partial(_rows, entry_filter),
         cells_of=partial(cells_of, bank.vault),
         separators=separator,
-        turn=bank.export_turn,
+        bank=bank,
     )
 
 
@@ -85,6 +85,6 @@ async def _page(
     return page_of(page, [render_entry(bank.vault, row) for row in page.items])
 
 
-async def _rows(bank: Bank, entry_filter: EntryFilter, last: AuditEntry | None) -> list[AuditEntry]:
+async def _rows(entry_filter: EntryFilter, bank: Bank, last: AuditEntry | None) -> list[AuditEntry]:
     place = None if last is None else (last.recorded_at, last.entry_no)
     return await audit_store.list_entries(bank.pool, entry_filter, place, limit=ROWS_PER_PAGE)

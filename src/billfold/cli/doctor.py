@@ -21,6 +21,7 @@ from billfold.cli.context import CliContext, CliError
 from billfold.cli.folders import check_folders
 from billfold.cli.output import console, print_error
 from billfold.health.bank_checks import check_bank
+from billfold.health.replica_checks import check_replicas_read
 from billfold.health.server_checks import check_server
 from billfold.health.types import HealthCheck
 from billfold.migrations import runner
@@ -98,6 +99,8 @@ async def _check_database(context: CliContext, settings: Settings, dsn: str, par
             return [*checks, HealthCheck("schema", f"{len(pending)} migrations pending", "Run `billfold migrate up`.")]
         checks.append(HealthCheck("schema", "up to date"))
         checks.append(await _attempt("rights", _rights(settings, conn)))
+        if settings.database_replica_url is not None:
+            checks.append(await check_replicas_read(conn, settings.database_replica_url))
         checks.append(await _attempt("bank", _bank(context, settings, conn)))
         if not checks[-1].next_step:
             checks += await check_bank(conn, settings)

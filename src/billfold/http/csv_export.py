@@ -8,6 +8,8 @@ from typing import Annotated, Any, TypeVar
 
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
+from billfold.ledger.bank import Bank
+from billfold.ledger.current_reads import CurrentReads
 from billfold.platform.csv_text import Cell, Separators, lines_of
 
 Row = TypeVar("Row")
@@ -27,14 +29,14 @@ Separated = Annotated[
 def csv_stream(
     name: str,
     columns: Sequence[str],
-    fetch: Callable[[Row | None], Awaitable[list[Row]]],
+    fetch: Callable[[Bank, Row | None], Awaitable[list[Row]]],
     cells_of: Callable[[Row], Iterable[Cell]],
     separators: Separators,
-    turn: asyncio.Lock,
+    bank: Bank,
 ) -> StreamedResponse:
-    """Return a file of `name`. `fetch` gives up to ROWS_PER_PAGE rows on from a row, or the first.
+    """Return a file of `name`. `fetch` gives up to ROWS_PER_PAGE rows of a bank on from a row, or the first.
 
-    A part is read and written while `turn` is held: files wait for each other, and other requests for a few rows.
+    A part is read and written while it is its turn: files wait for each other, and other requests for a few rows.
     """
 
     async def part(rows: Sequence[Row]) -> AsyncIterator[bytes]:
@@ -42,12 +44,16 @@ def csv_stream(
             yield lines_of(map(cells_of, rows[start : start + _ROWS_AT_ONCE]), separators)
             await asyncio.sleep(0)
 
+    async def page(reads: CurrentReads, last: Row | None) -> list[Row]:
+        return await reads.read(lambda reading: fetch(reading, last))
+
     async def lines() -> AsyncIterator[bytes]:
         yield lines_of([columns], separators)
         last: Row | None = None
+        reads = await CurrentReads.begin(bank)
         while True:
-            async with turn:
-                rows = await fetch(last)
+            async with bank.export_turn:
+                rows = await page(reads, last)
                 written = b"".join([each async for each in part(rows)])
             if rows:
                 yield written

@@ -159,6 +159,8 @@ class Operation:
     """Not in the OpenAPI document."""
     any_query: bool = False
     """Query parameters that are not declared are ignored."""
+    may_be_stale: bool = False
+    """It only reads what is stored, and a replica answers a request that says how stale the answer may be."""
     takes_file: bool = False
     takes: Any = None
     """The type of the body, where it is narrower than what the function accepts."""
@@ -289,6 +291,7 @@ class Options(TypedDict, total=False):
     deprecated: Deprecation
     hidden: bool
     any_query: bool
+    may_be_stale: bool
     takes_file: bool
     takes: Any
     documented: Mapping[str, Any]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
+from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.ledger.directory.store import Directory
+from billfold.ledger.engine.without_commands import EngineWithoutCommands
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.background import BackgroundTasks
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.replica import Replica
     from billfold.platform.paging import Pager
     from billfold.platform.settings.settings import Settings
 
@@ -64,6 +67,7 @@ class Bank:
     wallets: WalletSource | None = None
     chains: Chains = field(default_factory=dict)
     signer: Signer | None = None
+    replica: Replica | None = None
 
     def __post_init__(self) -> None:
         self.directory = Directory(self.pool)
@@ -75,6 +79,15 @@ class Bank:
     def calendars(self) -> Calendars:
         """The calendars with the overrides that this process has taken up."""
         return self.market.calendars
+
+    def read_by(self, pool: Pool) -> Bank:
+        """Return the same bank, of which what is stored is read by connections of another pool. It takes no commands.
+
+        What a command has written would not be there yet.
+        """
+        other = copy(self)
+        other.pool, other.engine = pool, EngineWithoutCommands(self.engine)
+        return other
 
     async def now(self, conn: Connection | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: routes use `caller.now`."""

@@ -33,6 +33,7 @@ from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
 from billfold.platform.database.connect import connect
 from billfold.platform.database.pool import APP_ROLE, create_pool
+from billfold.platform.database.replica import Replica, open_replica
 from billfold.platform.database.rights import find_owner
 from billfold.platform.errors import InvariantError
 from billfold.platform.paging import Pager
@@ -118,11 +119,18 @@ async def open_bank(
         )
         await engine.start()
         try:
-            async with run_market_refresher(pool, market), run_agreements_refresher(pool, bank.terms.agreements):
+            async with _kept_fresh(bank), _replica(settings, pool, pool_max) as bank.replica:
                 yield bank
         finally:
             await bank.close()
             await engine.stop()
+
+
+@asynccontextmanager
+async def _kept_fresh(bank: Bank) -> AsyncIterator[None]:
+    """Take up market data and agreements that other processes write, until the context ends."""
+    async with run_market_refresher(bank.pool, bank.market), run_agreements_refresher(bank.pool, bank.terms.agreements):
+        yield
 
 
 def _counterparts(settings: Settings, simulation: Simulation | None) -> dict[str, Any]:
@@ -210,6 +218,16 @@ async def _pool(dsn: str, most: int, *, by_pooler: bool = False) -> Pool:
             await pool.close()
             raise CliError(f"{owner}, as whom BILLFOLD_DATABASE_POOLER_URL logs in, owns the tables.", _MEMBER)
     return pool
+
+
+@asynccontextmanager
+async def _replica(settings: Settings, primary: Pool, most: int) -> AsyncIterator[Replica | None]:
+    """Return what reads from replicas, or None where there are none."""
+    if settings.database_replica_url is None:
+        yield None
+        return
+    async with open_replica(primary, settings.database_replica_url, most=most, role=APP_ROLE) as replica:
+        yield replica
 
 
 async def _market(conn: Connection, settings: Settings) -> Market:

@@ -63,8 +63,8 @@ _PATHS = {"notional": "notional.value", "currency": "notional.currency"}
 _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 
 
-@get("/api/v1/customers/{customer_id}/trades/")
-@get("/api/v1/trades/", READS, name="list_v1_trades", refuses=("not-found",))
+@get("/api/v1/customers/{customer_id}/trades/", may_be_stale=True)
+@get("/api/v1/trades/", READS, name="list_v1_trades", refuses=("not-found",), may_be_stale=True)
 async def list_v1_customer_trades(
     *,
     caller: Call,
@@ -83,7 +83,7 @@ async def list_v1_customer_trades(
     return await _v1_page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
-@get("/api/v1/service-accounts/{account_id}/trades/")
+@get("/api/v1/service-accounts/{account_id}/trades/", may_be_stale=True)
 async def list_v1_trades(
     caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, query: TradeQuery
 ) -> SearchedList[V1Trade]:
@@ -111,7 +111,7 @@ async def get_trades_csv(
     _, own = await _resolve(member, bank, None, requested=account)
     values = (member.customer_id, own, *_of_v1(query).values())
 
-    async def fetch(last: TradeRow | None) -> list[TradeRow]:
+    async def fetch(bank: Bank, last: TradeRow | None) -> list[TradeRow]:
         after = None if last is None else (last.entry_no, last.trade_no)
         return await TRADES.rows(bank.pool, *values, after=after, limit=ROWS_PER_PAGE)
 
@@ -119,11 +119,11 @@ async def get_trades_csv(
         shown = zip(_COLUMNS, _cells(render_v1_trade(row, bank, member.now)), strict=True)
         return (Decimal(value) if name in _DECIMALS else value for name, value in shown)
 
-    return csv_stream("trades.csv", _COLUMNS, fetch, cells_of=cells_of, separators=separator, turn=bank.export_turn)
+    return csv_stream("trades.csv", _COLUMNS, fetch, cells_of=cells_of, separators=separator, bank=bank)
 
 
-@get("/api/v2/customers/{customer_id}/trades/")
-@get("/api/v2/trades/", READS, name="list_trades", refuses=("not-found",))
+@get("/api/v2/customers/{customer_id}/trades/", may_be_stale=True)
+@get("/api/v2/trades/", READS, name="list_trades", refuses=("not-found",), may_be_stale=True)
 async def list_customer_trades(
     *,
     caller: Call,
@@ -142,7 +142,7 @@ async def list_customer_trades(
     return await _page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
-@get("/api/v2/pockets/{pocket_id}/trades/")
+@get("/api/v2/pockets/{pocket_id}/trades/", may_be_stale=True)
 async def list_pocket_trades(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: TradeQuery
 ) -> SearchedList[Trade]:
@@ -154,7 +154,7 @@ async def list_pocket_trades(
     return await _page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
 
 
-@get("/api/v2/pockets/{pocket_id}/trades/{trade_id}/", SIGNED, READS)
+@get("/api/v2/pockets/{pocket_id}/trades/{trade_id}/", SIGNED, READS, may_be_stale=True)
 async def get_trade(caller: Call, bank: Bank, pocket_id: UUID, trade_id: UUID) -> Trade:
     """Get trade."""
     key = await caller.pocket(bank, pocket_id)

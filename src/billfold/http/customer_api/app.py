@@ -113,7 +113,8 @@ def _components(settings: Settings) -> Document:
                 "description": "1 to 255 characters, new for every action. The same request under "
                 "the same key gets the same answer for 24 hours; nothing runs twice.",
                 "schema": {"type": "string", "minLength": 1, "maxLength": 255},
-            }
+            },
+            "MaxStale": COMPONENTS["parameters"]["MaxStale"],
         },
         "schemas": COMPONENTS["schemas"],
     }

@@ -57,7 +57,7 @@ class WatchedConnection(_DriverConnection):
 
 
 class Connector:
-    """Connects to whichever host is the primary; the one of the last time is tried first."""
+    """Connects to whichever host is the primary, or of the kind asked for; the one of the last time is tried first."""
 
     def __init__(self) -> None:
         self._last: Host | None = None
@@ -68,7 +68,7 @@ class Connector:
         """Return a connection. Raises what the driver does; of several hosts that which the last one tried did."""
         options = {"connection_class": WatchedConnection, **options, "timeout": timeout}
         reads_only = _READ_ONLY in options.get("server_settings", {})
-        if reads_only or _TARGET not in parse_qs(urlsplit(dsn).query):
+        if _TARGET not in options and (reads_only or _TARGET not in parse_qs(urlsplit(dsn).query)):
             # A session that itself says not to write would look like a server that takes no writes.
             options[_TARGET] = "primary" if reads_only else "read-write"
         hosts = sorted(hosts_of(dsn), key=lambda host: host != self._last)

@@ -7,7 +7,7 @@ are written and read by the thousand, so they come and go in the shape the drive
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -82,6 +82,49 @@ async def create_pool(
     )
     connector.is_open = True
     return pool
+
+
+def create_replica_pool(
+    dsn: str,
+    *,
+    max_size: int,
+    role: str | None,
+    init: Callable[[Connection], Awaitable[None]],
+    setup: Callable[[Connection], Coroutine[Any, Any, None]],
+) -> Pool:
+    """Return a pool of connections to replicas, none of which is made before it is asked for.
+
+    `init` looks at each new connection, `setup` at each that is lent: one of which they raise is closed. No server that
+    is away is waited for.
+    """
+
+    async def begin(conn: asyncpg.Connection[asyncpg.Record]) -> None:
+        await _set_timestamp_codec(conn)
+        await init(conn)
+
+    async def connect(*args: Any, **options: Any) -> asyncpg.Connection[asyncpg.Record]:
+        return await connector.connect(*args, **options, target_session_attrs="standby")
+
+    connector = Connector()
+    return asyncpg.create_pool(
+        dsn,
+        connect=connect,
+        connection_class=WatchedConnection,
+        timeout=CONNECT_SECONDS,
+        min_size=0,
+        max_size=max_size,
+        statement_cache_size=_STATEMENT_CACHE_SIZE,
+        max_cached_statement_lifetime=0,
+        command_timeout=_COMMAND_SECONDS,
+        server_settings={**_SESSION, **_OWN_SESSION, **({} if role is None else {"role": role})},
+        init=begin,
+        setup=setup,
+        reset=_leave,
+    )
+
+
+async def _leave(_: Connection) -> None:
+    """Reset nothing: nobody changes a session for longer than a transaction."""
 
 
 class _PatientConnector:

@@ -18,6 +18,7 @@ _ONLY_WITH_A_BUCKET = (
     *("files_s3_endpoint", "files_s3_credentials", *_S3_KEYS),
     *("files_s3_region", "files_s3_prefix", "files_s3_trusted_ca"),
 )
+_WITH_A_DATABASE = {"database_owner_url", "database_pooler_url", "database_replica_url"}
 _WITH_PLAID = ("linking_client_id", "linking_secret")
 _ONLY_WITH_PLAID = ("linking_url", *_WITH_PLAID)
 _REQUIRED_IN_PRODUCTION = (
@@ -82,7 +83,7 @@ def find_conflicts(
     found = _tls_mistakes(values) + _file_store_mistakes(values) + _linking_mistakes(values)
     if values.get("environment") == "production":
         found += _production_mistakes(values, declared)
-    if "database_url" not in values and {"database_owner_url", "database_pooler_url"} & values.keys():
+    if "database_url" not in values and _WITH_A_DATABASE & values.keys():
         found.append(SettingMistake(variable_name("database_url"), None, "the address for the application itself"))
     if values.get("trusted_proxies") and not values.get("behind_proxy"):
         found.append(SettingMistake(variable_name("behind_proxy"), "false", "true, as proxies are trusted"))

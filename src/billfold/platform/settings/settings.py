@@ -55,6 +55,9 @@ class Settings:
     seed: bytes | None = setting(
         kinds.SEED, "What all ids are derived from. If unset, a sandbox draws one and keeps it.", None, secret=True
     )
+    database_replica_url: str | None = setting(
+        kinds.DATABASE, "Its streaming replicas, which answer reads that allow it.", None, secret=True
+    )
     encryption_key: bytes | None = setting(
         kinds.SECRET_KEY,
         "What secrets in the database are sealed with. If unset, a sandbox makes one.",

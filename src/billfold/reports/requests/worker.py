@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from billfold.events.notifications.notify import notify
+from billfold.ledger.current_reads import CurrentReads
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.jobs.types import ScheduledJob
@@ -115,19 +116,26 @@ async def _write(bank: Bank, claim: Claim) -> KeptFile:
     request = await store.get_claimed(bank.pool, claim.report_id)
     pocket_ids = await pockets_of(bank, request)
     position = await position_of(bank.pool, request.customer_id, await last_entry_shown(bank, request))
+    reads = await CurrentReads.begin(bank)
     async with _held(bank, claim) as report_progress:
-        with tempfile.TemporaryFile() as output:
-            source = ReportSource(bank, request, pocket_ids, position, report_progress, figures=[])
-            await RENDERERS[request.type, claim.output_format](source, output)
-            return await files.keep_file(
-                bank,
-                (claim.customer_id, ids.new()),
-                output,
-                proof=await sign_report(source, claim.output_format, output),
-                name=file_name_of(request, claim.output_format),
-                media_type=FORMATS[claim.output_format].media_type,
-                at=request.created_at,
-            )
+        source = ReportSource(bank, request, pocket_ids, position, report_progress, figures=[])
+        return await reads.read(lambda reading: _write_source(bank, claim, source._replace(bank=reading, figures=[])))
+
+
+async def _write_source(bank: Bank, claim: Claim, source: ReportSource) -> KeptFile:
+    """Write what is read by the bank of the source; `bank` signs and keeps it."""
+    request = source.request
+    with tempfile.TemporaryFile() as output:
+        await RENDERERS[request.type, claim.output_format](source, output)
+        return await files.keep_file(
+            bank,
+            (claim.customer_id, ids.new()),
+            output,
+            proof=await sign_report(source._replace(bank=bank), claim.output_format, output),
+            name=file_name_of(request, claim.output_format),
+            media_type=FORMATS[claim.output_format].media_type,
+            at=request.created_at,
+        )
 
 
 async def _fail(bank: Bank, claim: Claim, error: Exception) -> None:

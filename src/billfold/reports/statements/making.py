@@ -9,6 +9,7 @@ import msgspec
 
 from billfold.accounts.pockets.history import Boundary, pocket_states_before
 from billfold.events.notifications.notify import notify
+from billfold.ledger.current_reads import CurrentReads
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import InvariantError
@@ -126,7 +127,8 @@ def _draft(row: StatementRow, issue: Issue) -> Draft:
 
 
 async def _make(bank: Bank, draft: Draft) -> MadeStatement:
-    statement, document = await _compose(bank, draft)
+    reads = await CurrentReads.begin(bank)
+    statement, document = await reads.read(lambda reading: _compose(reading, draft))
     await _require_continuity(bank, draft, statement)
     pdf = await print_signed(bank, document, _subject(statement))
     version = draft.issue.version
