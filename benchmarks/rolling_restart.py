@@ -52,13 +52,17 @@ LOST = (OSError, asyncio.IncompleteReadError, TimeoutError)
 
 
 class Served:
-    """One `serve`, as an operator runs it; `common` are settings that it has besides those of the place."""
+    """One `serve`, as an operator runs it; `common` are settings that it has besides those of the place.
+
+    `sources` is a folder with another release than this.
+    """
 
     commands: ClassVar[Mapping[str, int]] = {"serve": 10_000}
     """Each of its processes, and how far its management port is from the port."""
 
-    def __init__(self, location: Location, port: int, **common: object) -> None:
+    def __init__(self, location: Location, port: int, *, sources: Path | None = None, **common: object) -> None:
         self._settings = location.settings(port=port)
+        self._environ = dict(os.environ) if sources is None else {**os.environ, "PYTHONPATH": str(sources)}
         self._dsn, self._port, self._common = location.dsn, port, common
         self._log = location.state_dir / f"serve-{port}.log"
 
@@ -72,7 +76,7 @@ class Served:
             sleep(0.1)
 
     def _started(self, command: str, management_port: int) -> subprocess.Popen[bytes]:
-        environment = Wiring(dict(os.environ)).environment(
+        environment = Wiring(self._environ).environment(
             self._settings,
             self._dsn,
             port=self._port,
@@ -107,10 +111,10 @@ class Host(Served):
 
     commands: ClassVar[Mapping[str, int]] = {"worker": 12_000, "serve": 10_000}
 
-    def __init__(self, location: Location, port: int, **common: object) -> None:
+    def __init__(self, location: Location, port: int, *, sources: Path | None = None, **common: object) -> None:
         folder = location.state_dir.with_name(f"host-{port}")
         folder.mkdir()
-        super().__init__(Location(location.dsn, folder), port, **common)
+        super().__init__(Location(location.dsn, folder), port, sources=sources, **common)
 
 
 class Load:
