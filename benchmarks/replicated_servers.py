@@ -56,9 +56,16 @@ class ReplicatedServers:
 
     async def hold_replication(self) -> None:
         """Let the replica fall behind, as over a line that is broken."""
+        await self._signal_sender(signal.SIGSTOP)
+
+    async def resume_replication(self) -> None:
+        """Let it catch up."""
+        await self._signal_sender(signal.SIGCONT)
+
+    async def _signal_sender(self, number: int) -> None:
         conn = await connect(self.address("postgres", _PRIMARY))
         try:
-            os.kill(await conn.fetchval("SELECT pid FROM pg_stat_replication"), signal.SIGSTOP)
+            os.kill(await conn.fetchval("SELECT pid FROM pg_stat_replication"), number)
         finally:
             await conn.close()
 

@@ -68,6 +68,9 @@ async def test_processes_by_a_pooler_share_a_few_sessions(pg_server, bank_dsn, t
         with pytest.raises(CliError, match="postgres, as whom BILLFOLD_DATABASE_POOLER_URL logs in, owns the tables"):
             async with wiring.open_bank(Settings(), address.format("postgres"), by_pooler=True):
                 pytest.fail("an owner got in")
+        with pytest.raises(CliError, match="A pooler of transactions answers there: unsupported startup parameter"):
+            async with wiring.open_bank(Settings(), address.format("billfold_app")):
+                pytest.fail("a worker got in")
         through = address.format("billfold_app")
         banks = [await open_bank(bank_dsn, database_pooler_url=through) for _ in range(2)]
         partner = await new_partner(banks[0], rate=100)

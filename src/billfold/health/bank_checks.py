@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,12 @@ from billfold.reports.proofs.roots.store import find_root, list_refusals
 
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
+    from billfold.payments.files.types import RailFile
     from billfold.platform.database.pool import Connection
     from billfold.platform.settings.settings import Settings
 
+REFUSED_FOR = timedelta(days=1)
+"""For how long a refused file is named, unless it comes again under its name."""
 BACKLOG_LIMIT = timedelta(minutes=5)
 UNREAD_LIMIT = timedelta(minutes=15)
 """A worker asks the nodes every few seconds."""
@@ -101,14 +104,25 @@ async def _audit_log(conn: Connection) -> HealthCheck:
 
 
 async def _rail_files(conn: Connection) -> HealthCheck:
-    """Files that have arrived and fail: the oldest is named, with its error."""
+    """Files that have arrived and fail, then those that were refused: the oldest is named, with its error."""
     waiting = await retries.list_failing(conn)
     if not waiting:
-        return HealthCheck("rail files", "none fails")
+        return _refused_files(await retries.list_refused(conn, await _now(conn) - REFUSED_FOR))
     first, trouble = waiting[0], retries.retry_state_of(waiting[0])
     reason = trouble.words() if trouble else ""
     more = f"; {len(waiting) - 1} more fail" if waiting[1:] else ""
     return HealthCheck("rail files", f"{first.name}, {reason}{more}", f"Run `billfold files retry {first.file_id}`.")
+
+
+def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:
+    if not refused:
+        return HealthCheck("rail files", "none fails")
+    first, more = refused[0], f"; {len(refused) - 1} more were refused" if refused[1:] else ""
+    found = f"{first.rail} file {first.name} is refused since {format_eastern(first.created_at)}{more}"
+    step = (
+        f"See why: `billfold files show {first.file_id}`. Nothing of it was booked: have it corrected and sent again."
+    )
+    return HealthCheck("rail files", found, step)
 
 
 async def _market_data(conn: Connection, settings: Settings, market: Market | None) -> HealthCheck:

@@ -81,6 +81,7 @@ MIN_BATCH_FOR_EXTRA_LANE = 30
 _KEY_FILE = "encryption.key"
 _MIGRATE = "Run `billfold migrate up`."
 _MEMBER = f"Log in as a member of {APP_ROLE}: docs/operate/install.md."
+_DIRECT = "Give its address to BILLFOLD_DATABASE_POOLER_URL, and PostgreSQL's own to BILLFOLD_DATABASE_URL."
 _LOST_KEY = "Restore it from the backup, set BILLFOLD_ENCRYPTION_KEY, or start over with `billfold sandbox --fresh`."
 
 
@@ -211,6 +212,8 @@ async def _pool(dsn: str, most: int, *, by_pooler: bool = False) -> Pool:
         pool = await create_pool(dsn, min_size=1, max_size=most, role=APP_ROLE, by_pooler=by_pooler)
     except asyncpg.InvalidParameterValueError as error:
         raise CliError(f"The database has no role {APP_ROLE}.", _MIGRATE) from error
+    except asyncpg.ProtocolViolationError as error:
+        raise CliError(f"A pooler of transactions answers there: {error}.", _DIRECT) from error
     if by_pooler:
         async with pool.acquire() as conn:
             owner = await find_owner(conn, "ledger_head")

@@ -62,6 +62,8 @@ def test_a_refused_file_says_line_and_reason_and_what_it_held(billfold, inbox):
     assert '"reason": "currency is EUR, not USD"' in said
     status, said = billfold("files", "show", file_id, "--content")
     assert (status, 'Ccy="EUR"' in said) == (0, True)
+    status, said = billfold("doctor")
+    assert (status, "is refused since" in said, f"files show {file_id}" in said.replace("\n", " ")) == (1, True, True)
 
 
 def test_a_file_that_waits_is_named_with_its_line_and_tried_again(billfold, founded, tmp_path, database_dsn):

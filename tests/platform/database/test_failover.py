@@ -36,10 +36,10 @@ class Clients:
         self.bank = bank
         self.acknowledged = []
 
-    async def transfer(self, payer, payee):
+    async def transfer(self, payer, payee, key=None):
         command = TransferOnUs(
             caller="clients",
-            key=ids.new(),
+            key=key or ids.new(),
             customers=(customer_of(payer), customer_of(payee)),
             transfer_id=None,
             type="PEER_TO_PEER",
@@ -83,6 +83,19 @@ async def set_read_only(conn, value):
     await conn.execute("SELECT pg_reload_conf()")
 
 
+async def repeat_while_the_replica_is_away(servers, clients):
+    """A command that a cut off commit has left on the primary alone is not acknowledged to who repeats it."""
+    key = ids.new()
+    await clients.transfer(0, 1, key)
+    await servers.hold_replication()
+    again = asyncio.create_task(clients.transfer(0, 1, key))
+    await asyncio.wait([again], timeout=0.5)
+    assert not again.done()
+    await servers.resume_replication()
+    await again
+    assert clients.acknowledged.pop() == clients.acknowledged[-1]
+
+
 async def test_what_was_acknowledged_is_there_once_after_a_failover(servers, tmp_path):
     location = Location(servers.address("billfold"), tmp_path)
     opened = await found(location)
@@ -90,6 +103,7 @@ async def test_what_was_acknowledged_is_there_once_after_a_failover(servers, tmp
     found_well = await look_at_server(location)
     assert ["two sync" in check.found for check in found_well if check.what == "replicas"] == [True]
     assert not [check for check in found_well if check.next_step]
+    await repeat_while_the_replica_is_away(servers, clients)
     load = asyncio.create_task(clients.until(3 * ENOUGH))
     while len(clients.acknowledged) < ENOUGH:
         await asyncio.sleep(0.01)

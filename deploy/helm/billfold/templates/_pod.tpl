@@ -20,6 +20,10 @@ containers:
     env: {{ .env | toJson }}
     ports: {{ .ports | toJson }}
     {{- if .probed }}
+    startupProbe:
+      httpGet: {path: /livez, port: management}
+      periodSeconds: 2
+      failureThreshold: 60
     livenessProbe:
       httpGet: {path: /livez, port: management}
       periodSeconds: 10

@@ -137,7 +137,9 @@ async def earlier_runs(conn: Connection, batch: Sequence[PendingCommand]) -> dic
     """Return the rows that earlier runs of these commands left, by the command's id.
 
     Idempotency keys are assumed to be new; the primary key rejects duplicates, and only then are
-    earlier rows read.
+    earlier rows read. A commit that was cut off while it waited for a synchronous replica has left its row on the
+    primary alone. Who is answered from it waits for the replica, too: locks of heads are written, and this
+    transaction's commit comes after them.
     """
     doubtful = [job for job in batch if job.in_doubt]
     if not doubtful:

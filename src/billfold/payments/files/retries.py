@@ -37,6 +37,13 @@ SELECT {COLUMNS} FROM rail_file
  WHERE direction = 'IN' AND done_at IS NULL AND report IS NOT NULL
  ORDER BY created_at, name, file_id
 """
+_REFUSED = f"""
+SELECT {COLUMNS} FROM rail_file f
+ WHERE direction = 'IN' AND state = 'REFUSED' AND created_at > $1
+   AND NOT EXISTS (SELECT FROM rail_file g WHERE g.created_at >= f.created_at AND (g.rail, g.name) = (f.rail, f.name)
+                      AND g.direction = 'IN' AND g.state <> 'REFUSED')
+ ORDER BY created_at, name, file_id
+"""
 _SET_REPORT = "UPDATE rail_file SET report = $2 WHERE file_id = $1 AND done_at IS NULL"
 _RETRY_NOW = """
 UPDATE rail_file
@@ -81,6 +88,11 @@ async def retry_as_operator(bank: Bank, file_id: UUID, by: Operator) -> RailFile
 async def list_due(conn: Connection | Pool, rail: str, wall: datetime) -> list[RailFile]:
     """Return incomplete inbound files whose retry is due, oldest first."""
     return [RailFile(*row) for row in await conn.fetch(_DUE, rail, wall)]
+
+
+async def list_refused(conn: Connection | Pool, since: datetime) -> list[RailFile]:
+    """Return files that were refused since an instant of business time and have not come again, oldest first."""
+    return [RailFile(*row) for row in await conn.fetch(_REFUSED, since)]
 
 
 async def list_failing(conn: Connection | Pool) -> list[RailFile]:
