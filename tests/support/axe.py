@@ -7,6 +7,10 @@ from playwright.async_api import async_playwright
 from tests.node.runtime import package_file
 
 WIDE, PHONE = 1280, 360
+_WIDE_TABLES = """
+() => [...document.querySelectorAll(".console .scroll:has(> table)")]
+  .filter((each) => each.scrollWidth > each.clientWidth).map((each) => each.innerText.slice(0, 200))
+"""
 
 
 @asynccontextmanager
@@ -20,7 +24,7 @@ async def chromium():
 
 
 async def violations(page):
-    """Return which rules of axe a page breaks in either theme, and where; `wide` if it does not fit a phone."""
+    """Return which rules of axe a page breaks in either theme, and where; `wide` if a phone is too narrow for it."""
     found = set()
     await page.evaluate(package_file("axe-core/axe.min.js").read_text())
     for theme, options in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
@@ -30,5 +34,6 @@ async def violations(page):
     await page.set_viewport_size({"width": PHONE, "height": 800})
     if await page.evaluate("document.documentElement.scrollWidth") > PHONE:
         found.add(("wide", "", ""))
+    found |= {("wide", "table", each) for each in await page.evaluate(_WIDE_TABLES)}
     await page.set_viewport_size({"width": WIDE, "height": 800})
     return found
