@@ -12,6 +12,15 @@ from billfold.platform.database.pool import APP_ROLE
 URL = os.environ.get("BILLFOLD_TEST_CITUS_URL", "")
 needs_cluster = pytest.mark.skipif(not URL, reason="BILLFOLD_TEST_CITUS_URL names no Citus cluster")
 _NODES = "SELECT nodename, nodeport FROM pg_dist_node WHERE noderole = 'primary' ORDER BY groupid"
+_MOVE_A_SHARD = """
+SELECT citus_move_shard_placement(shardid, a.nodename, a.nodeport, b.nodename, b.nodeport, 'block_writes')
+  FROM citus_shards a JOIN pg_dist_node b ON b.noderole = 'primary' AND b.groupid > 0 AND b.nodeport <> a.nodeport
+ WHERE a.table_name::text = 'ledger_head' ORDER BY shardid LIMIT 1
+"""
+_END_SESSIONS = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+ WHERE datname = current_database() AND application_name LIKE 'citus_internal%'
+"""
 _LET_THE_ROLE_IN = f"""
 DO $$ BEGIN
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = '{APP_ROLE}') THEN ALTER ROLE {APP_ROLE} LOGIN; END IF;
@@ -39,6 +48,16 @@ async def let_the_application_in(nodes):
     """The coordinator connects to the nodes as the role of the application."""
     for host, port in nodes:
         await _run(_address("postgres", host, port), _LET_THE_ROLE_IN)
+
+
+async def move_a_shard(dsn):
+    """Move the customers of one shard to another node."""
+    await _run(dsn, _MOVE_A_SHARD)
+
+
+async def end_sessions(node, dsn):
+    """End all that the coordinator does in a database on another node."""
+    await _run(_address(urlsplit(dsn).path[1:], *node), _END_SESSIONS)
 
 
 @asynccontextmanager

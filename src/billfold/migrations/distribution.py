@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from billfold.migrations.runner import MigrationError
 from billfold.migrations.shard_functions import create_shard_functions
-from billfold.platform.database.distribution import HEADS_LOCKED
+from billfold.platform.database.distribution import GATHER, HEADS_LOCKED, SHARD_BATCH
+from billfold.platform.database.pool import APP_ROLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +27,17 @@ _ANCHOR = "ledger_head"
 
 _BESIDE_WHAT_STAYS = ("audit_chain_head",)
 """Tables that lie with rows of theirs that stay on the coordinator."""
+
+
+SETTINGS = (
+    # One connection per node and transaction: a lock that is held on one is not waited for by another.
+    "citus.multi_shard_modify_mode = 'sequential'",
+    # Rows that lie apart are brought together where it must be.
+    "citus.enable_repartition_joins = on",
+    # To hide shards takes a second of each connection, whose driver looks types up among all relations.
+    "citus.override_table_visibility = off",
+)
+"""Settings of a distributed database."""
 
 
 class Placement(StrEnum):
@@ -96,12 +108,38 @@ _GENERIC_FUNCTIONS = """
 SELECT oid::regprocedure::text FROM pg_proc
  WHERE pronamespace = current_schema()::regnamespace AND 'plan_cache_mode=force_generic_plan' = ANY(proconfig)
 """
+# Of two tables of one name a session reads the temporary one. The application itself may make none.
+_GATHER = f"""
+CREATE OR REPLACE FUNCTION {GATHER}() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT AS $$
+DECLARE
+  shared name;
+BEGIN
+  FOR shared IN
+    SELECT c.relname FROM pg_dist_partition p JOIN pg_class c ON c.oid = p.logicalrelid
+     WHERE p.partmethod = 'h' AND c.relname <> '{SHARD_BATCH}'
+  LOOP
+    EXECUTE format('CREATE TEMPORARY TABLE %1$I ON COMMIT DROP AS SELECT * FROM %1$I', shared);
+    EXECUTE format('GRANT SELECT ON pg_temp.%I TO {APP_ROLE}', shared);
+  END LOOP;
+END $$
+"""
 # As they are on one node, but in the language whose statements take parameters there.
 _PLANNED_WITH_VALUES = """
 CREATE OR REPLACE FUNCTION ledger_retire(r_customer uuid[], r_account int[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE account a SET live = false FROM unnest(r_customer, r_account) AS r(customer, no)
    WHERE a.customer_id = r.customer AND a.account_no = r.no AND a.live AND a.kind = 'lot' AND a.credits = a.debits;
+END $$;
+CREATE OR REPLACE FUNCTION customer_features(of_customer uuid) RETURNS text[] LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN array(
+    SELECT f.feature FROM customer c JOIN partner p USING (partner_id) CROSS JOIN unnest(p.features) AS f(feature)
+     WHERE c.customer_id = of_customer
+       AND NOT EXISTS (SELECT 1 FROM customer_feature o WHERE o.customer_id = of_customer AND o.feature = f.feature)
+     UNION
+    SELECT o.feature FROM customer_feature o WHERE o.customer_id = of_customer AND o.enabled
+     ORDER BY 1);
 END $$;
 """
 
@@ -144,10 +182,8 @@ async def distribute(conn: Connection, progress: Callable[[str], None] | None = 
         await _replace_functions(conn)
         await create_shard_functions(conn, _ANCHOR)
         name = await conn.fetchval("SELECT quote_ident(current_database())")
-        # One connection per node and transaction: a lock that is held on one is not waited for by another.
-        await conn.execute(f"ALTER DATABASE {name} SET citus.multi_shard_modify_mode = 'sequential'")
-        # To hide shards takes a second of each connection, whose driver looks types up among all relations.
-        await conn.execute(f"ALTER DATABASE {name} SET citus.override_table_visibility = off")
+        for setting in SETTINGS:
+            await conn.execute(f"ALTER DATABASE {name} SET {setting}")
     return dropped
 
 
@@ -164,6 +200,7 @@ async def _drop_foreign_keys(conn: Connection, places: dict[str, Placement]) -> 
 
 async def _replace_functions(conn: Connection) -> None:
     await conn.execute(_LOCK_HEADS)
+    await conn.execute(_GATHER)
     await conn.execute(_PLANNED_WITH_VALUES)
     for (function,) in await conn.fetch(_GENERIC_FUNCTIONS):
         await conn.execute(f"ALTER FUNCTION {function} SET plan_cache_mode = 'force_custom_plan'")

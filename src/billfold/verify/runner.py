@@ -23,6 +23,7 @@ from billfold.data_keys.checks import check_sealed, load_key
 from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
+from billfold.platform.database.distribution import gather_tables, is_distributed
 from billfold.platform.errors import BillfoldError
 from billfold.verify.bank_totals import check_bank_totals
 from billfold.verify.customers import LedgerWalk, ProgressCallback
@@ -63,7 +64,8 @@ async def verify_bank(
     audit log are not verified, nor sealed values without `data_keys` (by default those that the vault wraps); `seals`
     are the lines of its archived seals. Raises BankNotInitialized.
     """
-    own_snapshot = conn.transaction(isolation="repeatable_read", readonly=True)
+    distributed = await is_distributed(conn)
+    own_snapshot = conn.transaction(isolation="repeatable_read", readonly=not distributed)
     async with nullcontext() if conn.is_in_transaction() else own_snapshot:
         if await conn.fetchval("SELECT count(*) FROM bank") == 0:
             raise BankNotInitialized
@@ -76,6 +78,8 @@ async def verify_bank(
         walk = LedgerWalk(conn, findings, market, progress=progress)
         await walk.go()
         await conn.execute("SET LOCAL enable_seqscan = on")
+        if distributed:
+            await gather_tables(conn)
         await conn.execute(_HASH_JOINS)
         await check_fingerprints(conn, findings)
         await check_parts(conn, findings)

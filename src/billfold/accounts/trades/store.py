@@ -23,7 +23,7 @@ _COLUMNS = (
     "t.counter_pocket_id, t.transfer_id, t.tax_basis, "
     # Only of what went elsewhere is the other side looked up.
     "CASE WHEN t.activity = 'EXTERNAL_SECURITY_TRANSFER' THEN (SELECT s.counterparty_name "
-    "FROM security_transfer s WHERE s.customer_id = t.customer_id "
+    "FROM security_transfer s WHERE s.customer_id = $1 "
     "AND s.transfer_id = t.transfer_id) END AS counterparty_name"
 )
 

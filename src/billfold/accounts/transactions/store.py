@@ -49,7 +49,7 @@ SELECT e.customer_id, e.entry_no, {_ACH_SETTLES_AT} FROM ach_entry e
 """
 # What is reserved for a payment by card is shown while it is held, as the entry that holds it shows it.
 _IS_SHOWN = """(a.swept OR a.type <> 'CARD' OR EXISTS (SELECT 1 FROM card_authorization h
-    WHERE h.customer_id = a.customer_id AND h.hold_entry_no = a.entry_no))"""
+    WHERE h.customer_id = {customer} AND h.hold_entry_no = a.entry_no))"""
 _FILTER = """
    AND {is_shown}
    AND ((({types}::text[] IS NULL OR a.type = ANY({types}) OR a.type IN ('FEE', 'CREDIT') AND a.type || ':'
@@ -147,15 +147,18 @@ _BANK_TYPES = frozenset({"FEE", "CREDIT", "GENERIC"})
 _Searched = PaymentList[TransactionRow] | BoundedList[TransactionRow]
 
 
-def _lists(kind: Callable[..., _Searched], sql: str, *, first: int, **key: str) -> Mapping[bool, _Searched]:
+def _lists(
+    kind: Callable[..., _Searched], sql: str, *, first: int, customer: str = "$1", **key: str
+) -> Mapping[bool, _Searched]:
     """Return a list, also by True with the time of settlement that is filtered by, which costs more.
 
     The filters are its values from number `first` on; `key` is what else the `kind` of list takes.
     """
+    is_shown = _IS_SHOWN.format(customer=customer)
     values = {name: f"${place}" for place, name in enumerate((*TransactionFilters.__struct_fields__, "now"), first)}
     return {
         filters_settlement: kind(
-            sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=_IS_SHOWN)),
+            sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=is_shown)),
             lambda row: TransactionRow(*row),
             **key,
         )
@@ -206,13 +209,14 @@ SELECT {_PREFIXED} FROM transaction a
  WHERE a.partner_id = $1 AND ($2::uuid[] IS NULL OR a.pocket_id = ANY($2)) {{filter}} AND {{page}}
 """,
     first=3,
+    customer="a.customer_id",
     booked_at="timestamptz",
     written_no="bigint",
 )
 _ONE = f"""
 SELECT {_PREFIXED} FROM transaction a
  WHERE a.customer_id = $1 AND a.activity_id BETWEEN $3 AND $4
-   AND ($2::uuid IS NULL OR a.pocket_id = $2) AND {_IS_SHOWN}
+   AND ($2::uuid IS NULL OR a.pocket_id = $2) AND {_IS_SHOWN.format(customer="$1")}
  ORDER BY a.activity_id LIMIT 1
 """
 

@@ -81,9 +81,8 @@ UPDATE review SET voided_at = $3
 _RECORD = """
 INSERT INTO review (customer_id, request_id, review_no, member_id, user_id, role, member_since,
                     decision, comment, content_hash, created_at)
-VALUES ($1, $2, (SELECT coalesce(max(review_no), 0) + 1 FROM review
-                  WHERE customer_id = $1 AND request_id = $2),
-        $3, $4, $5, $6, $7, $8, $9, $10)
+SELECT $1, $2, coalesce(max(review_no), 0) + 1, $3, $4, $5, $6, $7, $8, $9, $10
+  FROM review WHERE customer_id = $1 AND request_id = $2
 RETURNING *
 """
 
