@@ -36,7 +36,7 @@ SELECT pg_get_userbyid(relowner) FROM pg_class
  WHERE oid = to_regclass('ledger_head') AND pg_get_userbyid(relowner) <> current_user
 """
 
-_TRIAL = "A distributed bank is a trial: lists and `verify` fail there (docs/operate/distributed.md)."
+_TRIAL = "A distributed bank is a trial: some lists and workers fail there (docs/operate/distributed.md)."
 
 group = CommandGroup("migrate", "Migrate the database to this release's schema, or back.", example="up")
 

@@ -111,7 +111,7 @@ SELECT oid::regprocedure::text FROM pg_proc
 # Of two tables of one name a session reads the temporary one. The application itself may make none.
 _GATHER = f"""
 CREATE OR REPLACE FUNCTION {GATHER}() RETURNS void LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT AS $$
+SET search_path = pg_catalog, public, pg_temp AS $$
 DECLARE
   shared name;
 BEGIN
@@ -122,7 +122,9 @@ BEGIN
     EXECUTE format('CREATE TEMPORARY TABLE %1$I ON COMMIT DROP AS SELECT * FROM %1$I', shared);
     EXECUTE format('GRANT SELECT ON pg_temp.%I TO {APP_ROLE}', shared);
   END LOOP;
-END $$
+END $$;
+REVOKE ALL ON FUNCTION {GATHER} FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION {GATHER} TO {APP_ROLE};
 """
 # As they are on one node, but in the language whose statements take parameters there.
 _PLANNED_WITH_VALUES = """
