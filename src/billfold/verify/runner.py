@@ -77,10 +77,7 @@ async def verify_bank(
         await conn.execute("SET LOCAL enable_seqscan = off")
         walk = LedgerWalk(conn, findings, market, progress=progress)
         await walk.go()
-        await conn.execute("SET LOCAL enable_seqscan = on")
-        if distributed:
-            await gather_tables(conn)
-        await conn.execute(_HASH_JOINS)
+        await _read_whole_tables(conn, distributed=distributed)
         await check_fingerprints(conn, findings)
         await check_parts(conn, findings)
         await check_bank_totals(conn, findings, walk.totals)
@@ -89,6 +86,14 @@ async def verify_bank(
         await check_contact_details(conn, findings, vault)
         await check_audit(conn, findings, vault, copy=seals)
         return findings.report()
+
+
+async def _read_whole_tables(conn: Connection, *, distributed: bool) -> None:
+    """Let the statements that follow compare whole tables."""
+    await conn.execute("SET LOCAL enable_seqscan = on")
+    if distributed:
+        await gather_tables(conn)
+    await conn.execute(_HASH_JOINS)
 
 
 async def _read_market(conn: Connection, findings: Findings) -> Market | None:
