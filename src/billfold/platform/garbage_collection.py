@@ -83,8 +83,9 @@ async def collect_at_rest(under_way: Callable[[], int]) -> None:
 
 
 def _look_at_what_is_new() -> None:
-    # The count goes down with whatever is let go of, old objects too: of new ones there may be more.
-    if gc.get_count()[0] >= FEW_OBJECTS:
-        if len(gc.get_objects(generation=0)) <= MANY_OBJECTS:
+    new_objects = gc.get_count()[0]
+    if new_objects >= FEW_OBJECTS:
+        # The count goes down with whatever is let go of, old objects too: of new ones there may be more.
+        if new_objects <= MANY_OBJECTS and len(gc.get_objects(generation=0)) <= MANY_OBJECTS:
             gc.collect(0)
         gc.freeze()
