@@ -2,8 +2,7 @@
 
 Requests and commands leave no cycles behind: there is next to nothing to find, and a look in the midst of a batch
 keeps everybody waiting while all its rows are walked through. So the collector looks at what is new when little is
-under way, never at more than takes 5 ms, and puts what it has seen aside. Once a day, when nothing is under way,
-it looks at everything.
+under way, and puts what is left aside. Once a day, when nothing is under way, it looks at everything.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ AUTOMATIC_THRESHOLD = 250_000
 """So many more objects than there were are cycles that leak, in a process that is never at rest."""
 LOOK_SECONDS = 1.0
 FEW_UNDER_WAY = 30
-FEW_OBJECTS, MANY_OBJECTS = 2_500, 7_500
-"""So many new objects are worth a look; so many, of hours without rest, are put aside without one."""
+FEW_OBJECTS = 2_500
+"""So many new objects are worth a look."""
 FULL_LOOK_SECONDS = 86_400.0
 _PAUSES_KEPT = 1_000
 
@@ -83,9 +82,6 @@ async def collect_at_rest(under_way: Callable[[], int]) -> None:
 
 
 def _look_at_what_is_new() -> None:
-    new_objects = gc.get_count()[0]
-    if new_objects >= FEW_OBJECTS:
-        # The count goes down with whatever is let go of, old objects too: of new ones there may be more.
-        if new_objects <= MANY_OBJECTS and len(gc.get_objects(generation=0)) <= MANY_OBJECTS:
-            gc.collect(0)
+    if gc.get_count()[0] >= FEW_OBJECTS:
+        gc.collect(0)
         gc.freeze()

@@ -56,7 +56,10 @@ class Patience:
     async def wait(self, error: Exception) -> None:
         """Wait before the next attempt. Raises Unavailable when there were enough, and what is no shortage."""
         if isinstance(error, Unavailable) or not is_shortage(error):
-            raise error
+            try:
+                raise error
+            finally:
+                del error  # its traceback has this frame: a cycle, which only the collector would find
         if self._since is None:
             self._since = monotonic()
             log.warning("database_unavailable", error=error_summary(error))
