@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from copy import copy
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -38,7 +39,7 @@ class DataKeys:
     master key on another machine is not waited for in a transaction. Raises DataShredded for a destroyed key.
     """
 
-    __slots__ = ("_clock", "_kept", "_life_seconds", "_size", "master")
+    __slots__ = ("_clock", "_kept", "_life_seconds", "_size", "master", "pool")
 
     def __init__(
         self,
@@ -53,6 +54,14 @@ class DataKeys:
         self._life_seconds = life.total_seconds()
         self._clock = clock
         self._kept: OrderedDict[UUID, tuple[float, DataKey]] = OrderedDict()
+        self.pool: Pool | None = None
+        """By which they are read whatever else is read; None by the connection that each caller has."""
+
+    def read_by(self, pool: Pool) -> DataKeys:
+        """Return the same keys, read by this pool: a replica may still have one that was destroyed."""
+        other = copy(self)
+        other.pool = pool
+        return other
 
     async def of(self, conn: Connection | Pool, subject_id: UUID) -> DataKey:
         """Return the key of a subject, made now if there is none. Of two who make one, one is written."""
@@ -65,6 +74,7 @@ class DataKeys:
 
     async def load(self, conn: Connection | Pool, subject_ids: Collection[UUID]) -> KeyRing:
         """Return the keys of those subjects that have one, None for a destroyed one; one statement for a list."""
+        conn = self.pool or conn
         kept = {each: self._find_kept(each) for each in set(subject_ids)}
         ring: dict[UUID, DataKey | None] = {each: key for each, key in kept.items() if key is not None}
         missing = kept.keys() - ring.keys()

@@ -45,7 +45,7 @@ from billfold.http.responses import (
     methods_of,
     response_to,
 )
-from billfold.http.stale_reads import StaleReads
+from billfold.http.stale_reads import StaleReads, is_stale
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.clock import business_now, wall_now
@@ -277,6 +277,7 @@ class Api:
             isinstance(response, StreamedResponse)
             or response.status >= _SERVER_ERROR
             or response.status in _NOT_STORED
+            or is_stale(response)
             or len(response.body) > _STORED_BYTES_MAX
         ):
             return False

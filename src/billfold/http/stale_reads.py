@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _OK: Final = 200
+_AGE: Final = b"age"
 _ANSWERED_WITHIN_SECONDS: Final = 5.0
 _NEVER: Final = frozenset({"no-cache", "no-store"})
 
@@ -53,9 +54,14 @@ class StaleReads:
         if not isinstance(response, HttpResponse) or response.status != _OK or reading.replayed is None:
             return None
         age = self._replica.age_of(reading.replayed)
-        if age is None:
+        if age is None or age > seconds:  # it took its time
             return None
-        return replace(response, headers=[*response.headers, (b"age", str(ceil(age)).encode())])
+        return replace(response, headers=[*response.headers, (_AGE, str(ceil(age)).encode())])
+
+
+def is_stale(response: HttpResponse) -> bool:
+    """Tell whether a replica has given an answer, which is for its own moment alone."""
+    return any(name == _AGE for name, _ in response.headers)
 
 
 def stale_seconds(cache_control: str | None) -> int:

@@ -87,6 +87,7 @@ class Bank:
         """
         other = copy(self)
         other.pool, other.engine = pool, EngineWithoutCommands(self.engine)
+        other.data_keys = self.data_keys.read_by(self.pool)
         return other
 
     async def now(self, conn: Connection | None = None) -> datetime:

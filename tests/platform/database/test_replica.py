@@ -1,6 +1,8 @@
 """Reads go to a streaming replica where they may, and to the primary where the replica is not as new as they need."""
 
 import asyncio
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from tests.support.partner_client import PartnerClient, close_app, new_partner
@@ -10,12 +12,14 @@ from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, open
 from benchmarks.replicated_servers import ReplicatedServers
 from billfold.health.replica_checks import check_replicas_read
 from billfold.http.partner_api.app import partner_operations
-from billfold.http.stale_reads import stale_seconds
+from billfold.http.responses import HttpResponse
+from billfold.http.stale_reads import StaleReads, stale_seconds
 from billfold.ledger.current_reads import CurrentReads
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.migrations import runner
 from billfold.platform import ids
 from billfold.platform.database.connect import connect
+from billfold.platform.database.replica import Mark, Replica, _reading
 from billfold.wiring.server import make_partner_app
 
 _LISTED = f"/api/v2/customers/{customer_of(0)}/transactions/"
@@ -79,6 +83,12 @@ class Reader:
         assert answer.status_code == 200
         return len(answer.json()["items"]), answer.headers.get("age")
 
+    async def is_stale_under_one_key(self):
+        """Whether the answers to a request and to its repetition, which may not be stale, are."""
+        key = ids.new()
+        answers = [await self.client.send("GET", _LISTED, key=key, headers=each) for each in (_STALE, {})]
+        return ["age" in each.headers for each in answers]
+
     async def document(self):
         """From which server a document is made that is begun now."""
         return await (await CurrentReads.begin(self.bank)).read(port_of)
@@ -111,6 +121,13 @@ async def catch_up(reading):
     return await port_of(reading)
 
 
+async def keys_read_for_a_replica(bank, subject_id):
+    """What is read of a subject's key beside a replica, which has not heard yet that it was destroyed."""
+    await bank.data_keys.of(bank.pool, subject_id)
+    await bank.data_keys.shred(bank.pool, subject_id, await bank.now())
+    return await bank.read_by(bank.replica.pool).data_keys.load(bank.replica.pool, (subject_id,))
+
+
 async def every_path(bank):
     trade_id, transaction_id = await bank.pool.fetchrow(_WRITTEN)
     named = {"customer_id": customer_of(0), "pocket_id": pocket_of(0), "account_id": pocket_of(0)}
@@ -131,14 +148,15 @@ async def test_reads_go_to_a_replica_that_has_replayed_what_they_need(servers, b
     before, _ = await reader.listed("max-stale=30")
     assert [await reader.listed(said) for said in (None, "max-stale=30, no-cache")] == [(before, None)] * 2
     unknown = await reader.client.get(f"/api/v2/pockets/{customer_of(9)}/", headers=_STALE)
-    assert (unknown.status_code, "age" in unknown.headers) == (404, False)
-    assert await reader.document() == replica
+    assert (unknown.status_code, "age" in unknown.headers, await reader.document()) == (404, False, replica)
     earlier = await CurrentReads.begin(bank)
 
     await pause(operator_of_replica)
     await deposit(bank, portals[0], "2")
     assert (await reader.listed("max-stale=30"))[0] == before
     assert (await reader.listed())[0] > before  # its own writes
+    assert await reader.is_stale_under_one_key() == [True, False]  # what a replica said is not repeated
+    assert await keys_read_for_a_replica(bank, customer_of(0)) == {customer_of(0): None}
     assert await reader.document() == primary  # never with rows missing
     assert await earlier.read(port_of) == replica
     assert await earlier.read(catch_up) == primary  # what it writes the replica would lack
@@ -152,9 +170,28 @@ async def test_reads_go_to_a_replica_that_has_replayed_what_they_need(servers, b
     assert not (await look_at(bank, servers.address("billfold", "two"))).next_step
 
     servers.stop_replica()
-    assert await reader.listed("max-stale=30") == ((await reader.listed())[0], None)
-    assert await reader.document() == primary
+    assert (await reader.listed("max-stale=30"), await reader.document()) == (await reader.listed(), primary)
     await reader.close()
+
+
+async def test_an_answer_that_took_longer_than_it_may_be_old_is_left_to_the_primary():
+    now = [100.0]
+    nothing: Any = SimpleNamespace(read_by=lambda _: None)
+    replica = Replica(nothing, nothing, clock=lambda: now[0])
+    replica._marks.append(Mark(98.0, 1000))
+    replica._replayed = 1000
+
+    async def respond(*_):
+        reading: Any = _reading.get()
+        reading.replayed = 1000
+        now[0] += 4
+        return HttpResponse(200, "application/json")
+
+    slow: Any = SimpleNamespace(may_be_stale=True, respond=respond)
+    request: Any = SimpleNamespace(header=lambda _: "max-stale=8")
+    reads = StaleReads(nothing, replica, {})
+    answers = [await reads.respond(slow, request) for _ in range(2)]
+    assert [each and dict(each.headers)[b"age"] for each in answers] == [b"6", None]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 import gc
 import weakref
 
+import pytest
+
 from billfold.platform.database.shortage import patiently
 
 
@@ -8,17 +10,26 @@ class Refusal(Exception):
     pass
 
 
-async def refuse():
-    raise Refusal
-
-
-async def test_a_refusal_is_gone_once_it_was_answered_without_the_collector():
+@pytest.fixture
+def no_collector():
     gc.disable()
-    try:
+    yield
+    gc.enable()
+
+
+async def test_a_refusal_is_gone_once_it_was_answered(no_collector):
+    refusals = weakref.WeakSet[Refusal]()
+
+    async def refuse():
+        refusal = Refusal()
+        refusals.add(refusal)
         try:
-            await patiently(refuse)
-        except Refusal as refusal:
-            kept = weakref.ref(refusal)
-        assert kept() is None
-    finally:
-        gc.enable()
+            raise refusal
+        finally:
+            del refusal
+
+    try:
+        await patiently(refuse)
+    except Refusal:
+        assert len(refusals) == 1
+    assert not refusals
