@@ -12,7 +12,7 @@ CREATE INDEX CONCURRENTLY IF NOT EXISTS ach_entry_partner ON ach_entry (partner_
 DO $$ BEGIN LOOP
   UPDATE card c SET partner_id = p.partner_id FROM pocket p
    WHERE (p.customer_id, p.pocket_id) = (c.customer_id, c.pocket_id)
-     AND c.ctid = ANY (ARRAY(SELECT ctid FROM card WHERE partner_id IS NULL LIMIT 1000))
+     AND (c.customer_id, c.card_id) IN (SELECT customer_id, card_id FROM card WHERE partner_id IS NULL LIMIT 1000)
   ; EXIT WHEN NOT FOUND
   ; COMMIT
   ; END LOOP
