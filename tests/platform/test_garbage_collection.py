@@ -40,3 +40,21 @@ async def test_garbage_is_looked_for_when_little_is_under_way(monkeypatch):
             under_way -= 1
             while lost:
                 await asyncio.sleep(0)
+
+
+async def test_so_much_is_put_aside_without_a_look_and_no_more(monkeypatch):
+    monkeypatch.setattr(garbage_collection, "LOOK_SECONDS", 0)
+    monkeypatch.setattr(garbage_collection, "MANY_OBJECTS", 0)
+    monkeypatch.setattr(garbage_collection, "UNSEEN_OBJECTS_MAX", 20 * FEW_OBJECTS)
+    unseen = []
+    with no_automatic_look():
+        gc.freeze()
+        async with collecting_at_rest(lambda: 0):
+            while len(unseen) < 20:
+                unseen.append(weakref.WeakSet(Cycle() for _ in range(FEW_OBJECTS)))
+                for _ in range(3):
+                    await asyncio.sleep(0)
+                if not unseen[-1]:
+                    break
+    assert 1 < len(unseen) < 20
+    assert all(len(each) == FEW_OBJECTS for each in unseen[:-1])

@@ -2,7 +2,8 @@
 
 Requests and commands leave no cycles behind: there is next to nothing to find, and a look in the midst of a batch
 keeps everybody waiting while all its rows are walked through. So the collector looks at what is new when little is
-under way, and puts what is left aside. Once a day, when nothing is under way, it looks at everything.
+under way, and puts what is left aside. What filled the caches in a time of full load is put aside without a look, as it
+would take too long, up to a limit. Once a day, when nothing is under way, the collector looks at everything.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ AUTOMATIC_THRESHOLD = 250_000
 """So many more objects than there were are cycles that leak, in a process that is never at rest."""
 LOOK_SECONDS = 1.0
 FEW_UNDER_WAY = 30
-FEW_OBJECTS = 2_500
-"""So many new objects are worth a look."""
+FEW_OBJECTS, MANY_OBJECTS = 2_500, 15_000
+"""So many new objects are worth a look; a look at more would take longer than 5 ms."""
+UNSEEN_OBJECTS_MAX = 200_000
+"""So many objects are put aside without a look until the next full one: 25 MB, were they all garbage."""
 FULL_LOOK_SECONDS = 86_400.0
 _PAUSES_KEPT = 1_000
 
@@ -67,6 +70,7 @@ async def collecting_at_rest(under_way: Callable[[], int]) -> AsyncIterator[None
 async def collect_at_rest(under_way: Callable[[], int]) -> None:
     """Look for garbage for ever, and count how long each look took."""
     full_look_at = monotonic() + FULL_LOOK_SECONDS
+    unseen = 0
     while True:
         await asyncio.sleep(LOOK_SECONDS)
         while _stopwatch.pauses:
@@ -77,11 +81,17 @@ async def collect_at_rest(under_way: Callable[[], int]) -> None:
             gc.collect()
             gc.freeze()
             full_look_at = monotonic() + FULL_LOOK_SECONDS
-        elif commands <= FEW_UNDER_WAY:
-            _look_at_what_is_new()
+            unseen = 0
+        elif commands <= FEW_UNDER_WAY and gc.get_count()[0] >= FEW_OBJECTS:
+            unseen += _put_aside(UNSEEN_OBJECTS_MAX - unseen)
 
 
-def _look_at_what_is_new() -> None:
-    if gc.get_count()[0] >= FEW_OBJECTS:
+def _put_aside(unseen_max: int) -> int:
+    """Put new objects aside after a look at them; return how many were put aside without one."""
+    # The collector's own count goes down with old objects, too.
+    new_objects = len(gc.get_objects(generation=0))
+    is_unseen = MANY_OBJECTS < new_objects <= unseen_max
+    if not is_unseen:
         gc.collect(0)
-        gc.freeze()
+    gc.freeze()
+    return new_objects if is_unseen else 0
