@@ -46,7 +46,7 @@ async def test_so_much_is_put_aside_without_a_look_and_no_more(monkeypatch):
     monkeypatch.setattr(garbage_collection, "LOOK_SECONDS", 0)
     monkeypatch.setattr(garbage_collection, "MANY_OBJECTS", 0)
     monkeypatch.setattr(garbage_collection, "UNSEEN_OBJECTS_MAX", 20 * FEW_OBJECTS)
-    unseen = []
+    unseen: list[weakref.WeakSet[Cycle]] = []
     with no_automatic_look():
         gc.freeze()
         async with collecting_at_rest(lambda: 0):
