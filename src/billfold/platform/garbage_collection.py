@@ -21,8 +21,8 @@ AUTOMATIC_THRESHOLD = 250_000
 """So many more objects than there were are cycles that leak, in a process that is never at rest."""
 LOOK_SECONDS = 1.0
 FEW_UNDER_WAY = 30
-FEW_OBJECTS, MANY_OBJECTS = 2_500, 15_000
-"""So many new objects are worth a look; a look at more would take longer than 5 ms."""
+FEW_OBJECTS, MANY_OBJECTS = 2_500, 7_500
+"""So many new objects are worth a look; a look at more may take longer than 5 ms on a busy machine."""
 UNSEEN_OBJECTS_MAX = 200_000
 """So many objects are put aside without a look until the next full one: 25 MB, were they all garbage."""
 FULL_LOOK_SECONDS = 86_400.0
