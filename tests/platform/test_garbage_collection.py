@@ -22,24 +22,24 @@ def no_automatic_look():
         gc.enable()
 
 
+async def some_looks():
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
 async def test_garbage_is_looked_for_when_little_is_under_way(monkeypatch):
     monkeypatch.setattr(garbage_collection, "LOOK_SECONDS", 0)
-    under_way, seen = FEW_UNDER_WAY + 1, 0
-
-    def asked():
-        nonlocal seen
-        seen += 1
-        return under_way
-
+    monkeypatch.setattr(garbage_collection, "MANY_OBJECTS", 20 * FEW_OBJECTS)
+    under_way = FEW_UNDER_WAY + 1
     with no_automatic_look():
+        gc.freeze()
         lost = weakref.WeakSet(Cycle() for _ in range(FEW_OBJECTS))
-        async with collecting_at_rest(asked):
-            while seen < 2:
-                await asyncio.sleep(0)
+        async with collecting_at_rest(lambda: under_way):
+            await some_looks()
             assert len(lost) == FEW_OBJECTS
             under_way -= 1
-            while lost:
-                await asyncio.sleep(0)
+            await some_looks()
+            assert not lost
 
 
 async def test_so_much_is_put_aside_without_a_look_and_no_more(monkeypatch):
@@ -52,8 +52,7 @@ async def test_so_much_is_put_aside_without_a_look_and_no_more(monkeypatch):
         async with collecting_at_rest(lambda: 0):
             while len(unseen) < 20:
                 unseen.append(weakref.WeakSet(Cycle() for _ in range(FEW_OBJECTS)))
-                for _ in range(3):
-                    await asyncio.sleep(0)
+                await some_looks()
                 if not unseen[-1]:
                     break
     assert 1 < len(unseen) < 20
