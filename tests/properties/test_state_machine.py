@@ -8,7 +8,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from tests.simulation.invariants import check_bank, check_book, check_cards, check_chains, check_earnings, picture
+from tests.simulation.invariants import (
+    check_bank,
+    check_book,
+    check_cards,
+    check_chains,
+    check_earnings,
+    check_nothing_for_free,
+    dealer_position,
+    picture,
+)
 from tests.simulation.life import WEEKS, Life
 from tests.simulation.memory_bank import MemoryBank
 from tests.simulation.on_chains import OFF_CHAIN, PAYEE, of_withdrawal, transfer_on_chain, wallet_of
@@ -17,6 +26,7 @@ from typing_extensions import override
 
 from billfold.accounts.commands import EnrolCustomer, OpenPortal, SetCustomerState, SetPocketState, UpdatePocket
 from billfold.bills.rules.market import Market
+from billfold.ledger.book.rows import TradeEntry
 from billfold.ledger.commands import BankPolicy, Context, Missing
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.authorizations.commands import (
@@ -299,6 +309,8 @@ class Books(RuleBasedStateMachine, Commands):
             request_hash=b"%d" % self.count,
             **fields,
         )
+        is_idle = all(book.due_at is None or book.due_at > self.bank.now for book in self.bank.books.values())
+        position, trades = dealer_position(self.bank), len(self.bank.tables[TradeEntry])
         rehearsed = self.rehearse(command)
         try:
             outcome = self.bank.submit(command).outcome
@@ -306,6 +318,8 @@ class Books(RuleBasedStateMachine, Commands):
             assert rehearsed is None or refused.code == rehearsed["refused"]
             return refused
         assert rehearsed is None or rehearsed == {name: outcome[name] for name in outcome if name != "proves"}
+        if is_idle:
+            check_nothing_for_free(self.bank, position, len(self.bank.tables[TradeEntry]) - trades)
         assert self.bank.submit(command).replayed
         with pytest.raises(Refused):
             self.bank.submit(msgspec.structs.replace(command, request_hash=b"another"))

@@ -20,6 +20,9 @@ def check_book(book):
         assert pocket.bank.balance == 0
         assert pocket.cash.balance >= pocket.cash.reserved >= 0
         assert 0 <= pocket.uninvested <= pocket.cash.balance
+        assert 0 <= pocket.unsettled_discount <= pocket.unsettled
+        if pocket.unsettled_after(book.business_date):
+            assert pocket.unsettled <= pocket.cash.balance - pocket.cash.reserved
         assert pocket.fee_accrued >= 0
         assert min(pocket.inflow, pocket.outflow, pocket.fees) >= 0
         # Who owes has nothing left.
@@ -104,6 +107,27 @@ def check_bank(bank):
         there = bank.totals["street", cusip] + bank.totals["treasury", cusip]
         assert there == units[cusip]
         assert -bank.totals["custodian", cusip] == bank.totals["lot", cusip] + there
+
+
+def dealer_position(bank):
+    """Return what the bank's own trades are worth today, in hundredths of a cent: cash and bills at the same-day bid.
+
+    What customers can take out today and this add up to what came in. While the clock stands it never falls, but by
+    the rounding of trades. The discount of unsettled cash is the bank's until the cash settles.
+    """
+    ctx = bank._moment()
+    position = 0
+    for (kind, asset), total in bank.totals.items():
+        if kind in {"street", "treasury", "fees"}:
+            position += total * (10_000 if asset == "USD" else ctx.t0_bid(asset))
+    pockets = (pocket for book in bank.books.values() for pocket in book.pockets.values())
+    discounts = (each.unsettled_discount for each in pockets if each.unsettled_after(ctx.pricing_day))
+    return position + 10_000 * sum(discounts)
+
+
+def check_nothing_for_free(bank, before, trades):
+    """The dealer position has not fallen since `before`, but for half a cent for each of these trades."""
+    assert dealer_position(bank) >= before - 5_000 * trades - 10_000
 
 
 def state_of(pocket):

@@ -46,7 +46,7 @@ class PreviewedSale(msgspec.Struct, kw_only=True):
 class PreviewedFee(msgspec.Struct, kw_only=True):
     """A fee that the Pocket pays with the transfer."""
 
-    type: Annotated[str, one_of("AUM_FEE", "WIRE_FEE")]
+    type: Annotated[str, one_of("AUM_FEE", "WIRE_FEE", "SAME_DAY_FEE")]
     amount: Amount
 
 

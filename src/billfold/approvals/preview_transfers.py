@@ -83,6 +83,8 @@ def _row_of(pocket: PocketBook, stored: PocketRow) -> PocketRow:
         stored,
         cash=pocket.cash.balance,
         reserved=pocket.cash.reserved,
+        unsettled_discount=pocket.unsettled_discount,
+        unsettled_on=pocket.unsettled_on,
         fee_accrued=pocket.fee_accrued,
         accrued_through=pocket.accrued_through,
         lot_cusips=[lot.cusip for lot in pocket.lots],

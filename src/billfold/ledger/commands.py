@@ -157,6 +157,18 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Published by an operator while the bank runs."""
 
 
+class SaleTerms(NamedTuple):
+    """The bid at which bills are sold (micro-dollars per $100), the day the trades settle, and that of the proceeds.
+
+    A sale for the same day is carried by the bank: the trade settles on the business date, which after the close is
+    that of the next day, and the proceeds can be used at once.
+    """
+
+    price_of: Callable[[str], int]
+    settles_on: date
+    cash_on: date
+
+
 class Context:
     """What a rule decides by besides books: now, market, calendars, ids, terms.
 
@@ -172,6 +184,7 @@ class Context:
         self.seed = seed
         self.business_date: date = calendars.business_date(now)
         self.today: date = et_date(now)
+        self.pricing_day: date = calendars.pricing_day(now)
         self.investing: bool = calendars.may_invest(now)
         self.settles_on: date = market.settles_on(now)
         self.command_id: UUID = UUID(int=0)
@@ -217,6 +230,16 @@ class Context:
         if price is None:
             price = self._t1[cusip] = self.market.t1_bid(self._bill_to_sell(cusip), self.now)
         return price
+
+    @property
+    def same_day(self) -> SaleTerms:
+        """The terms of a sale for a payment that leaves today (T+0)."""
+        return SaleTerms(self.t0_bid, self.business_date, self.pricing_day)
+
+    @property
+    def next_day(self) -> SaleTerms:
+        """The terms of a sale for the next business day (T+1)."""
+        return SaleTerms(self.t1_bid, self.settles_on, self.settles_on)
 
     def find_offer(self, weeks: int) -> tuple[Bill, int] | None:
         """The bill a strategy buys now, and its ask in micro-dollars per $100; None without current market data."""

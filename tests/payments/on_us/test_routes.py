@@ -75,6 +75,27 @@ async def test_a_partner_funds_and_defunds_a_customer(partner_desk):
     assert await partner_desk.value(pocket) == 0
 
 
+async def test_a_reallocation_after_the_close_lets_no_more_be_paid_out_today(partner_desk):
+    """Thursday 17:01: the sale settles on Monday. To pay its proceeds out on Thursday costs the interest until then."""
+    own = await partner_desk.facilitation(1_000_00)
+    await partner_desk.until("2025-06-05T10:00:00-04:00")
+    pocket = await partner_desk.funded(1_000_000_00)
+    same = await partner_desk.funded(1_000_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    await partner_desk.until("2025-06-05T17:01:00-04:00")
+    body = {"type": "PARTNER_CUSTOMER_DEFUNDING", "to_account": account(own), "target": "Refund"}
+    body |= {"amount": {"type": "FULL_WITHDRAWAL"}}
+    paid = await partner_desk.post(PATH, body | {"from_account": account(same)})
+    moved = await partner_desk.transfer(pocket, other, None)
+    hopped = await partner_desk.post(PATH, body | {"from_account": account(other)})
+    assert hopped["transfer"]["amount"] == paid["transfer"]["amount"]
+    shown = await partner_desk.get(f"{other.path}transactions/")
+    fees = [each for each in shown["items"] if each["type"] == "FEE"]
+    assert [(each["fee_type"], each["title"]) for each in fees] == [("SAME_DAY_FEE", "Same-day fee")]
+    rest = moved["transfer"]["amount"]["value"] - fees[0]["amount"]["value"]
+    assert rest == hopped["transfer"]["amount"]["value"]
+
+
 async def test_the_older_amount_field_and_the_default_type_are_accepted(partner_desk):
     pocket = await partner_desk.funded(10_000_00)
     other = await partner_desk.pocket(pocket.customer)

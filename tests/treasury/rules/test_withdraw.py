@@ -21,8 +21,7 @@ def taken(teller, pocket, cents, **fields):
         pocket,
         ctx,
         cents,
-        price_of=ctx.t0_bid,
-        settles_on=ctx.business_date,
+        terms=ctx.same_day,
         to=book.internal_account("rail:wire"),
         **fields,
     )
@@ -34,7 +33,7 @@ def test_money_at_risk_of_return_stays():
     teller.deposit(pocket, 1_000_00, rail="ACH")
     teller.deposit(pocket, 1_000_00)
 
-    free = liquidation_value(pocket, teller.bank._moment().t0_bid) - 1_000_00
+    free = liquidation_value(pocket, teller.bank._moment().same_day) - 1_000_00
     pocket.fee_accrued = ACCRUED_UNITS_PER_CENT
 
     with pytest.raises(InsufficientFunds):
@@ -49,7 +48,7 @@ def test_what_is_set_aside_stays_in_cash():
     teller.deposit(pocket, 1_000_00)
 
     pocket.outflow = before = 7_00
-    amount, _ = taken(teller, pocket, None, fee_reserve=15_00)
+    amount, *_ = taken(teller, pocket, None, fee_reserve=15_00)
     require_at_most(amount, amount)
 
     assert pocket.cash.balance == 15_00

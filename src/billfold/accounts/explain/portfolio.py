@@ -13,7 +13,7 @@ from msgspec import UNSET
 
 from billfold.accounts.explain import prices, store
 from billfold.accounts.explain.rows import lot_row, trade_rows, transaction_rows
-from billfold.accounts.explain.schemas import TO_CENT, Explanation, Formula, Row, RowKind, Unit, explain, given
+from billfold.accounts.explain.schemas import TO_CENT, Explanation, Formula, Input, Row, RowKind, Unit, explain, given
 from billfold.accounts.explain.store import ROWS_MAX, AccountRow, CashRow, MovedMoney, MovedTrade, Stretch
 from billfold.accounts.pockets.history import JOURNAL_NO_MAX
 from billfold.accounts.pockets.schemas import accrued_cents, portfolio_of, positions_of, valuation
@@ -265,7 +265,9 @@ class ExplainedPocket:
         words = (
             "Cash and what the settled bills fetch for settlement today, less fees not yet charged and cash on hold."
         )
-        return self._liquidation(label, words, self.valuation.liquidation_value_t0, parts)
+        discount = self._row.discount_on(self._market.calendars.pricing_day(now))
+        early = given("D", "Fee for using cash before it settles", discount, Unit.CENTS)
+        return self._liquidation(label, words, self.valuation.liquidation_value_t0, parts, early)
 
     def _t0_proceeds(self, bid_micros: int, units: int) -> int:
         return cents_for(units, subtract_spread(bid_micros, self._bank.terms.haircut_bps))
@@ -293,16 +295,17 @@ class ExplainedPocket:
         words = f"Cash and what all bills fetch for settlement on {settles_on}, less fees not yet charged and holds."
         return self._liquidation(label, words, self.valuation.liquidation_value_t1, parts)
 
-    def _liquidation(self, label: str, words: str, value: int, parts: list[Explanation]) -> Explanation:
+    def _liquidation(self, label: str, words: str, value: int, parts: list[Explanation], *less: Input) -> Explanation:
         accrued = accrued_cents(self._row, self._bank, self._now)
         return explain(
             label,
             words,
-            Formula("L", "max(0, C + sum(W) - F - R)", Unit.CENTS, label),
+            Formula("L", f"max(0, C + sum(W) - F - R{' - D' if less else ''})", Unit.CENTS, label),
             comes_to=value,
             inputs=[
                 given("F", "Fee accrued and not yet charged", accrued, Unit.CENTS),
                 given("R", "Cash on hold for payments by card", self._row.reserved, Unit.CENTS),
+                *less,
             ],
             parts=[self._cash(), *parts],
         )

@@ -128,12 +128,14 @@ def bid_rate(market: Market, bill: Bill, day: date) -> Explanation:
     published, nodes = market.curve(day)
     left, right = pricing.neighbours(nodes, (bill.maturity - day).days)
     label, grid = "Bid rate", "half up to steps of 0.005 percent"
+    is_negative = pricing.interpolated_rate(nodes, (bill.maturity - day).days) < 0
+    step = "max(0, 0.005 * round({} / 0.005))" if is_negative else "0.005 * round({} / 0.005)"
     inputs = [
         given("f", f"Rate for {left[0]} days", _percent(left[1]), Unit.PERCENT, rows=[_rate_row(published, left)])
     ]
     if left == right:
         words = f"The published rate nearest to the days left: that for {left[0]} days."
-        steps = [Formula("d", "0.005 * round(f / 0.005)", Unit.PERCENT, label, grid)]
+        steps = [Formula("d", step.format("f"), Unit.PERCENT, label, grid)]
     else:
         words = f"On the straight line between the published rates for {left[0]} and {right[0]} days."
         inputs += [
@@ -147,7 +149,7 @@ def bid_rate(market: Market, bill: Bill, day: date) -> Explanation:
         ]
         steps = [
             Formula("l", "f + (g - f) * (M - D - m) / (n - m)", Unit.PERCENT, "Rate on the line"),
-            Formula("d", "0.005 * round(l / 0.005)", Unit.PERCENT, label, grid),
+            Formula("d", step.format("l"), Unit.PERCENT, label, grid),
         ]
     return explain(label, words, *steps, comes_to=_percent(market.bid_rate(bill, day)), inputs=inputs)
 

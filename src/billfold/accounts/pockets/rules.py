@@ -27,6 +27,7 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.overdraft.rules import overdraft_of
 from billfold.treasury.rules.day_end import ONE_DAY, charge_fee, roll_business_day
+from billfold.treasury.rules.unsettled import pay_from_cash
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
@@ -210,12 +211,11 @@ def _pay_out_rest(book: Book, pocket: PocketBook, ctx: Context, *, to: PocketBoo
     roll_business_day(book, to, ctx)
     book.begin(JournalKind.ON_US, ctx, settles_on=ctx.settles_on)
     on_us = book.internal_account(AccountKind.ON_US)
-    book.post(pocket.cash, pocket.bank, cents)
+    unsettled = pay_from_cash(book, pocket, ctx, cents)
     paid_no = book.post(pocket.bank, on_us, cents)
     pocket.outflow += cents
-    pocket.uninvested = 0
     received_no = book.post(on_us, to.bank, cents)
-    sweep_and_invest(book, to, ctx, amount=cents)
+    sweep_and_invest(book, to, ctx, amount=cents, unsettled=unsettled)
     group = ctx.ids.next_group()
     sides = (pocket, to, paid_no, Direction.DEBIT), (to, pocket, received_no, Direction.CREDIT)
     for place, (own, other, posting_no, direction) in enumerate(sides, 1):

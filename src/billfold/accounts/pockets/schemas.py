@@ -186,6 +186,7 @@ def valuation(
         fees + row.reserved,
         market=bank.market,
         at=now,
+        discount_cents=row.discount_on(bank.calendars.pricing_day(now)),
         haircut_bps=bank.terms.haircut_bps,
         real_time=real_time,
     )

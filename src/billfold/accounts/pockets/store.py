@@ -21,7 +21,7 @@ SELECT p.customer_id, p.pocket_id, p.partner_id, p.name, p.type, p.status, p.dep
        coalesce(h.cash, 0) AS cash, coalesce(h.basis, 0) AS earnings_basis,
        coalesce(h.cusips, '{}') AS lot_cusips, coalesce(h.units, '{}') AS lot_units,
        coalesce(h.dates, '{}') AS lot_dates, coalesce(h.owed, 0) AS owed,
-       coalesce(h.reserved, 0) AS reserved, p.written_no
+       coalesce(h.reserved, 0) AS reserved, p.unsettled_discount, p.unsettled_on, p.written_no
 """
 _HOLDINGS = """
   LEFT JOIN LATERAL (

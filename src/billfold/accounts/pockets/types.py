@@ -28,7 +28,8 @@ class OpenPayment(Protocol):
 class PocketRow(msgspec.Struct, frozen=True):
     """One pocket and its holdings: lots as parallel lists, cents and units as integers.
 
-    `reserved` is what of `cash` is held for payments by card.
+    `reserved` is what of `cash` is held for payments by card; `unsettled_discount` is what it costs to use cash
+    that settles on `unsettled_on` before.
     `inflow`, `outflow`, `fees` and `realised` run since the pocket was opened; `fee_accrued`
     is in units of `tbills.ACCRUED_PER_CENT` up to and including `accrued_through`.
     """
@@ -56,6 +57,12 @@ class PocketRow(msgspec.Struct, frozen=True):
     lot_dates: list[date]
     owed: int = 0
     reserved: int = 0
+    unsettled_discount: int = 0
+    unsettled_on: date | None = None
+
+    def discount_on(self, day: date) -> int:
+        """Return what it costs to use cash on this day that settles later."""
+        return self.unsettled_discount if self.unsettled_on is not None and day < self.unsettled_on else 0
 
     def positions(self) -> dict[str, int]:
         """Units per CUSIP."""

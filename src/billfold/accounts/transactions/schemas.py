@@ -86,7 +86,7 @@ class OnUsActivity(Shared, kw_only=True, tag_field="type", tag="ON_US"):
 class FeeActivity(Shared, kw_only=True, tag_field="type", tag="FEE"):
     """A fee."""
 
-    fee_type: Annotated[str, one_of("AUM_FEE", "WIRE_FEE")]
+    fee_type: Annotated[str, one_of("AUM_FEE", "WIRE_FEE", "SAME_DAY_FEE")]
     related_transaction_id: UUID | None = None
     object_type: Literal["FeeTransactionActivity"] = "FeeTransactionActivity"
 

@@ -145,11 +145,14 @@ class Market:
         return found
 
     def bid_rate(self, bill: Bill, day: date) -> int:
-        """Return the bid in thousandths of a percent: the day's curve at the days left."""
+        """Return the bid in thousandths of a percent: the day's curve at the days left, never below 0.
+
+        Below 0 a bill would be sold above par for the same day and bought for less for the next one.
+        """
         key = bill.cusip, day
         rate = self._rates.get(key)
         if rate is None:
-            rate = pricing.interpolated_rate(self.curve(day)[1], (bill.maturity - day).days)
+            rate = max(0, pricing.interpolated_rate(self.curve(day)[1], (bill.maturity - day).days))
             _cache(self._rates, key, rate)
         return rate
 

@@ -58,6 +58,7 @@ def value_positions(
     market: Market,
     at: datetime,
     *,
+    discount_cents: int = 0,
     haircut_bps: int = 0,
     real_time: bool = False,
 ) -> Valuation:
@@ -65,8 +66,9 @@ def value_positions(
 
     `kept_cents`, fees that are accrued and not yet charged and cash that is reserved, lower what the pocket
     would fetch, not what it is worth. Same-day liquidation counts settled units only, at the same-day bid less
-    the haircut; next-day liquidation counts all. Neither is below 0. `real_time` values at the second instead of the
-    last tick. Raises NotFound for an unknown CUSIP.
+    the haircut, and lacks `discount_cents`, what it costs to use cash that settles later; next-day liquidation
+    counts all. Neither is below 0. `real_time` values at the second instead of the last tick.
+    Raises NotFound for an unknown CUSIP.
     """
     prices = market.tick_prices(at, real_time=real_time)
     position_values: list[PositionValue] = []
@@ -94,7 +96,7 @@ def value_positions(
     return Valuation(
         positions=tuple(position_values),
         total_value=total,
-        liquidation_value_t0=max(0, t0 - kept_cents),
+        liquidation_value_t0=max(0, t0 - kept_cents - discount_cents),
         liquidation_value_t1=max(0, t1 - kept_cents),
         pricing_timestamp=prices.tick,
         appreciation_per_second=Decimal(round_half_up(slope, _GUARD_SCALE)).scaleb(-_SLOPE_DECIMALS),

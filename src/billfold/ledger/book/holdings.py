@@ -70,7 +70,10 @@ class PocketCounters(msgspec.Struct, array_like=True, eq=False, kw_only=True, gc
 
 
 class PocketColumns(PocketCounters, array_like=True, eq=False, kw_only=True, gc=False):
-    """What the table `pocket` says of a pocket, but for its customer."""
+    """The columns of the table `pocket` except the customer.
+
+    `unsettled` cents of the cash settle on `unsettled_on`; to use all of them before costs `unsettled_discount`.
+    """
 
     pocket_id: UUID
     partner_id: UUID
@@ -83,6 +86,9 @@ class PocketColumns(PocketCounters, array_like=True, eq=False, kw_only=True, gc=
     opened_at: datetime
     closed_at: datetime | None = None
     closure_reason: str | None = None
+    unsettled: int = 0
+    unsettled_discount: int = 0
+    unsettled_on: date | None = None
 
 
 class PocketBook(PocketColumns, array_like=True, eq=False, kw_only=True, gc=False):
@@ -131,6 +137,10 @@ class PocketBook(PocketColumns, array_like=True, eq=False, kw_only=True, gc=Fals
     def settles_after(self, day: date) -> bool:
         """Does a trade of the pocket settle only after this day?"""
         return self.unsettled_until is not None and self.unsettled_until > day
+
+    def unsettled_after(self, day: date) -> int:
+        """Cents of the cash that have not settled on this day."""
+        return self.unsettled if self.unsettled_on is not None and day < self.unsettled_on else 0
 
     def held_cents(self, now: datetime) -> int:
         """Cents that may not leave yet."""

@@ -19,7 +19,7 @@ from billfold.ledger.book.holdings import Account, PocketBook
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import DERIVED_BALANCES
 
-SERIALIZATION_VERSION = 4
+SERIALIZATION_VERSION = 5
 """Goes up with every change of the fields below, of `Account`, `Lot` or `PocketBook`."""
 _CHECKSUM_BYTES = 4
 _PARTNERS_MAX = 1_000

@@ -130,7 +130,7 @@ def _require_receivable(pocket: PocketBook, amount: int) -> None:
 def _require_covered(pocket: PocketBook, ctx: Context, amount: int) -> None:
     require_not_closed(pocket)
     kept = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now)
-    if liquidation_value(pocket, ctx.t0_bid) - kept < amount:
+    if liquidation_value(pocket, ctx.same_day) - kept < amount:
         raise Refused("insufficient-funds", "The pocket does not cover the adjustment.")
 
 
@@ -153,9 +153,7 @@ def _book(
         posting_no = book.post(account, pocket.bank, amount)
         sweep_and_invest(book, pocket, ctx, amount=amount)
     else:
-        posting_no = claw_back(
-            book, pocket, ctx, amount=amount, to=account, price_of=ctx.t0_bid, settles_on=book.business_date
-        )
+        posting_no = claw_back(book, pocket, ctx, amount=amount, to=account, terms=ctx.same_day)
     group = ctx.ids.next_group()
     record.transaction(
         book,

@@ -137,7 +137,7 @@ def _require_deliverable(pocket: PocketBook, cmd: DeliverBills, ctx: Context) ->
     leaves = cents_for(cmd.units, ctx.t0_bid(cmd.cusip))
     if held < cmd.units:
         raise Refused("insufficient-funds", f"The pocket holds {held} of these bills.")
-    if liquidation_value(pocket, ctx.t0_bid) - leaves < held_back:
+    if liquidation_value(pocket, ctx.same_day) - leaves < held_back:
         raise Refused("insufficient-funds", f"{held_back} cents are on hold or due as a fee.")
 
 

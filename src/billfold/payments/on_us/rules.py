@@ -33,16 +33,17 @@ from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
 from billfold.platform.money import cents_for
-from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
+from billfold.treasury.overdraft.rules import overdraft_of, recover_overdraft_by_selling
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
-from billfold.treasury.rules.withdraw import InsufficientFunds, require_at_most, withdraw
+from billfold.treasury.rules.withdraw import InsufficientFunds, Withdrawn, require_at_most, withdraw
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.accounts.counterparties.types import Payee
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Lot, PocketBook
+    from billfold.ledger.commands import SaleTerms
     from billfold.payments.on_us.commands import TransferOnUs
 
 _KINDS = {
@@ -171,13 +172,13 @@ def _move_money(transfer: _Transfer) -> int:
     if transfer.is_internal:
         roll_business_day(payee, destination, ctx)
     group = ctx.ids.next_group()
-    amount, settles_at = _pay(transfer, group)
+    (amount, _, unsettled), settles_at = _pay(transfer, group)
     if not transfer.is_internal:
         payer.close()
         roll_business_day(payee, destination, ctx)
         _begin(payee, ctx, ctx.settles_on)
     posting_no = payee.post(payee.internal_account(AccountKind.ON_US), destination.bank, amount)
-    sweep_and_invest(payee, destination, ctx, amount=amount)
+    sweep_and_invest(payee, destination, ctx, amount=amount, unsettled=unsettled)
     _record_transaction(transfer, Direction.CREDIT, group, posting_no=posting_no, amount=amount, settles_at=settles_at)
     payee.close()
     if not transfer.is_internal:
@@ -190,27 +191,40 @@ def _move_money(transfer: _Transfer) -> int:
     return amount
 
 
-def _pay(transfer: _Transfer, group: UUID) -> tuple[int, datetime]:
-    """Post the debit of the payer in an entry that stays open; return the cents and when they settle."""
-    cmd, ctx, _, payer, origin, *_ = transfer
+def _pay(transfer: _Transfer, group: UUID) -> tuple[Withdrawn, datetime]:
+    """Post the debit of the payer in an entry that stays open; return what it paid and when that settles."""
+    cmd, ctx, _, payer, origin, _, destination = transfer
     internal = transfer.is_internal
-    settles_on = ctx.settles_on if internal else ctx.business_date
-    _begin(payer, ctx, settles_on)
+    terms = _reallocation_terms(ctx, destination) if internal else ctx.same_day
+    _begin(payer, ctx, terms.settles_on)
     try:
-        amount, posting_no = withdraw(
-            payer,
-            origin,
-            ctx,
-            amount=cmd.amount,
-            price_of=ctx.t1_bid if internal else ctx.t0_bid,
-            settles_on=settles_on,
-            to=payer.internal_account(AccountKind.ON_US),
+        paid = withdraw(
+            payer, origin, ctx, amount=cmd.amount, terms=terms, to=payer.internal_account(AccountKind.ON_US)
         )
     except InsufficientFunds:
         raise _Rejected("INSUFFICIENT_FUNDS") from None
-    settles_at = et_instant(settles_on, 0) if internal else payer.booked_at
-    _record_transaction(transfer, Direction.DEBIT, group, posting_no=posting_no, amount=amount, settles_at=settles_at)
-    return amount, settles_at
+    settles_at = et_instant(terms.settles_on, 0) if internal else payer.booked_at
+    _record_transaction(
+        transfer, Direction.DEBIT, group, posting_no=paid.posting_no, amount=paid.amount, settles_at=settles_at
+    )
+    return paid, settles_at
+
+
+def _reallocation_terms(ctx: Context, destination: PocketBook) -> SaleTerms:
+    """Return on which terms bills are sold for another pocket of the same customer.
+
+    For the next day, when the bills that it buys settle. No transfer lets more be paid out today than before: where
+    the new bill loses less than the old one by being sold today, the old one sells for so much less. What repays an
+    overdraft is used today.
+    """
+    if overdraft_of(destination):
+        return ctx.same_day
+    offer = ctx.find_offer(destination.deposit_weeks) if ctx.investing else None
+    if offer is None:
+        return ctx.next_day
+    bill, ask = offer
+    bid = ctx.t0_bid(bill.cusip)
+    return ctx.next_day._replace(price_of=lambda cusip: min(ctx.t1_bid(cusip), ctx.t0_bid(cusip) * ask // bid))
 
 
 def _begin(book: Book, ctx: Context, settles_on: date) -> None:
@@ -240,7 +254,7 @@ def _move_bills(transfer: _Transfer) -> int:
     held_back = fees.split_accrued_fee(origin.fee_accrued)[0] + origin.held_cents(ctx.now)
     sales = lots.plan_sale(origin.lots, target_cents, mark) if target_cents > 0 else None
     moved = sum(sale.proceeds_cents for sale in sales or ())
-    if sales is None or liquidation_value(origin, mark) - moved < held_back:
+    if sales is None or liquidation_value(origin, ctx.same_day._replace(price_of=mark)) - moved < held_back:
         raise _Rejected("INSUFFICIENT_FUNDS")
     for sale in sales:
         _move_lots(transfer, sale)

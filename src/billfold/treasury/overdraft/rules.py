@@ -7,18 +7,17 @@ nothing, but what is reserved for payments by card. The customer sees both as tr
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import date
 from typing import TYPE_CHECKING
 
 from billfold.ledger.book import recording as record
 from billfold.ledger.types import Direction, TransactionType
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
+from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account, PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.commands import Context, SaleTerms
 
 
 def claw_back(
@@ -28,19 +27,16 @@ def claw_back(
     amount: int,
     *,
     to: Account,
-    price_of: Callable[[str], int],
-    settles_on: date,
+    terms: SaleTerms,
 ) -> int:
     """Pay `amount` cents to `to` in the open journal, covered or not; return that posting's number.
 
     Holds and accrued fees do not limit it. The caller records the transaction of the posting.
     """
-    free_cash = pocket.cash.balance - pocket.cash.reserved
-    covered = amount if amount <= free_cash else min(amount, liquidation_value(pocket, price_of))
+    covered = amount if amount <= free_cash(pocket, terms) else min(amount, liquidation_value(pocket, terms))
     if covered > 0:
-        raise_cash(book, pocket, ctx, need=covered, price_of=price_of, settles_on=settles_on)
-        book.post(pocket.cash, pocket.bank, covered)
-        pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
+        raise_cash(book, pocket, ctx, need=covered, terms=terms)
+        pay_from_cash(book, pocket, ctx, covered)
     if covered < amount:
         _extend_overdraft(book, pocket, ctx, cents=amount - covered)
     pocket.outflow += amount
@@ -71,10 +67,10 @@ def recover_overdraft(book: Book, pocket: PocketBook, ctx: Context, amount: int)
 def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Sell bills that arrived in kind as far as the pocket owes, in the open journal."""
     owed = overdraft_of(pocket)
-    due = min(owed, liquidation_value(pocket, ctx.t0_bid)) if owed else 0
+    due = min(owed, liquidation_value(pocket, ctx.same_day)) if owed else 0
     if due > 0:
-        raise_cash(book, pocket, ctx, need=due, price_of=ctx.t0_bid, settles_on=book.business_date)
-        book.post(pocket.cash, pocket.bank, due)
+        raise_cash(book, pocket, ctx, need=due, terms=ctx.same_day)
+        pay_from_cash(book, pocket, ctx, due)
         recover_overdraft(book, pocket, ctx, amount=due)
 
 

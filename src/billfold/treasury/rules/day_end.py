@@ -16,6 +16,7 @@ from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.rows import PocketSnapshot
 from billfold.ledger.types import AccountKind, Direction, TransactionType
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
+from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -89,13 +90,12 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
     so does what bills would have to be sold for without current market data.
     """
     whole, _ = fees.split_accrued_fee(pocket.fee_accrued)
-    free_cash = pocket.cash.balance - pocket.cash.reserved
     has_prices = ctx.market.is_current(ctx.now)
-    due = min(whole, liquidation_value(pocket, ctx.t0_bid) if has_prices else free_cash)
+    due = min(whole, (liquidation_value if has_prices else free_cash)(pocket, ctx.same_day))
     if due <= 0:
         return
-    raise_cash(book, pocket, ctx, need=due, price_of=ctx.t0_bid, settles_on=book.business_date)
-    posting_no = pay_fee(book, pocket, due)
+    raise_cash(book, pocket, ctx, need=due, terms=ctx.same_day)
+    posting_no = pay_fee(book, pocket, ctx, due)
     pocket.fee_accrued -= due * ACCRUED_UNITS_PER_CENT
     group = ctx.ids.next_group()
     record.transaction(
@@ -113,9 +113,8 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
     )
 
 
-def pay_fee(book: Book, pocket: PocketBook, cents: int) -> int:
+def pay_fee(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> int:
     """Pay a fee out of cash over the bank account, in the open journal entry; return the posting's number."""
-    book.post(pocket.cash, pocket.bank, cents)
+    pay_from_cash(book, pocket, ctx, cents)
     pocket.fees += cents
-    pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
     return book.post(pocket.bank, book.internal_account(AccountKind.FEES), cents)

@@ -8,6 +8,7 @@ from billfold.bills.rules import lots
 from billfold.ledger.book import recording as record
 from billfold.ledger.types import AccountKind, TradeActivity
 from billfold.platform.money import cents_for
+from billfold.treasury.rules.unsettled import take_unsettled
 
 if TYPE_CHECKING:
     from billfold.bills.types import Bill
@@ -45,6 +46,8 @@ def invest(book: Book, pocket: PocketBook, ctx: Context, *, weeks: int | None = 
         return
     bill, price, units = purchase
     cost = cents_for(units, price)
+    # The bill settles no earlier than the cash does.
+    take_unsettled(book, pocket, ctx, cost)
     book.post(pocket.cash, book.internal_account(AccountKind.STREET), cost)
     lot = book.lot(pocket, bill.cusip, book.business_date, maturity=bill.maturity)
     book.post(book.internal_account(AccountKind.STREET, bill.cusip), lot, units)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -11,48 +10,58 @@ from billfold.bills.rules.lots import Sale
 from billfold.ledger.book import recording as record
 from billfold.ledger.types import AccountKind, TradeActivity
 from billfold.platform.money import cents_for
+from billfold.treasury.rules.unsettled import Proceeds, add_unsettled, free_cash, settle_early
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Lot, PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.commands import Context, SaleTerms
 
 
-def liquidation_value(pocket: PocketBook, price_of: Callable[[str], int]) -> int:
-    """Cents the pocket would have in cash if every bill were sold at these prices."""
-    cash = pocket.cash.balance - pocket.cash.reserved
+def liquidation_value(pocket: PocketBook, terms: SaleTerms) -> int:
+    """Cents the pocket would have in cash if every bill were sold on these terms."""
+    cash, price_of = free_cash(pocket, terms), terms.price_of
     lots = pocket.lots
     if len(lots) == 1:
         return cash + cents_for(lots[0].balance, price_of(lots[0].asset))
     return cash + sum(cents_for(units, price_of(cusip)) for cusip, units in pocket.positions())
 
 
-def raise_cash(
-    book: Book, pocket: PocketBook, ctx: Context, need: int, *, price_of: Callable[[str], int], settles_on: date
-) -> bool:
-    """Sell until the pocket's free cash covers `need` cents, in the open journal entry.
+def raise_cash(book: Book, pocket: PocketBook, ctx: Context, need: int, *, terms: SaleTerms) -> bool:
+    """Sell until the pocket's free cash covers `need` cents on these terms, in the open journal entry.
 
-    Residual cash is used first. Returns False, having changed nothing, when all bills
-    together do not reach.
+    Settled cash is used first, then cash that settles later, then bills. Returns False, having changed
+    nothing, when all together do not reach.
     """
-    missing = need - (pocket.cash.balance - pocket.cash.reserved)
+    early = pocket.unsettled_after(terms.cash_on)
+    missing = need - (pocket.cash.balance - pocket.cash.reserved - early)
     if missing <= 0:
         return True
-    sales = lots_module.plan_sale(pocket.lots, missing, price_of)
+    worth = early - pocket.unsettled_discount if early else 0
+    sales = lots_module.plan_sale(pocket.lots, missing - worth, terms.price_of)
     if sales is None:
         return False
+    if early:
+        settle_early(book, pocket, ctx, need=missing)
     street = book.internal_account(AccountKind.STREET)
     for sale in sales:
-        _sell(book, pocket, ctx, sale=sale, settles_on=settles_on)
+        _sell(book, pocket, ctx, sale=sale, settles_on=max(terms.settles_on, book.business_date))
         book.post(street, pocket.cash, sale.proceeds_cents)
+    if sales and terms.cash_on > ctx.pricing_day:
+        add_unsettled(book, pocket, ctx, _proceeds(sales, ctx, terms))
     return True
 
 
-def sell_all(book: Book, pocket: PocketBook, ctx: Context, *, price_of: Callable[[str], int], settles_on: date) -> None:
+def _proceeds(sales: list[Sale[Lot]], ctx: Context, terms: SaleTerms) -> Proceeds:
+    """Return the cash of a sale for a later day: its discount is what a sale for today would bring less."""
+    cents = sum(sale.proceeds_cents for sale in sales)
+    today = sum(cents_for(sale.units, ctx.t0_bid(sale.cusip)) for sale in sales)
+    return Proceeds(cents, max(0, cents - today), terms.cash_on)
+
+
+def sell_all(book: Book, pocket: PocketBook, ctx: Context, *, terms: SaleTerms) -> None:
     """Sell every bill the pocket holds, in the open journal entry."""
-    value = liquidation_value(pocket, price_of)
-    if pocket.lots:
-        raise_cash(book, pocket, ctx, need=value, price_of=price_of, settles_on=settles_on)
+    raise_cash(book, pocket, ctx, need=liquidation_value(pocket, terms), terms=terms)
 
 
 def _sell(book: Book, pocket: PocketBook, ctx: Context, sale: Sale[Lot], settles_on: date) -> None:

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import date
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.bills.rules import fees
 from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import charge_fee
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash, sell_all
+from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account, PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.commands import Context, SaleTerms
+    from billfold.treasury.rules.unsettled import Proceeds
 
 
 class InsufficientFunds(Exception):
     """The pocket cannot raise the amount. The caller undoes the journal entry it began."""
+
+
+class Withdrawn(NamedTuple):
+    """The cents paid, the number of the posting that pays them, and what of them settles later."""
+
+    amount: int
+    posting_no: int
+    unsettled: Proceeds | None
 
 
 def require_at_most(most: int | None, amount: int) -> None:
@@ -31,9 +39,9 @@ def require_at_most(most: int | None, amount: int) -> None:
         )
 
 
-def payable_cents(pocket: PocketBook, ctx: Context, price_of: Callable[[str], int]) -> int:
-    """Return the most that a payment can raise of the pocket at these prices: not accrued fees, nor what is held."""
-    return max(liquidation_value(pocket, price_of) - _kept_cents(pocket, ctx), 0)
+def payable_cents(pocket: PocketBook, ctx: Context) -> int:
+    """Return the most that a payment can raise of the pocket today: not accrued fees, nor what is held."""
+    return max(liquidation_value(pocket, ctx.same_day) - _kept_cents(pocket, ctx), 0)
 
 
 def _kept_cents(pocket: PocketBook, ctx: Context) -> int:
@@ -48,19 +56,17 @@ def withdraw(
     ctx: Context,
     amount: int | None,
     *,
-    price_of: Callable[[str], int],
-    settles_on: date,
+    terms: SaleTerms,
     to: Account,
     fee_reserve: int = 0,
-) -> tuple[int, int]:
+) -> Withdrawn:
     """Pay `amount` cents (None: everything, net of fees) to `to`, in the open journal entry.
 
-    Returns the amount and the number of the posting that pays it, for its transaction. Accrued
-    fees and holds stay behind. `fee_reserve` cents are raised besides and stay in cash, for a fee that
+    Accrued fees and holds stay behind. `fee_reserve` cents are raised besides and stay in cash, for a fee that
     the caller takes in the same journal entry. Raises InsufficientFunds when the pocket cannot raise it.
     """
     if amount is None:
-        sell_all(book, pocket, ctx, price_of=price_of, settles_on=settles_on)
+        sell_all(book, pocket, ctx, terms=terms)
         charge_fee(book, pocket, ctx)
         amount = pocket.cash.balance - pocket.cash.reserved - fee_reserve
         if amount <= 0 or pocket.held_cents(ctx.now):
@@ -68,13 +74,11 @@ def withdraw(
     else:
         need = amount + fee_reserve
         kept = _kept_cents(pocket, ctx)
-        free_cash = pocket.cash.balance - pocket.cash.reserved
-        if kept and free_cash - kept < need and liquidation_value(pocket, price_of) - kept < need:
+        if kept and free_cash(pocket, terms) - kept < need and liquidation_value(pocket, terms) - kept < need:
             raise InsufficientFunds
-        if not raise_cash(book, pocket, ctx, need=need, price_of=price_of, settles_on=settles_on):
+        if not raise_cash(book, pocket, ctx, need=need, terms=terms):
             raise InsufficientFunds
-    book.post(pocket.cash, pocket.bank, amount)
-    pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
+    unsettled = pay_from_cash(book, pocket, ctx, amount)
     posting_no = book.post(pocket.bank, to, amount)
     pocket.outflow += amount
-    return amount, posting_no
+    return Withdrawn(amount, posting_no, unsettled)

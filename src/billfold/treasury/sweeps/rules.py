@@ -6,18 +6,24 @@ from typing import TYPE_CHECKING
 
 from billfold.treasury.overdraft.rules import recover_overdraft
 from billfold.treasury.rules.invest import invest
+from billfold.treasury.rules.unsettled import add_unsettled
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
     from billfold.ledger.commands import Context
+    from billfold.treasury.rules.unsettled import Proceeds
 
 
-def sweep_and_invest(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> None:
-    """Repay the overdraft, sweep the rest into cash, and invest the cash in bills."""
+def sweep_and_invest(
+    book: Book, pocket: PocketBook, ctx: Context, amount: int, *, unsettled: Proceeds | None = None
+) -> None:
+    """Repay the overdraft, sweep the rest into cash, and invest the cash in bills; `unsettled` is among the amount."""
     pocket.inflow += amount
     if pocket.owed is not None:
         amount -= recover_overdraft(book, pocket, ctx, amount=amount)
     if amount:
         book.post(pocket.bank, pocket.cash, amount)
+    if unsettled is not None and amount:
+        add_unsettled(book, pocket, ctx, unsettled._replace(cents=min(unsettled.cents, amount)))
     invest(book, pocket, ctx)

@@ -14,9 +14,11 @@ from billfold.ledger.book import recording as record
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.payments.ach.rules.windows import held_until
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
+from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.unsettled import Proceeds, discount_at_highest_rate
 from billfold.treasury.rules.withdraw import withdraw
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
@@ -108,9 +110,7 @@ def book_entry(
     entry_no = book.begin(kind, ctx, settles_on=ctx.settles_on)
     rail = book.internal_account(AccountKind.RAIL_ACH)
     if entry.pays_out:
-        _, posting_no = withdraw(
-            book, pocket, ctx, amount=entry.amount, price_of=ctx.t1_bid, settles_on=ctx.settles_on, to=rail
-        )
+        posting_no = withdraw(book, pocket, ctx, amount=entry.amount, terms=ctx.next_day, to=rail).posting_no
     else:
         posting_no = book.post(rail, pocket.bank, entry.amount)
         sweep_and_invest(book, pocket, ctx, amount=entry.amount)
@@ -130,12 +130,10 @@ def reverse_booking(
     rail = book.internal_account(AccountKind.RAIL_ACH)
     if entry.pays_out:
         posting_no = book.post(rail, pocket.bank, entry.amount)
-        sweep_and_invest(book, pocket, ctx, amount=entry.amount)
+        sweep_and_invest(book, pocket, ctx, amount=entry.amount, unsettled=_unsettled(entry, ctx))
     else:
         _release_hold(book, pocket, entry)
-        posting_no = claw_back(
-            book, pocket, ctx, amount=entry.amount, to=rail, price_of=ctx.t1_bid, settles_on=ctx.settles_on
-        )
+        posting_no = claw_back(book, pocket, ctx, amount=entry.amount, to=rail, terms=ctx.next_day)
     _close_with_transaction(
         book,
         pocket,
@@ -147,6 +145,17 @@ def reverse_booking(
         ending=ending,
         trace_number=trace_number,
     )
+
+
+def _unsettled(entry: AchEntry, ctx: Context) -> Proceeds | None:
+    """Return what comes back of a payment before the bills sold for it have settled."""
+    settles_on = ctx.market.settles_on(entry.created_at)
+    if entry.settles_at is not None:
+        settles_on = max(settles_on, et_date(entry.settles_at))
+    if settles_on <= ctx.pricing_day:
+        return None
+    discount = discount_at_highest_rate(entry.amount, ctx, settles_on)
+    return Proceeds(entry.amount, min(discount, entry.amount), settles_on)
 
 
 def _close_with_transaction(

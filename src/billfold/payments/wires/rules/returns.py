@@ -128,8 +128,7 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
         ctx,
         amount=original.amount,
         to=book.internal_account(AccountKind.RAIL_WIRE),
-        price_of=ctx.t0_bid,
-        settles_on=ctx.business_date,
+        terms=ctx.same_day,
     )
     record_wire_transaction(
         book,

@@ -103,13 +103,12 @@ def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Con
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     fee = ctx.terms.wire_fee_cents
     try:
-        amount, posting_no = withdraw(
+        amount, posting_no, _ = withdraw(
             book,
             pocket,
             ctx,
             amount=cmd.amount,
-            price_of=ctx.t0_bid,
-            settles_on=ctx.business_date,
+            terms=ctx.same_day,
             to=book.internal_account(AccountKind.RAIL_WIRE),
             fee_reserve=fee,
         )
@@ -132,16 +131,16 @@ def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Con
         remittance=_remittance(cmd),
     )
     if fee:
-        _charge(book, pocket, fee, group=group)
+        _charge(book, pocket, ctx, fee, group=group)
     book.close()
     return wire
 
 
-def _charge(book: Book, pocket: PocketBook, fee: int, group: UUID) -> None:
+def _charge(book: Book, pocket: PocketBook, ctx: Context, fee: int, group: UUID) -> None:
     record.transaction(
         book,
         pocket,
-        posting_no=pay_fee(book, pocket, fee),
+        posting_no=pay_fee(book, pocket, ctx, fee),
         group=group,
         place=2,
         type=TransactionType.FEE,

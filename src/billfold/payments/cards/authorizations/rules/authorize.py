@@ -32,6 +32,7 @@ from billfold.platform.errors import Refused
 from billfold.treasury.overdraft.rules import advance
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
+from billfold.treasury.rules.unsettled import free_cash
 from billfold.treasury.rules.withdraw import payable_cents
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def inquire_balance(books: Books, cmd: InquireBalance, ctx: Context) -> Outcome:
     reason = _unusable(book, card, cmd.entry_mode, ctx)
     if reason is not None:
         return decided(None, Decision.DECLINED, 0, reason)
-    return decided(None, Decision.APPROVED, payable_cents(pocket_of(book, card.pocket_id), ctx, ctx.t0_bid))
+    return decided(None, Decision.APPROVED, payable_cents(pocket_of(book, card.pocket_id), ctx))
 
 
 # -- conditions -----------------------------------------------------------------------
@@ -114,7 +115,7 @@ def _decide(
     if reason is not None:
         return 0, reason
     pocket = pocket_of(book, card.pocket_id)
-    payable = payable_cents(pocket, ctx, ctx.t0_bid) if cmd.amount else 0
+    payable = payable_cents(pocket, ctx) if cmd.amount else 0
     if payable >= cmd.amount:
         return cmd.amount, None
     if cmd.is_partial_allowed and payable:
@@ -163,7 +164,7 @@ def _hold(book: Book, row: AuthorizationRow, ctx: Context, *, more: int) -> Auth
     pocket = pocket_of(book, row.pocket_id)
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.CARD, ctx, settles_on=ctx.business_date)
-    raise_cash(book, pocket, ctx, need=more, price_of=ctx.t0_bid, settles_on=ctx.business_date)
+    raise_cash(book, pocket, ctx, need=more, terms=ctx.same_day)
     row = move_hold(book, pocket, row, ctx, cents=row.remaining + more)
     book.close()
     return _raised(row, ctx, more=more)
@@ -207,9 +208,9 @@ def _advise(
 
 def _raise_or_advance(book: Book, pocket: PocketBook, ctx: Context, *, cents: int) -> None:
     """Raise so many cents of free cash in the open journal entry; the pocket owes what it cannot raise."""
-    free_cash = pocket.cash.balance - pocket.cash.reserved
-    covered = cents if cents <= free_cash else min(cents, liquidation_value(pocket, ctx.t0_bid))
+    terms = ctx.same_day
+    covered = cents if cents <= free_cash(pocket, terms) else min(cents, liquidation_value(pocket, terms))
     if covered > 0:
-        raise_cash(book, pocket, ctx, need=covered, price_of=ctx.t0_bid, settles_on=ctx.business_date)
+        raise_cash(book, pocket, ctx, need=covered, terms=terms)
     if covered < cents:
         advance(book, pocket, ctx, cents=cents - covered)

@@ -65,8 +65,7 @@ def clear_card(books: Books, cmd: ClearCard, ctx: Context) -> Outcome:
         ctx,
         cmd.amount,
         to=book.internal_account(AccountKind.RAIL_CARD),
-        price_of=ctx.t0_bid,
-        settles_on=ctx.business_date,
+        terms=ctx.same_day,
     )
     cleared = next_place(cleared, ctx)
     record_card_transaction(

@@ -87,8 +87,7 @@ def represent(books: Books, cmd: Represent, ctx: Context) -> Outcome:
         ctx,
         cmd.amount,
         to=book.internal_account(AccountKind.RAIL_CARD),
-        price_of=ctx.t0_bid,
-        settles_on=ctx.business_date,
+        terms=ctx.same_day,
     )
     record_card_transaction(
         book,

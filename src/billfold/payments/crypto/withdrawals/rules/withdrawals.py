@@ -84,13 +84,12 @@ def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee:
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     try:
-        amount, posting_no = withdraw(
+        amount, posting_no, _ = withdraw(
             book,
             pocket,
             ctx,
             amount=cmd.amount,
-            price_of=ctx.t0_bid,
-            settles_on=ctx.business_date,
+            terms=ctx.same_day,
             to=book.internal_account(AccountKind.RAIL_CRYPTO),
         )
     except InsufficientFunds:
