@@ -8,17 +8,20 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from billfold.bills.market_data import auctions, securities
 from billfold.bills.rules.earnings import PocketState, compute_earnings, sum_earnings
 from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT, accrue_fee, split_accrued_fee
 from billfold.bills.rules.lots import affordable_units, allocate_basis
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.valuation import value_positions
+from billfold.bills.types import DailyRates, Quote
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
 from billfold.platform.money import cents_for
 
 MARKET = Market.packaged(Calendars())
 FIRST = date(2026, 6, 1)
+minutes = st.integers(0, 60 * 24 * 400)
 
 moves = st.lists(
     st.tuples(
@@ -122,6 +125,20 @@ def test_earnings_are_realised_plus_unrealised_and_periods_add_up(drawn, stride)
     assert total[:7] == whole[:7]
     assert whole.earnings == whole.realised + whole.unrealised_change
     assert whole.end_value == whole.start_value + whole.contributions - whole.withdrawals + whole.earnings_net
+
+
+@settings(deadline=None)
+@given(st.sampled_from([4, 13, 26, 52]), st.integers(1, 100_000), st.integers(0, 10_000), st.lists(minutes, min_size=2))
+def test_time_alone_never_loses_where_rates_do_not_change(weeks, units, rate_milli, instants):
+    """Whatever the two instants: nights, weekends, holidays, the maturity."""
+    quotes = (Quote(4, rate_milli, rate_milli),)
+    market = Market(MARKET.calendars, securities(), auctions(), rates=[DailyRates(FIRST, quotes)])
+    bill = market.on_the_run(weeks, FIRST)
+    state = PocketState(((bill.cusip, units),), earnings_basis=units * 9_900)
+    ends = [et_instant(FIRST, 0) + timedelta(minutes=each) for each in sorted(instants)]
+    steps = [compute_earnings(state, start, state, end, market) for start, end in pairwise(ends)]
+    assert min(each.earnings for each in steps) >= 0
+    assert sum(each.earnings for each in steps) == compute_earnings(state, ends[0], state, ends[-1], market).earnings
 
 
 @settings(deadline=None)

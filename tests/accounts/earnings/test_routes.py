@@ -258,6 +258,41 @@ async def test_a_range_begins_with_the_first_prices_or_later_and_may_end_with_th
             await partner_desk.invalid("GET", path, filters=between(early, "2025-06-02"), loc="query.date_from")
 
 
+@pytest.mark.parametrize(
+    ("now", "closed_day", "first_day"),
+    [
+        ("2025-06-09T07:00:00-04:00", "2025-06-08", "2025-06-09"),  # a Monday before the market opens
+        ("2025-06-21T12:00:00-04:00", "2025-06-19", "2025-06-21"),  # a Saturday, after a holiday on Thursday
+        ("2025-09-01T23:59:00-04:00", "2025-08-31", "2025-09-01"),  # Labor Day, the first of a month and a Monday
+        ("2025-09-02T07:59:00-04:00", "2025-09-01", "2025-09-02"),  # before the first opening of the month
+    ],
+)
+async def test_a_pocket_that_does_not_move_earns_nothing_while_the_market_is_closed(
+    partner_desk, now, closed_day, first_day
+):
+    pocket = await partner_desk.funded(1_000_000_00, weeks=52)
+    await partner_desk.until(now)
+    for filters in (between(closed_day, closed_day), between(first_day, first_day)):
+        earned = await partner_desk.get(one(pocket), filters)
+        assert earned["earnings"]["value"] == 0, filters
+    for period in ("wtd", "mtd", "ytd"):
+        assert (await partner_desk.get(one(pocket), {"period": period}))["earnings"]["value"] >= 0
+    shown = await partner_desk.value(pocket)
+    assert (await partner_desk.get(one(pocket), between(first_day, first_day)))["end_value"]["value"] == shown
+
+
+async def test_earnings_are_the_difference_of_two_readings_of_the_portfolio(partner_desk):
+    pocket = await partner_desk.funded(1_000_000_00)
+    instants = [f"2025-06-{day}T{at}-04:00" for day, at in (("06", "16:59:59"), ("08", "03:00:00"), ("09", "09:30:10"))]
+    shown = []
+    for instant in instants:
+        await partner_desk.until(instant)
+        shown.append(await partner_desk.value(pocket))
+    for (start, before), (end, after) in pairwise(zip(instants, shown, strict=True)):
+        earned = await partner_desk.get(one(pocket), {"period": "range", "date_from": start, "date_to": end})
+        assert earned["earnings"]["value"] == after - before >= 0
+
+
 async def test_at_midnight_the_day_before_is_over(partner_desk):
     pocket = await partner_desk.funded(100_000_00)
     await partner_desk.until("2025-06-04T00:00:00-04:00")

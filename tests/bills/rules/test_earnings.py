@@ -25,8 +25,8 @@ def test_a_held_bill_earns_what_its_price_rose(flat_market, he0):
 
     earned = compute_earnings(state, START, state, end_at=END, market=market)
 
-    assert earned.start_value == cents_for(100, market.price_at(he0, START)) + 50
-    assert earned.end_value == cents_for(100, market.price_at(he0, END)) + 50
+    assert earned.start_value == cents_for(100, market.mark(he0, START)) + 50
+    assert earned.end_value == cents_for(100, market.mark(he0, END)) + 50
     assert earned.earnings == earned.unrealised_change == earned.end_value - earned.start_value > 0
     assert (earned.realised, earned.contributions, earned.withdrawals) == (0, 0, 0)
 
@@ -70,7 +70,7 @@ def test_a_live_end_agrees_with_the_portfolio_whenever_the_period_began(flat_mar
     monday = et_instant(date(2023, 11, 6), 0)
 
     for start, now in ((START, evening), (START, maturity_morning), (monday, monday + timedelta(hours=6))):
-        earned = compute_earnings(state, start, state, end_at=now, market=market, live=True)
+        earned = compute_earnings(state, start, state, end_at=now, market=market)
 
         assert earned.end_value == value_positions([(he0.cusip, 100, 100)], 0, 0, market=market, at=now).total_value
 

@@ -93,9 +93,7 @@ async def read_ends(
 def earnings_between(bank: Bank, ends: PeriodEnds) -> EarningsEntry:
     """Return what a pocket earned between both ends."""
     period = ends.period
-    return earnings.compute_earnings(
-        ends.start, period.start, ends.end, end_at=period.end, market=bank.market, live=period.live
-    )
+    return earnings.compute_earnings(ends.start, period.start, ends.end, end_at=period.end, market=bank.market)
 
 
 async def pocket_earnings(

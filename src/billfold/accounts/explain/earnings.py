@@ -183,32 +183,25 @@ class ExplainedEarnings:
 
     def _value_at_start(self, symbol: str) -> Explanation:
         start, at = self._ends.start, self._ends.period.start
-        return self._value(symbol, "Value at the start", self._entry.start_value, start, at, priced_at=at)
+        return self._value(symbol, "Value at the start", self._entry.start_value, start, at)
 
     def _value_at_end(self, symbol: str) -> Explanation:
         end, period = self._ends.end, self._ends.period
         label = "Value now" if period.live else "Value at the end"
-        return self._value(symbol, label, self._entry.end_value, end, period.end, priced_at=self._priced_at)
+        return self._value(symbol, label, self._entry.end_value, end, period.end)
 
-    @property
-    def _priced_at(self) -> datetime:
-        period = self._ends.period
-        return self._bank.market.tick_at(period.end) if period.live else period.end
-
-    def _value(
-        self, symbol: str, label: str, value: int, state: PocketState, at: datetime, *, priced_at: datetime
-    ) -> Explanation:
+    def _value(self, symbol: str, label: str, value: int, state: PocketState, at: datetime) -> Explanation:
         return explain(
             label,
-            "Cash, and bills at their bid on the straight line to par.",
+            "Cash, and bills at their price at the last tick, as the portfolio showed them.",
             Formula(symbol, "C + sum(V)", Unit.CENTS, label),
             comes_to=value,
             inputs=[given("C", "Cash", state.cash, Unit.CENTS)],
-            parts=self._bills(state, at, priced_at),
+            parts=self._bills(state, at),
             rows=[Row(kind=RowKind.SNAPSHOT, label=f"The Pocket at {at:%Y-%m-%d %H:%M:%S} UTC", at=at)],
         )
 
-    def _bills(self, state: PocketState, at: datetime, priced_at: datetime) -> list[Explanation]:
+    def _bills(self, state: PocketState, at: datetime) -> list[Explanation]:
         market = self._bank.market
         parts = []
         for cusip, units in state.positions:
@@ -220,17 +213,17 @@ class ExplainedEarnings:
                     "Bills times their price, which is per $100 of face value: one bill is $100.",
                     Formula("x", "100 * u * P", Unit.CENTS, "Not yet rounded"),
                     Formula("V", "round(x)", Unit.CENTS, label, TO_CENT),
-                    comes_to=cents_for(units, market.price_at(bill, at if matured else priced_at)),
+                    comes_to=cents_for(units, market.mark(bill, at)),
                     inputs=[given("u", "Bills held", units, Unit.UNITS)],
-                    parts=[prices.mark(market, bill, priced_at, matured=matured)],
+                    parts=[prices.mark(market, bill, market.tick_at(at), matured=matured)],
                 )
             )
         return parts
 
     def _unrealised_change(self) -> Explanation:
         ends, period = self._ends, self._ends.period
-        start = self._unrealised("a", "Unrealised at the start", ends.start, period.start, priced_at=period.start)
-        end = self._unrealised("z", "Unrealised at the end", ends.end, period.end, priced_at=self._priced_at)
+        start = self._unrealised("a", "Unrealised at the start", ends.start, period.start)
+        end = self._unrealised("z", "Unrealised at the end", ends.end, period.end)
         return explain(
             "Change of the unrealised gain",
             "What bills held at the end are worth beyond what they were acquired for, less the same at the start.",
@@ -239,10 +232,8 @@ class ExplainedEarnings:
             parts=[end, start],
         )
 
-    def _unrealised(
-        self, symbol: str, label: str, state: PocketState, at: datetime, *, priced_at: datetime
-    ) -> Explanation:
-        parts = self._bills(state, at, priced_at)
+    def _unrealised(self, symbol: str, label: str, state: PocketState, at: datetime) -> Explanation:
+        parts = self._bills(state, at)
         return explain(
             label,
             "Market value of the bills, less what they were acquired for.",

@@ -274,7 +274,7 @@ class ExplainedPocket:
 
     def _liquidation_t1(self) -> Explanation:
         tick, calendars = self.valuation.pricing_timestamp, self._market.calendars
-        settles_on = calendars.next_settlement_day(et_date(self._now))
+        settles_on = self._market.settles_on(self._now)
         struck = self._market.tick_prices(self._now, real_time=self._real_time)
         parts = []
         for held in self.valuation.positions:

@@ -157,7 +157,7 @@ def bid_rate(market: Market, bill: Bill, day: date) -> Explanation:
 def yield_to_maturity(market: Market, bill: Bill, at: datetime) -> Explanation:
     """Explain the investment rate of the day's bid (31 CFR 356, appendix B)."""
     tick = market.tick_at(at)
-    day, prices = market.calendars.pricing_day(tick), market.bill_prices(bill.cusip, tick, et_date(at))
+    day, prices = market.calendars.pricing_day(tick), market.tick_prices(at)[bill.cusip]
     days = (bill.maturity - day).days
     price = par(bill, tick, "B") if bill.maturity <= et_date(at) else bid(market, bill, day, day)
     label, rounding = "Yield to maturity", "half up to three decimals of a percent"

@@ -57,19 +57,15 @@ def compute_earnings(
     end_state: PocketState,
     end_at: datetime,
     market: Market,
-    *,
-    live: bool = False,
 ) -> EarningsEntry:
     """Return what was earned from `start_at` to `end_at`, given the states at both.
 
-    Both ends are valued on the straight line to par. A `live` end is valued at the last tick like
-    the portfolio beside it, even if the period began after that tick. Raises InvariantError when
-    gross earnings are not exactly realised plus the change of unrealised gains, for then the books
+    Both ends are valued as the portfolio was shown then: at the last tick. So time alone earns nothing while the
+    market is closed, and loses nothing either. Raises InvariantError when gross earnings are not exactly
+    realised plus the change of unrealised gains, for then the books
     have lost or made a cent.
     """
-    end_priced_at = market.tick_at(end_at) if live else end_at
-    start_market = _market_value(start_state, market, start_at, valued_at=start_at)
-    end_market = _market_value(end_state, market, end_priced_at, valued_at=end_at)
+    start_market, end_market = _market_value(start_state, market, start_at), _market_value(end_state, market, end_at)
     start_value, end_value = start_market + start_state.cash, end_market + end_state.cash
     contributions = end_state.inflow - start_state.inflow
     withdrawals = end_state.outflow - start_state.outflow
@@ -92,8 +88,8 @@ def compute_earnings(
 
 
 def value_at(state: PocketState, at: datetime, market: Market) -> int:
-    """Return what a state is worth at an instant of the past, in cents: bills on the straight line to par, and cash."""
-    return _market_value(state, market, at, valued_at=at) + state.cash
+    """Return what a state was worth at an instant, in cents: bills at their mark, and cash."""
+    return _market_value(state, market, at) + state.cash
 
 
 def sum_earnings(entries: Iterable[EarningsEntry]) -> EarningsEntry:
@@ -127,12 +123,12 @@ def period_bounds(
 def shown_dates(name: EarningsPeriod, period: Period, calendars: Calendars) -> tuple[date, date]:
     """Return from when to when a period is said to run: days, both included, or instants as they were given.
 
-    What ends today ends on the last business day, but not before it began.
+    What ends today ends on the last business day, even where that is before it began.
     """
     by_start, by_end = period.by_instants
     first, last = et_date(period.start), last_day(period)
     if name != "range":
-        last = max(calendars.settlement_on_or_before(last), first)
+        last = calendars.settlement_on_or_before(et_date(period.end))
     return (period.start.astimezone(UTC) if by_start else first, period.end.astimezone(UTC) if by_end else last)
 
 
@@ -149,14 +145,8 @@ def require_prices(market: Market, **days: date | None) -> None:
             raise InvalidInput.at("query", name, msg=f"is before {market.first_day}, the first day with prices")
 
 
-def _market_value(state: PocketState, market: Market, priced_at: datetime, valued_at: datetime) -> int:
-    value = 0
-    for cusip, units in state.positions:
-        bill = market.bill(cusip)
-        # What has matured is at par, though the last tick, before maturity, was below.
-        at = valued_at if market.matures_at(bill) <= valued_at else priced_at
-        value += cents_for(units, market.price_at(bill, at))
-    return value
+def _market_value(state: PocketState, market: Market, at: datetime) -> int:
+    return sum(cents_for(units, market.mark(market.bill(cusip), at)) for cusip, units in state.positions)
 
 
 def _calendar_start(period: EarningsPeriod, today: date) -> datetime:

@@ -36,14 +36,14 @@ Value = TypeVar("Value")
 class TickPrices(dict[str, BillPrices]):
     """The prices of one tick by CUSIP, seen on one Eastern day, each computed on first use."""
 
-    def __init__(self, market: "Market", tick: datetime, day: date) -> None:
+    def __init__(self, market: "Market", tick: datetime, day: date, *, settles_on: date) -> None:
         super().__init__()
         self.tick = tick
         self._market = market
-        self._day = day
+        self._day, self._settles_on = day, settles_on
 
     def __missing__(self, cusip: str) -> BillPrices:
-        bill_prices = self._market.bill_prices(cusip, self.tick, self._day)
+        bill_prices = self._market.bill_prices(cusip, self.tick, self._day, settles_on=self._settles_on)
         self[cusip] = bill_prices
         return bill_prices
 
@@ -244,14 +244,16 @@ class Market:
         key = at.replace(microsecond=0) if real_time else self.tick_at(at), et_date(at)
         tick_prices = self._tick_prices.get(key)
         if tick_prices is None:
-            tick_prices = TickPrices(self, *key)
+            tick_prices = TickPrices(self, *key, settles_on=self.settles_on(at))
             if len(self._tick_prices) >= _TICKS_CACHED_MAX:
                 self._tick_prices.clear()
             self._tick_prices[key] = tick_prices
         return tick_prices
 
-    def bill_prices(self, cusip: str, tick: datetime, today: date) -> BillPrices:
+    def bill_prices(self, cusip: str, tick: datetime, today: date, *, settles_on: date) -> BillPrices:
         """Return one bill's prices at a tick, seen on the tick's day or on a closed one after it.
+
+        `settles_on` is the day on which a sale for the next day would settle now, after the close one day later.
 
         What has matured by then is at par and grows no more. The yield is that of the day's
         same-day bid.
@@ -269,7 +271,7 @@ class Market:
             bill=bill,
             mark_micros=PRICE_PAR_MICROS if matured else self.price_at(bill, tick),
             t0_bid_micros=t0_bid,
-            t1_bid_micros=self._bid(bill, day, self.calendars.next_settlement_day(today)),
+            t1_bid_micros=self._bid(bill, day, settles_on),
             yield_to_maturity=format(rate.scaleb(-2), "f"),
             seconds_left=0 if matured else seconds_left,
         )

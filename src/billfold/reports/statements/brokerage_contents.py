@@ -196,7 +196,7 @@ def _value(market: Market, day: date, state: PocketState) -> int:
 
 def _yield(market: Market, cusip: str, day: date) -> str:
     closes_at = market.calendars.closes_at(market.calendars.pricing_day(market.calendars.closes_at(day)))
-    return market.bill_prices(cusip, closes_at, day).yield_to_maturity
+    return market.tick_prices(closes_at)[cusip].yield_to_maturity
 
 
 def _holding(each: Holding, cost: int, rate: str) -> tuple[str, ...]:
