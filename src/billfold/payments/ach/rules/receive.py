@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.accounts.portals.types import PortalStatus
-from billfold.events import kinds
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
+from billfold.payments.ach.nacha.types import DEATH_NOTICE
 from billfold.payments.ach.rules.entries import (
     add_entry,
     book_entry,
@@ -51,7 +53,10 @@ NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = ("R01", "R02", "R
 
 
 def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
-    """Book the entry, or queue a return for the next window. A prenote books nothing."""
+    """Book the entry, or queue a return for the next window. A prenote books nothing.
+
+    So does a notice that somebody has died, which raises an event.
+    """
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)
     code = _return_code(book, pocket, cmd)
@@ -73,8 +78,11 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     kept = not cmd.entry.is_prenote and code != TWICE
     if kept:
         add_entry(book, entry)
+    kind = kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED
     if not cmd.entry.is_prenote:
-        raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
+        raise_ach_event(book, ctx, entry, kind=kind)
+    elif cmd.entry.entry_class == DEATH_NOTICE:
+        record.event(book, ctx, kind, payload=payloads.AchPayload(service_account_id=cmd.pocket_id))
     outcome: Outcome = {"status": "COMPLETED" if code is None else AchStatus.REJECTED, "code": code}
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 

@@ -1,0 +1,478 @@
+"""Whatever stands in a file: the deposits beside it are booked, and each odd entry is answered by itself."""
+
+from datetime import timedelta
+
+import pytest
+from tests.payments.ach.inbound.test_files import Room
+from tests.support.raw_ach import (
+    OURS,
+    THEIRS,
+    addenda,
+    batch,
+    changed,
+    entry,
+    header,
+    international,
+    raw_file,
+    returned,
+    totals,
+)
+from tests.support.small_rails import Customer
+
+from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.accounts.counterparties.store import find_payees
+from billfold.ledger.jobs.types import ScheduledJob
+from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.rules.entries import ACH_WINDOW
+from billfold.payments.ach.store.entries import get_entry
+from billfold.platform import ids
+from billfold.sandbox.clock.stepper import ClockStepper
+
+UNKNOWN = "061199999999990"
+
+
+class Sender(Room):
+    """A bank that has sent a payment and a collection, and the folder in which others answer."""
+
+    async def send(self):
+        self.anna = Customer(self.bank, "Anna")
+        await self.anna.settle_in(500_000_00)
+        self.paid, self.collected = [await self.anna.ach(way, 200_15) for way in ("CREDIT", "DEBIT")]
+        at = await self.bank.now() + timedelta(days=9)
+        await self.bank.job_runners[ACH_WINDOW](self.bank, ScheduledJob(ACH_WINDOW, ids.new(), None, at=at))
+        self.trace = (await get_entry(self.bank.pool, self.paid)).trace_number
+        self.debit_trace = (await get_entry(self.bank.pool, self.collected)).trace_number
+
+    def deposit(self, number=9000, cents=43_21, *, head=None, **changes):
+        line = entry("22", self.anna.account, cents, number, **changes)
+        return batch(head or header("PPD", 2, service="220"), line)
+
+    async def arrive(self, *lines, head=None, name="odd.ach", **file):
+        """Let lines arrive beside a deposit of another batch; return the report."""
+        odd = batch(head or header("CCD", 1), *lines)
+        await self.put(name, raw_file(odd, self.deposit(), **file))
+        assert await self.deposits() == [43_21]
+        return self.report(name)
+
+    async def arrive_in_one_batch(self, *lines):
+        """The same within one batch."""
+        line = entry("22", self.anna.account, 43_21, 9000)
+        await self.put("odd.ach", raw_file(batch(header("CCD", 1), *lines, line)))
+        assert await self.deposits() == [43_21]
+        return self.report("odd.ach")
+
+    async def sent_entries(self):
+        """Every entry of every file that we handed over."""
+        paths = sorted((self.folder / "sent").glob("*.ach"))
+        return [each for path in paths for batch in read_file(path.read_bytes()).batches for each in batch.entries]
+
+    async def deposits(self):
+        rows = await self.bank.pool.fetch(
+            "SELECT amount FROM ach_entry WHERE way = 'RECEIVING' AND status = 'PROCESSED' ORDER BY created_at, amount"
+        )
+        return [row[0] for row in rows]
+
+    async def status(self, ach_id):
+        sent = await get_entry(self.bank.pool, ach_id)
+        return (sent.status, sent.return_code)
+
+    async def suspense(self):
+        rows = await self.bank.pool.fetch("SELECT direction, amount, status, reason FROM suspense_item")
+        return [tuple(row) for row in rows]
+
+    async def account(self):
+        """The account that the next entry to the counterparty goes to."""
+        async with self.bank.pool.acquire() as conn:
+            (_, _, payee), *_ = await find_payees(conn, [self.anna.id], [self.anna.good])
+        keys = await self.bank.data_keys.load(self.bank.pool, (self.anna.id,))
+        details = open_details(keys.get(self.anna.id), payee.details)
+        return details["routing_number"], details["account_number"], details["account_type"]
+
+    async def noted(self):
+        """What the counterparty's bank has said about the payment."""
+        sent = await get_entry(self.bank.pool, self.paid)
+        return sent.change_code
+
+    async def days(self, number=3):
+        """Let banking days pass: whatever can go back has gone, and everything is proven."""
+        await ClockStepper(self.bank).advance_business_days(number)
+        await self.prove()
+
+
+@pytest.fixture
+async def room(bank):
+    sender = Sender(bank)
+    await sender.send()
+    return sender
+
+
+def outcomes(report):
+    return [(each["outcome"], each["code"]) for each in report["lines"]]
+
+
+COR = header("COR", 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "data", "number", "type_"),
+    [
+        ("C01", "730055 119", "730055 119", None),
+        ("C03", "021000021", None, None),
+        ("C03", "            1918171614", "1918171614", None),
+        ("C03", "0210000211918171614", None, None),
+        ("C03", "021000022   1918171614", None, None),
+        ("C06", "1918171614".ljust(20) + "99", None, None),
+        ("C05", "37", None, "SAVINGS"),
+        ("C06", " " * 20 + "37", None, "SAVINGS"),
+        ("C06", "1918171614", "1918171614", None),
+        ("C07", "000000000" + "1918171614".ljust(17) + "  ", "1918171614", None),
+        ("C04", "VENDOR TWO INCORPORATED", None, None),
+        ("C08", "021000021BIC", None, None),
+        ("C09", "21345678", None, None),
+        ("C13", "ADDENDA", None, None),
+        ("C14", "IAT", None, None),
+        ("C02", "021000022", None, None),
+        ("C01", "", None, None),
+        ("C05", "99", None, None),
+    ],
+)
+async def test_a_correction_is_applied_as_far_as_it_goes_and_noted(room, code, data, number, type_):
+    routing, before, kind = await room.account()
+    lines = entry("21", "550017788", 0, 1, addenda="1"), changed(code, room.trace, 1, data=data)
+    report = await room.arrive(*lines, head=COR)
+    assert outcomes(report) == [("NOTED", code)]
+    assert await room.noted() == code
+    assert await room.account() == (routing, number or before, type_ or kind)
+
+
+@pytest.mark.parametrize("code", [f"C6{number}" for number in range(1, 10)])
+async def test_a_refused_correction_is_listed(room, code):
+    lines = entry("21", "1", 0, 1, addenda="1"), changed(code, room.trace, 1, data="291827364", refused="C010000116")
+    report = await room.arrive(*lines, head=COR)
+    assert outcomes(report) == [("LISTED", code)]
+    assert report["lines"][0]["reason"] == f"Our notification of change C01 0000116 was refused under {code}."
+    assert await room.noted() is None
+
+
+@pytest.mark.parametrize(
+    ("code", "head", "original", "outcome"),
+    [
+        ("C99", COR, None, "LISTED"),
+        ("X 1", COR, None, "LISTED"),
+        ("C01", COR, UNKNOWN, "FITS_NO_ENTRY"),
+        ("C01", COR, "NO NUMBER", "FITS_NO_ENTRY"),
+        ("C01", header("PPD", 1), None, "NOTED"),
+    ],
+)
+async def test_a_correction_that_fits_nothing_is_listed(room, code, head, original, outcome):
+    lines = entry("21", "1", 0, 1, addenda="1"), changed(code, original or room.trace, 1, data="1918171614")
+    assert outcomes(await room.arrive(*lines, head=head)) == [(outcome, code)]
+
+
+async def test_a_correction_of_an_international_entry_is_noted(room):
+    before = await room.account()
+    (line, *_) = international(0, 1, "1918171614", code="21")
+    head = header("COR", 1, name="IATCOR")
+    report = await room.arrive(line, changed("C02", room.trace, 1, data="021000089"), head=head)
+    assert outcomes(report) == [("NOTED", "C02")]
+    assert await room.account() == before
+
+
+RETURNS = ["R01", "R13", "R18", "R33", "R39", "R50", "R52", *(f"R{number}" for number in range(80, 86))]
+
+
+@pytest.mark.parametrize("code", RETURNS)
+async def test_the_customer_is_repaid_whoever_returns_the_payment(room, code):
+    lines = entry("21", "550047788", 200_15, 1, addenda="1"), returned(code, room.trace, 1)
+    assert outcomes(await room.arrive(*lines)) == [("RETURNED", code)]
+    assert await room.status(room.paid) == ("FAILED", code)
+    assert await room.suspense() == []
+    await room.prove()
+
+
+async def test_every_return_code_has_an_answer(room):
+    """Each of R01 to R85 comes once for an entry that is not ours: all are held, and the network's answers go out."""
+    lines = []
+    for number in range(1, 86):
+        lines += [entry("21", "1", number, number, addenda="1"), returned(f"R{number:02}", UNKNOWN, number)]
+    report = await room.arrive(*lines)
+    assert (report["held"], report["stuck"]) == (85, [])
+    await room.days()
+    listed = {f"R{number}" for number in (*range(48, 50), *range(54, 61), *range(63, 67), 78, 79)}
+    held = {reason for _, _, status, reason in await room.suspense() if status == "HELD"}
+    assert {code for code in listed if f"'{code}' is not a return code." in held} == listed
+    assert len(held) == len(listed) + 6 + 7  # dishonored and contested ones are for a person
+
+
+@pytest.mark.parametrize("death", ["425130", "ABCDEF", "000000", "250602", ""])
+async def test_a_return_with_any_date_of_death_is_a_return(room, death):
+    lines = entry("21", "550067788", 200_15, 1, addenda="1"), returned("R15", room.trace, 1, death=death)
+    assert outcomes(await room.arrive(*lines)) == [("RETURNED", "R15")]
+    assert await room.status(room.paid) == ("FAILED", "R15")
+
+
+@pytest.mark.parametrize(
+    ("code", "original", "head"),
+    [
+        ("R03", UNKNOWN, header("CCD", 1)),
+        ("R03", None, header("CCD", 1)),
+        ("R40", UNKNOWN, header("ENR", 1)),
+        ("R69", None, header("CCD", 1)),
+        ("R74", None, header("CCD", 1)),
+        ("R99", None, header("CCD", 1)),
+    ],
+)
+async def test_a_return_of_zero_is_listed_and_nothing_is_stuck(room, code, original, head):
+    lines = entry("21", "1111", 0, 1, addenda="1"), returned(code, original or room.trace, 1)
+    report = await room.arrive(*lines, head=head)
+    assert outcomes(report) == [("LISTED", code)]
+    assert (report["stuck"], await room.suspense()) == ([], [])
+    assert await room.status(room.paid) == ("IN_TRANSIT", None)
+    await room.days()
+
+
+async def test_a_refused_return_of_ours_is_held_for_a_person(room):
+    information = f"{'':3}021000025857298" + "175" + "03"
+    lines = entry("21", "1", 200_15, 1, addenda="1"), returned("R62", room.trace, 1, information=information)
+    assert outcomes(await room.arrive(*lines)) == [("HELD", "R62")]
+    await room.days()
+    ((_, cents, status, reason),) = await room.suspense()
+    assert (cents, status) == (200_15, "HELD")
+    assert "021000025857298 under R03, settled on day 175" in reason
+
+
+async def test_what_a_contesting_bank_says_is_shown(room):
+    information = "174" + "021000025857294" + "175" + "03" + "061199990000001" + "176" + "69"
+    lines = (
+        entry("21", "1", 200_15, 1, addenda="1"),
+        returned("R74", room.trace, 1, death="250602", information=information),
+    )
+    report = await room.arrive(*lines)
+    assert outcomes(report) == [("HELD", "R74")]
+    await room.days()
+    ((_, _, status, reason),) = await room.suspense()
+    assert status == "HELD"
+    assert report["lines"][0]["reason"] == reason
+    for said in (room.trace, "021000025857294", "under R03", "2025-06-02", "061199990000001", "under R69", "day 176"):
+        assert said in reason
+
+
+async def test_a_death_notice_is_listed_with_its_event_and_books_nothing(room):
+    lines = (
+        entry("23", room.anna.account, 0, 1, identification="", name="DOE*JOHN", addenda="1"),
+        addenda("05", "   DATE OF DEATH*060125*CUSTOMER SSN*#########*AMOUNT*0500.00\\", 1),
+    )
+    report = await room.arrive(*lines, head=header("DNE", 1))
+    assert outcomes(report) == [("LISTED", "DNE")]
+    kinds = await room.bank.pool.fetch("SELECT payload FROM event WHERE kind = 'transfers.ach.in.success'")
+    assert len(kinds) == 2
+    assert sum("ach_id" not in row[0] for row in kinds) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "head"),
+    [
+        *((code, header("CCD", 1)) for code in ("24", "29", "34", "39")),
+        ("24", header("ACK", 1)),
+        ("34", header("ATX", 1)),
+        ("24", header("CTX", 1)),
+        ("23", header("ENR", 1)),
+        ("22", header("PPD", 1)),
+        ("22", header("COR", 1)),
+        ("21", header("PPD", 1)),
+    ],
+)
+async def test_an_entry_of_no_amount_is_listed_and_books_nothing(room, code, head):
+    lines = entry(code, room.anna.account, 0, 1, addenda="1"), addenda("05", "RMR*IV*77**1510.00\\", 1)
+    report = await room.arrive(*lines, head=head)
+    assert [each["outcome"] for each in report["lines"]] == ["LISTED"]
+    assert await room.suspense() == []
+    await room.days()
+
+
+async def test_an_advice_is_listed_and_moves_nothing(room):
+    line = f"681{OURS}{room.anna.account:15}{54_321:012}021000021000001{'LARKSPUR':22}  0061000143580001"
+    report = await room.arrive(line, head=header("ADV", 1, service="280"))
+    assert outcomes(report) == [("LISTED", None)]
+    assert (report["entries"], report["credits"], await room.suspense()) == (2, 43_21, [])
+
+
+@pytest.mark.parametrize("entry_class", ["POS", "MTE", "SHR"])
+async def test_an_entry_of_a_terminal_is_booked(room, entry_class):
+    terminal = (
+        f"702{'REF':7}{'ONE':3}{'TERM01':6}{'000001':6}0603{'AUTH01':6}{'5TH AVENUE':27}{'NEW YORK':15}NY{THEIRS}"
+    )
+    line = entry("27", room.anna.account, 7_31, 1, name="4111111111111111", addenda="1")
+    await room.put("odd.ach", raw_file(batch(header(entry_class, service="225"), line, f"{terminal}0000001")))
+    report = room.report("odd.ach")
+    assert (report["taken"], report["lines"], await room.deposits()) == (1, [], [7_31])
+
+
+async def test_the_card_of_a_shared_network_is_kept_sealed_and_repeated_in_the_return(room):
+    line = entry("27", "100000000001", 7_31, 1, name="4111111111111111")
+    await room.arrive(line, head=header("SHR", 1, service="225"))
+    assert not await room.bank.pool.fetchval("SELECT count(*) FROM suspense_item WHERE details::text LIKE '%41111%'")
+    await room.days()
+    (name,) = [each.individual_name for each in await room.sent_entries() if each.amount == 7_31]
+    assert name == "4111111111111111"
+
+
+@pytest.mark.parametrize("code", ["22", "27"])
+@pytest.mark.parametrize("account", [None, "999999999999"])
+async def test_an_international_entry_is_held_for_a_person(room, code, account):
+    lines = international(543_21, 1, account or room.anna.account, code=code)
+    report = await room.arrive(*lines, head=header("IAT", 1, name=""))
+    assert outcomes(report) == [("HELD", None)]
+    await room.days()
+    ((direction, cents, status, reason),) = await room.suspense()
+    assert (direction, cents, status) == ("CREDIT" if code == "22" else "DEBIT", 543_21, "HELD")
+    assert "IAT" in reason
+
+
+async def test_a_return_of_an_international_entry_that_is_not_ours_is_held_for_a_person(room):
+    lines = [*international(543_21, 1, "12", code="21"), returned("R80", UNKNOWN, 1)]
+    assert outcomes(await room.arrive(*lines, head=header("IAT", 1, name=""))) == [("HELD", "R69")]
+    await room.days()
+    assert [each[2] for each in await room.suspense()] == ["HELD"]
+
+
+ODD = {
+    "a live code without an amount": (lambda room: [entry("22", room.anna.account, 0, 1)], "LISTED"),
+    "a prenote with an amount": (lambda room: [entry("23", room.anna.account, 5_00, 1)], "HELD"),
+    "remittance with an amount": (lambda room: [entry("24", room.anna.account, 5_00, 1)], "HELD"),
+    "an unknown transaction code": (lambda room: [entry("99", room.anna.account, 5_00, 1)], "HELD"),
+    "an unknown code of a credit": (lambda room: [entry("12", room.anna.account, 5_00, 1)], "HELD"),
+    "no transaction code": (lambda room: [entry("XX", room.anna.account, 5_00, 1)], "LISTED"),
+    "an amount that is none": (lambda room: [entry("22", room.anna.account, "000O000500", 1)], "LISTED"),
+    "no account number": (lambda room: [entry("22", "", 5_00, 1)], "HELD"),
+    "another bank": (lambda room: [entry("22", room.anna.account, 5_00, 1, routing="021000021")], "HELD"),
+    "a wrong check digit": (lambda room: [entry("22", room.anna.account, 5_00, 1, routing="061199993")], "HELD"),
+    "letters for a bank": (lambda room: [entry("22", room.anna.account, 5_00, 1, routing="O61199992")], "HELD"),
+    "an addenda that is missing": (lambda room: [entry("22", room.anna.account, 5_00, 1, addenda="1")], "HELD"),
+    "an addenda not announced": (
+        lambda room: [entry("22", room.anna.account, 5_00, 1), addenda("05", "HELLO", 1)],
+        "HELD",
+    ),
+    "an addenda of another entry": (
+        lambda room: [entry("22", room.anna.account, 5_00, 1, addenda="1"), addenda("05", "HELLO", 2)],
+        "HELD",
+    ),
+    "an addenda of no kind": (
+        lambda room: [entry("22", room.anna.account, 5_00, 1, addenda="1"), addenda("77", "HELLO", 1)],
+        "HELD",
+    ),
+    "a return without an addenda": (lambda room: [entry("21", room.anna.account, 5_00, 1)], "HELD"),
+    "a return with the code of a payment": (
+        lambda room: [entry("22", "1", 200_15, 1, addenda="1"), returned("R03", room.trace, 1)],
+        "HELD",
+    ),
+    "a return of nothing legible": (
+        lambda room: [entry("21", "1", 200_15, 1, addenda="1"), returned("R03", "NO NUMBER", 1)],
+        "HELD",
+    ),
+    "a return without a code": (
+        lambda room: [entry("21", "1", 200_15, 1, addenda="1"), returned("", room.trace, 1)],
+        "HELD",
+    ),
+    "a return of another amount": (
+        lambda room: [entry("21", "1", 200_16, 1, addenda="1"), returned("R03", room.trace, 1)],
+        "HELD",
+    ),
+    "a return of a collection": (
+        lambda room: [entry("26", "1", 200_16, 1, addenda="1"), returned("R03", room.debit_trace, 1)],
+        "HELD",
+    ),
+    "a correction with an amount": (
+        lambda room: [entry("21", "1", 5_00, 1, addenda="1"), changed("C01", room.trace, 1, data="1918171614")],
+        "HELD",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_an_odd_entry_is_answered_by_itself_and_its_answer_goes_out(room, name):
+    lines, outcome = ODD[name]
+    # Another deposit stands in the same batch.
+    report = await room.arrive_in_one_batch(*lines(room))
+    assert [each["outcome"] for each in report["lines"]] == [outcome]
+    assert report["stuck"] == []
+    await room.days()
+    assert await room.status(room.paid) in {("IN_TRANSIT", None), ("PROCESSED", None)}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"entry_class": "XYZ"}, "'XYZ' is not an entry class."),
+        ({"service": "225"}, "Service class 225 does not fit its entries."),
+        ({"service": "300"}, "Batch header: service class code should be"),
+        ({"bank": "0210000X"}, "Batch header: originating dfi identification should be digits"),
+    ],
+)
+async def test_a_batch_that_is_wrong_is_held_and_the_others_are_booked(room, change, reason):
+    line = entry("22", room.anna.account, 5_00, 1)
+    report = await room.arrive(line, head=header(**({"entry_class": "PPD"} | change)))
+    assert [each["outcome"] for each in report["lines"]] == ["HELD"]
+    assert report["lines"][0]["reason"].startswith(reason)
+    await room.days()
+
+
+async def test_a_batch_whose_control_is_wrong_is_held_and_the_others_are_booked(room):
+    wrong = batch(header("PPD", 1), entry("22", room.anna.account, 5_00, 1), entry("27", room.anna.account, 1_00, 2))
+    wrong[-1] = wrong[-1][:32] + "000000000777" + wrong[-1][44:]
+    await room.put("odd.ach", raw_file(wrong, room.deposit()))
+    assert await room.deposits() == [43_21]
+    reason = "Batch control: credit total says 777, is 500."
+    assert [(each["outcome"], each["reason"]) for each in room.report("odd.ach")["lines"]] == [("HELD", reason)] * 2
+    await room.days()
+    assert {each[2] for each in await room.suspense()} == {"RETURNED"}
+
+
+@pytest.mark.parametrize("numbers", [(9, 2), (2, 2), (0, 0)])
+async def test_batches_are_booked_whatever_their_numbers(room, numbers):
+    first, second = [
+        room.deposit(number, number, head=header("PPD", place)) for number, place in zip((1, 2), numbers, strict=True)
+    ]
+    await room.put("odd.ach", raw_file(first, second))
+    assert await room.deposits() == [1, 2]
+    assert room.report("odd.ach")["lines"] == []
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+async def test_a_deposit_is_booked_whatever_letters_its_name_has(room, encoding):
+    raw = raw_file(
+        room.deposit(name="JOSÉ NUÑEZ"), batch(header("PPD", 3), entry("22", "1234", 1_00, 1, name="Ü\t\x07"))
+    )
+    await room.put("odd.ach", raw.decode("latin-1").encode(encoding))
+    assert await room.deposits() == [43_21]
+    assert await room.bank.pool.fetchval("SELECT party_name FROM ach_entry WHERE way = 'RECEIVING'") == "JOSE NUNEZ"
+    await room.days()
+
+
+@pytest.mark.parametrize("written", ["{0:>17}", "{0[0]}{0[1]}{0[2]}{0[3]}-{rest}"])
+async def test_an_account_number_is_found_however_its_digits_are_grouped(room, written):
+    account = written.format(room.anna.account, rest=room.anna.account[4:])
+    await room.put("odd.ach", raw_file(batch(header(), entry("22", account, 43_21, 1))))
+    assert await room.deposits() == [43_21]
+
+
+async def test_a_file_of_every_odd_entry_is_booked_once_however_often_it_comes(room):
+    lines = []
+    for number, (make, _) in enumerate(ODD.values(), start=1):
+        lines += [
+            line[:-7] + f"{number:07}" if line[0] == "6" or line[1:3] in {"98", "99"} else line for line in make(room)
+        ]
+    deposit = room.deposit()
+    raw = raw_file(batch(header("CCD", 1), *lines), deposit)
+    for name in ("odd.ach", "odd.ach", "again.ach"):
+        await room.put(name, raw)
+    assert await room.deposits() == [43_21]
+    held = len(await room.suspense())
+    await room.put("third.ach", raw_file(deposit))  # the operator sends the deposit once more
+    assert await room.deposits() == [43_21]
+    assert len(await room.suspense()) == held
+    await room.days()
+
+
+def test_the_totals_of_these_files_are_those_of_the_rules():
+    assert totals([entry("22", "1", 5, 1), addenda("05", "", 1), entry("27", "1", 7, 2)]) == (3, 12239998, 7, 5)
