@@ -19,6 +19,8 @@ from tests.support.raw_ach import (
 )
 from tests.support.small_rails import Customer
 
+from billfold.accounts.commands import CloseCustomer
+from billfold.accounts.counterparties.commands import UpdateCounterparty
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.store import find_payees
 from billfold.ledger.jobs.types import ScheduledJob
@@ -476,3 +478,66 @@ async def test_a_file_of_every_odd_entry_is_booked_once_however_often_it_comes(r
 
 def test_the_totals_of_these_files_are_those_of_the_rules():
     assert totals([entry("22", "1", 5, 1), addenda("05", "", 1), entry("27", "1", 7, 2)]) == (3, 12239998, 7, 5)
+
+
+async def test_a_correction_is_noted_when_the_counterparty_was_unlinked_or_its_account_is_no_bank_account(room):
+    await room.anna.do(UpdateCounterparty, room.anna.good, counterparty_id=room.anna.good, unlink=True)
+    lines = entry("21", "1", 0, 1, addenda="1"), changed("C01", room.trace, 1, data="1918171614")
+    report = await room.arrive(*lines, head=COR)
+    assert (outcomes(report), report["stuck"]) == ([("NOTED", "C01")], [])
+    await room.days()
+
+
+async def test_answers_about_a_customer_who_has_closed_are_booked_or_held(room):
+    await room.days(6)
+    bert = Customer(room.bank, "Bert")
+    await bert.settle_in(1_000_00)
+    await room.anna.transfer(room.anna.place, bert.place, None)
+    await room.days()
+    await room.anna.submit(CloseCustomer, room.anna.id, reason="moved", references=(room.anna.id,))
+    lines = [
+        *(entry("21", "1", 0, 1, addenda="1"), changed("C01", room.trace, 1, data="1918171614")),
+        *(entry("21", "1", 200_15, 2, addenda="1"), returned("R10", room.trace, 2)),
+        *(entry("26", "1", 200_15, 3, addenda="1"), returned("R10", room.debit_trace, 3)),
+        entry("22", room.anna.account, 5_00, 4),
+        entry("27", room.anna.account, 5_00, 5),
+        entry("23", room.anna.account, 0, 6),
+    ]
+    beside = batch(header("PPD", 2), entry("22", bert.account, 43_21, 9000))
+    await room.put("odd.ach", raw_file(batch(header("CCD", 1), *lines), beside))
+    report = room.report("odd.ach")
+    assert report["stuck"] == []
+    assert await room.deposits() == [43_21]
+    await room.days()
+
+
+@pytest.mark.parametrize(
+    "entry_class", ["ARC", "BOC", "CCD", "CIE", "CTX", "POP", "PPD", "RCK", "TEL", "TRC", "WEB", "XCK"]
+)
+async def test_a_deposit_of_any_class_is_booked_with_every_line_of_its_remittance(room, entry_class):
+    texts = [f"RMR*IV*{number}**10.00\\" for number in range(1, 4)]
+    line = entry("22", room.anna.account, 43_21, 1, name="0003LARKSPUR", addenda="1")
+    lines = [line, *(addenda("05", text, 1, sequence) for sequence, text in enumerate(texts, start=1))]
+    await room.put("odd.ach", raw_file(batch(header(entry_class), *lines)))
+    assert await room.deposits() == [43_21]
+    assert room.report("odd.ach")["lines"] == []
+
+
+async def test_a_deposit_is_booked_when_every_text_is_blank(room):
+    head = header("PPD", name="", day="      ").replace("PAYMENT", " " * 7).replace("1234567890", " " * 10)
+    await room.put(
+        "odd.ach", raw_file(batch(head, entry("22", room.anna.account, 43_21, 1, identification="", name="")))
+    )
+    assert await room.deposits() == [43_21]
+    await room.put("back.ach", raw_file(batch(head, entry("22", "1", 43_21, 2, identification="", name=""))))
+    await room.days()
+    assert ("R03", 43_21, f"{THEIRS}0000002") in await room.sent()
+
+
+async def test_a_file_of_advices_alone_is_listed(room):
+    line = f"681{OURS}{room.anna.account:15}{54_321:012}021000021000001{'LARKSPUR':22}  0061000143580001"
+    raw = raw_file(batch(header("ADV", 1, service="280"), line)).decode().splitlines()
+    raw[4] = f"9000001000001{1:08}{6119999:010}{0:020}{54_321:020}".ljust(94)
+    assert raw[4][0] == "9"
+    await room.put("odd.ach", ("\n".join(raw) + "\n").encode())
+    assert outcomes(room.report("odd.ach")) == [("LISTED", None)]

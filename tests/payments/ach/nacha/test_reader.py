@@ -169,13 +169,10 @@ FINE: dict[str, Change] = {
     "a settlement day that is none": _put(2, 76, "MON"),
     "a time that is none": _put(1, 30, "2460"),
     "a status of no kind": _put(2, 79, " "),
-    "blank lines": lambda lines: [lines.insert(2, " " * 94), lines.append("")],
-    "a batch without entries": lambda lines: [
-        lines.insert(9, lines[8][:4] + "0" * 40 + lines[8][44:]),
-        lines.insert(9, lines[6]),
-        _put(12, 7, "3")(lines),
-        _put(12, 13, "2")(lines),
-    ],
+    "blank lines": lambda lines: lines.__setitem__(slice(2, 2), ["", " " * 94]),
+    "a batch without entries": lambda lines: lines.__setitem__(
+        slice(9, None), [lines[6], lines[8][:4] + "0" * 40 + lines[8][44:], lines[9][:6] + "3000002" + lines[9][13:]]
+    ),
 }
 
 

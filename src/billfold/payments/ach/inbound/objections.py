@@ -104,7 +104,7 @@ def _objection_to_return(line: EntryLine, addenda: ReturnAddenda, batch_mistake:
     if entry.transaction_code[1] not in "16":
         reason = f"Transaction code {entry.transaction_code} does not fit a return under {code}."
         return Objection(reason, stays=_ODD_RETURN_REASON)
-    return None if entry.amount else Objection(f"A return of no amount under {code}.")
+    return None if entry.amount else Objection(line.mistake or f"A return of no amount under {code}.")
 
 
 def _objection_to_change(line: EntryLine, addenda: NocAddenda) -> Objection | None:

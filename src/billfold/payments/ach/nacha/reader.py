@@ -363,13 +363,10 @@ def _is_routing_number(number: str) -> bool:
 def _entry_of(values: Mapping[str, Any], addenda: tuple[Addenda, ...]) -> Entry:
     fields = {name: values[name] for name in Entry.__struct_fields__ if name in values}
     if "individual_name" not in fields:  # an international entry names its receiver in an addenda
-        names = (each.text[43:78].strip() for each in addenda if _is_name_of_receiver(each))
-        fields["individual_name"] = next(names, "")
+        others = (each for each in addenda if isinstance(each, OtherAddenda))
+        texts = (each.text for each in others if each.addenda_type_code == _NAME_OF_RECEIVER)
+        fields["individual_name"] = next(texts, "")[43:78].strip()
     return Entry(addenda=addenda, **fields)
-
-
-def _is_name_of_receiver(addenda: Addenda) -> bool:
-    return isinstance(addenda, OtherAddenda) and addenda.addenda_type_code == _NAME_OF_RECEIVER
 
 
 def _file_of(header: Mapping[str, Any]) -> AchFile:

@@ -73,8 +73,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     @property
     def is_debit(self) -> bool:
         """Whether it debits the receiver's account; of an advice, whether it is about debits."""
-        kind, way = self.transaction_code
-        return way in "2468" if kind == "8" else way >= "5"
+        way = self.transaction_code[1]
+        return way in "2468" if self.transaction_code[0] == "8" else way >= "5"
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
