@@ -299,6 +299,18 @@ async def test_an_advice_is_listed_and_moves_nothing(room):
     assert (report["entries"], report["credits"], await room.suspense()) == (2, 43_21, [])
 
 
+async def test_an_advice_in_the_usual_records_is_listed_whether_the_file_adds_it_up_or_not(room):
+    line = entry("81", room.anna.account, 543_21, 1)
+    control = f"8280{1:06}{6119999:010}{0:012}{543_21:012}1234567890{'':25}{THEIRS}0000001"
+    odd = [header("ADV", 1, service="280"), line, control]
+    for name, added in (("with.ach", 43_21 + 543_21), ("without.ach", 43_22)):
+        lines = [*raw_file(odd, room.deposit(added, added - 543_21 if added > 543_21 else added)).decode().splitlines()]
+        lines[7] = f"9000002000001{2:08}{12239998:010}{0:012}{added:012}".ljust(94)
+        await room.put(name, ("\n".join(lines) + "\n").encode())
+        assert outcomes(room.report(name)) == [("LISTED", None)]
+    assert await room.deposits() == [43_21, 43_22]
+
+
 @pytest.mark.parametrize("entry_class", ["POS", "MTE", "SHR"])
 async def test_an_entry_of_a_terminal_is_booked(room, entry_class):
     terminal = (

@@ -140,7 +140,7 @@ class AchFileBooking:
         returned = [each for each in taken if each.returned is not None]
         async for line, outcome in self._submit((each, self._return(each, originals)) for each in returned):
             await self._after_return(line, outcome, originals)
-        changed = [each for each in taken if each.changed is not None]
+        changed = [each for each in taken if each.changed is not None and each.returned is None]
         async for line, outcome in self._submit((each, self._noc(each, originals)) for each in changed):
             self.report.changes += 1
             self.report.name(line, LineOutcome.NOTED, outcome["code"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, REFUSED_CHANGE_CODES
-from billfold.payments.ach.nacha.types import ADVICE, NOC_ENTRY_CLASS
+from billfold.payments.ach.nacha.types import ADVICE, DEATH_NOTICE, NOC_ENTRY_CLASS
 from billfold.payments.ach.rules.return_codes import (
     CONTESTED_RETURN_REASONS,
     DISHONORED_RETURN_REASONS,
@@ -83,15 +83,18 @@ def _objection_to_entry(line: EntryLine) -> Objection | None:
         return Objection(reason, stays=_ODD_RETURN_REASON)
     if entry_class == NOC_ENTRY_CLASS:
         return Objection("No addenda says what is to be changed.", UNREADABLE)
-    if (entry.amount == 0) != (way in "3489"):
-        reason = f"An entry of {entry.amount} cents has the transaction code {entry.transaction_code}."
-        return Objection(reason, UNREADABLE)
-    if way in "49" or entry_class in _OF_NO_ACCOUNT:
-        return Objection(f"It is an entry of no amount ({entry_class}): its remittance information is in the file.")
-    return None
+    told = f"An entry of {entry.amount} cents has the class {entry_class} and the code {entry.transaction_code}."
+    if entry.amount:
+        is_odd = way in _OF_NO_AMOUNT or entry_class in {*_TELLING_CLASSES, DEATH_NOTICE}
+        return Objection(told, UNREADABLE) if is_odd else None
+    if way in _PRENOTES and entry_class not in _TELLING_CLASSES:
+        return None
+    return Objection(told if way not in _OF_NO_AMOUNT else f"{told} Its remittance information is in the file.")
 
 
-_OF_NO_ACCOUNT = frozenset({"ACK", "ATX", "ENR"})
+_PRENOTES, _OF_NO_AMOUNT = "38", "3489"
+"""The last digits of transaction codes of prenotes, and of all entries of no amount."""
+_TELLING_CLASSES = frozenset({"ACK", "ATX", "ENR"})
 """Entry classes whose entries only tell something: payments are acknowledged, an account is enrolled."""
 
 

@@ -16,7 +16,7 @@ from stdnum.us import rtn
 
 from billfold.payments.ach.nacha import layout
 from billfold.payments.ach.nacha.control_totals import ControlTotals, TotalsCounter
-from billfold.payments.ach.nacha.layout import Record
+from billfold.payments.ach.nacha.layout import InvalidField, Record
 from billfold.payments.ach.nacha.text import lines_of, normalize
 from billfold.payments.ach.nacha.types import (
     ADVICE,
@@ -152,7 +152,8 @@ class _Reader:
         self._batch: dict[str, Any] | None = None
         self._batch_header: Batch | None = None
         self._batch_at = 0
-        self._batch_totals, self._file_totals, self._control_sums = TotalsCounter(), TotalsCounter(), TotalsCounter()
+        self._batch_totals, self._file_totals = TotalsCounter(), TotalsCounter()
+        self._control_sums, self._moved_totals = TotalsCounter(), TotalsCounter()
         self._is_complete = True
         self._entry: dict[str, Any] | None = None
         self._entry_at = 0
@@ -231,7 +232,7 @@ class _Reader:
             self._add_mistake("is an entry outside a batch")
             return
         self._close_entry()
-        self._entry, invalid = _entry_record(self._batch_header).read_tolerantly(line)
+        self._entry, invalid = _read_as(_entry_records(self._batch_header), line)
         self._addenda, self._entry_at, self._entry_mistake = [], self._line, ""
         for each in invalid:
             self._mark_entry(str(each))
@@ -260,13 +261,14 @@ class _Reader:
             return
         self._close_entry()
         is_advice = self._batch["standard_entry_class_code"] == ADVICE
-        record = layout.ADV_BATCH_CONTROL if is_advice else layout.BATCH_CONTROL
-        control, invalid = record.read_tolerantly(line)
+        control, invalid = _read_as(_ADVICE_CONTROLS if is_advice else _CONTROLS, line)
         for each in invalid:
             self._mark_batch(f"batch control: {each}")
         self._check_batch(self._batch, control)
         self._batches += 1
         self._file_totals.add_batch(self._batch_totals.sums)
+        if not is_advice:
+            self._moved_totals.add_batch(self._batch_totals.sums)
         self._control_sums.add_batch(ControlTotals(*(control[name] for name in ControlTotals._fields)))
         self._batch = None
 
@@ -319,15 +321,19 @@ class _Reader:
             self._mark_batch(f"batch control: {reason}")
 
     def _check_file(self, lines: int) -> None:
-        """Compare the file control with the batches, or with their controls: either is what it has to add up."""
+        """Compare the file control with its batches, with their controls, and with the batches that move money.
+
+        Any of them is what it may add up: what is wrong in one batch is told of that batch.
+        """
         self._line = self._control_at
         blocks = -(-lines // layout.BLOCK)
-        actual, told = self._file_totals.sums._asdict(), self._control_sums.sums._asdict()
+        counted = self._file_totals.sums._asdict()
+        sums = (counted, self._control_sums.sums._asdict(), self._moved_totals.sums._asdict())
         found = []
         for record in self._control_records:
             control, invalid = record.read_tolerantly(self._control)
-            agreed = {name: control[name] if control[name] == told[name] else actual[name] for name in actual}
-            totals = {"batch_count": self._batches, "block_count": blocks} | agreed
+            agreed = {name: said for name, said in control.items() if any(each.get(name) == said for each in sums)}
+            totals = {"batch_count": self._batches, "block_count": blocks} | counted | agreed
             found.append([*map(str, invalid), *_differences(totals, control)])
         for reason in min(found, key=len):
             self._add_mistake(f"file control: {reason}")
@@ -348,11 +354,22 @@ def _differences(totals: Mapping[str, int], control: Mapping[str, Any]) -> Itera
             yield f"{name.replace('_', ' ')} says {control[name]}, is {actual}"
 
 
-def _entry_record(batch: Batch) -> Record:
-    """Return how the entries of a batch are laid out."""
+def _entry_records(batch: Batch) -> tuple[Record, ...]:
+    """Return how the entries of a batch may be laid out."""
     if batch.is_international:
-        return layout.IAT_ENTRY
-    return layout.ADV_ENTRY if batch.standard_entry_class_code == ADVICE else layout.ENTRY
+        return (layout.IAT_ENTRY,)
+    return (layout.ADV_ENTRY, layout.ENTRY) if batch.standard_entry_class_code == ADVICE else (layout.ENTRY,)
+
+
+_CONTROLS = (layout.BATCH_CONTROL,)
+_ADVICE_CONTROLS = (layout.ADV_BATCH_CONTROL, layout.BATCH_CONTROL)
+"""Advices have records of their own; some banks write them into the usual ones."""
+
+
+def _read_as(records: tuple[Record, ...], line: str) -> tuple[dict[str, Any], list[InvalidField]]:
+    """Return what a line says as the first of these records that it can be read as."""
+    first, *others = (record.read_tolerantly(line) for record in records)
+    return next((read for read in (first, *others) if not read[1]), first)
 
 
 @lru_cache(maxsize=50_000)
