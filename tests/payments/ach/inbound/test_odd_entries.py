@@ -1,9 +1,7 @@
 """Whatever stands in a file: the deposits beside it are booked, and each odd entry is answered by itself."""
 
-from datetime import timedelta
-
 import pytest
-from tests.payments.ach.inbound.test_files import Room
+from tests.payments.ach.inbound.sender import Sender, outcomes
 from tests.support.raw_ach import (
     OURS,
     THEIRS,
@@ -20,85 +18,6 @@ from tests.support.raw_ach import (
 from tests.support.small_rails import Customer
 
 from billfold.accounts.commands import CloseCustomer
-from billfold.accounts.counterparties.commands import UpdateCounterparty
-from billfold.accounts.counterparties.sealed_details import open_details
-from billfold.accounts.counterparties.store import find_payees
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.payments.ach.nacha.reader import read_file
-from billfold.payments.ach.rules.entries import ACH_WINDOW
-from billfold.payments.ach.store.entries import get_entry
-from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
-
-UNKNOWN = "061199999999990"
-
-
-class Sender(Room):
-    """A bank that has sent a payment and a collection, and the folder in which others answer."""
-
-    async def send(self):
-        self.anna = Customer(self.bank, "Anna")
-        await self.anna.settle_in(500_000_00)
-        self.paid, self.collected = [await self.anna.ach(way, 200_15) for way in ("CREDIT", "DEBIT")]
-        at = await self.bank.now() + timedelta(days=9)
-        await self.bank.job_runners[ACH_WINDOW](self.bank, ScheduledJob(ACH_WINDOW, ids.new(), None, at=at))
-        self.trace = (await get_entry(self.bank.pool, self.paid)).trace_number
-        self.debit_trace = (await get_entry(self.bank.pool, self.collected)).trace_number
-
-    def deposit(self, number=9000, cents=43_21, *, head=None, **changes):
-        line = entry("22", self.anna.account, cents, number, **changes)
-        return batch(head or header("PPD", 2, service="220"), line)
-
-    async def arrive(self, *lines, head=None, name="odd.ach", **file):
-        """Let lines arrive beside a deposit of another batch; return the report."""
-        odd = batch(head or header("CCD", 1), *lines)
-        await self.put(name, raw_file(odd, self.deposit(), **file))
-        assert await self.deposits() == [43_21]
-        return self.report(name)
-
-    async def arrive_in_one_batch(self, *lines):
-        """The same within one batch."""
-        line = entry("22", self.anna.account, 43_21, 9000)
-        await self.put("odd.ach", raw_file(batch(header("CCD", 1), *lines, line)))
-        assert await self.deposits() == [43_21]
-        return self.report("odd.ach")
-
-    async def sent_entries(self):
-        """Every entry of every file that we handed over."""
-        paths = sorted((self.folder / "sent").glob("*.ach"))
-        return [each for path in paths for batch in read_file(path.read_bytes()).batches for each in batch.entries]
-
-    async def deposits(self):
-        rows = await self.bank.pool.fetch(
-            "SELECT amount FROM ach_entry WHERE way = 'RECEIVING' AND status = 'PROCESSED' ORDER BY created_at, amount"
-        )
-        return [row[0] for row in rows]
-
-    async def status(self, ach_id):
-        sent = await get_entry(self.bank.pool, ach_id)
-        return (sent.status, sent.return_code)
-
-    async def suspense(self):
-        rows = await self.bank.pool.fetch("SELECT direction, amount, status, reason FROM suspense_item")
-        return [tuple(row) for row in rows]
-
-    async def account(self):
-        """The account that the next entry to the counterparty goes to."""
-        async with self.bank.pool.acquire() as conn:
-            (_, _, payee), *_ = await find_payees(conn, [self.anna.id], [self.anna.good])
-        keys = await self.bank.data_keys.load(self.bank.pool, (self.anna.id,))
-        details = open_details(keys.get(self.anna.id), payee.details)
-        return details["routing_number"], details["account_number"], details["account_type"]
-
-    async def noted(self):
-        """What the counterparty's bank has said about the payment."""
-        sent = await get_entry(self.bank.pool, self.paid)
-        return sent.change_code
-
-    async def days(self, number=3):
-        """Let banking days pass: whatever can go back has gone, and everything is proven."""
-        await ClockStepper(self.bank).advance_business_days(number)
-        await self.prove()
 
 
 @pytest.fixture
@@ -106,157 +25,6 @@ async def room(bank):
     sender = Sender(bank)
     await sender.send()
     return sender
-
-
-def outcomes(report):
-    return [(each["outcome"], each["code"]) for each in report["lines"]]
-
-
-COR = header("COR", 1)
-
-
-@pytest.mark.parametrize(
-    ("code", "data", "number", "type_"),
-    [
-        ("C01", "730055 119", "730055 119", None),
-        ("C03", "021000021", None, None),
-        ("C03", "            1918171614", "1918171614", None),
-        ("C03", "0210000211918171614", None, None),
-        ("C03", "021000022   1918171614", None, None),
-        ("C06", "1918171614".ljust(20) + "99", None, None),
-        ("C05", "37", None, "SAVINGS"),
-        ("C06", " " * 20 + "37", None, "SAVINGS"),
-        ("C06", "1918171614", "1918171614", None),
-        ("C07", "000000000" + "1918171614".ljust(17) + "  ", "1918171614", None),
-        ("C04", "VENDOR TWO INCORPORATED", None, None),
-        ("C08", "021000021BIC", None, None),
-        ("C09", "21345678", None, None),
-        ("C13", "ADDENDA", None, None),
-        ("C14", "IAT", None, None),
-        ("C02", "021000022", None, None),
-        ("C01", "", None, None),
-        ("C05", "99", None, None),
-    ],
-)
-async def test_a_correction_is_applied_as_far_as_it_goes_and_noted(room, code, data, number, type_):
-    routing, before, kind = await room.account()
-    lines = entry("21", "550017788", 0, 1, addenda="1"), changed(code, room.trace, 1, data=data)
-    report = await room.arrive(*lines, head=COR)
-    assert outcomes(report) == [("NOTED", code)]
-    assert await room.noted() == code
-    assert await room.account() == (routing, number or before, type_ or kind)
-
-
-@pytest.mark.parametrize("code", [f"C6{number}" for number in range(1, 10)])
-async def test_a_refused_correction_is_listed(room, code):
-    lines = entry("21", "1", 0, 1, addenda="1"), changed(code, room.trace, 1, data="291827364", refused="C010000116")
-    report = await room.arrive(*lines, head=COR)
-    assert outcomes(report) == [("LISTED", code)]
-    assert report["lines"][0]["reason"] == f"Our notification of change C01 0000116 was refused under {code}."
-    assert await room.noted() is None
-
-
-@pytest.mark.parametrize(
-    ("code", "head", "original", "outcome"),
-    [
-        ("C99", COR, None, "LISTED"),
-        ("X 1", COR, None, "LISTED"),
-        ("C01", COR, UNKNOWN, "FITS_NO_ENTRY"),
-        ("C01", COR, "NO NUMBER", "FITS_NO_ENTRY"),
-        ("C01", header("PPD", 1), None, "NOTED"),
-    ],
-)
-async def test_a_correction_that_fits_nothing_is_listed(room, code, head, original, outcome):
-    lines = entry("21", "1", 0, 1, addenda="1"), changed(code, original or room.trace, 1, data="1918171614")
-    assert outcomes(await room.arrive(*lines, head=head)) == [(outcome, code)]
-
-
-async def test_a_correction_of_an_international_entry_is_noted(room):
-    before = await room.account()
-    (line, *_) = international(0, 1, "1918171614", code="21")
-    head = header("COR", 1, name="IATCOR")
-    report = await room.arrive(line, changed("C02", room.trace, 1, data="021000089"), head=head)
-    assert outcomes(report) == [("NOTED", "C02")]
-    assert await room.account() == before
-
-
-RETURNS = ["R01", "R13", "R18", "R33", "R39", "R50", "R52", *(f"R{number}" for number in range(80, 86))]
-
-
-@pytest.mark.parametrize("code", RETURNS)
-async def test_the_customer_is_repaid_whoever_returns_the_payment(room, code):
-    lines = entry("21", "550047788", 200_15, 1, addenda="1"), returned(code, room.trace, 1)
-    assert outcomes(await room.arrive(*lines)) == [("RETURNED", code)]
-    assert await room.status(room.paid) == ("FAILED", code)
-    assert await room.suspense() == []
-    await room.prove()
-
-
-async def test_every_return_code_has_an_answer(room):
-    """Each of R01 to R85 comes once for an entry that is not ours: all are held, and the network's answers go out."""
-    lines = []
-    for number in range(1, 86):
-        lines += [entry("21", "1", number, number, addenda="1"), returned(f"R{number:02}", UNKNOWN, number)]
-    report = await room.arrive(*lines)
-    assert (report["held"], report["stuck"]) == (85, [])
-    await room.days()
-    listed = {f"R{number}" for number in (*range(48, 50), *range(54, 61), *range(63, 67), 78, 79)}
-    held = {reason for _, _, status, reason in await room.suspense() if status == "HELD"}
-    assert {code for code in listed if f"'{code}' is not a return code." in held} == listed
-    assert len(held) == len(listed) + 6 + 7  # dishonored and contested ones are for a person
-
-
-@pytest.mark.parametrize("death", ["425130", "ABCDEF", "000000", "250602", ""])
-async def test_a_return_with_any_date_of_death_is_a_return(room, death):
-    lines = entry("21", "550067788", 200_15, 1, addenda="1"), returned("R15", room.trace, 1, death=death)
-    assert outcomes(await room.arrive(*lines)) == [("RETURNED", "R15")]
-    assert await room.status(room.paid) == ("FAILED", "R15")
-
-
-@pytest.mark.parametrize(
-    ("code", "original", "head"),
-    [
-        ("R03", UNKNOWN, header("CCD", 1)),
-        ("R03", None, header("CCD", 1)),
-        ("R40", UNKNOWN, header("ENR", 1)),
-        ("R69", None, header("CCD", 1)),
-        ("R74", None, header("CCD", 1)),
-        ("R99", None, header("CCD", 1)),
-    ],
-)
-async def test_a_return_of_zero_is_listed_and_nothing_is_stuck(room, code, original, head):
-    lines = entry("21", "1111", 0, 1, addenda="1"), returned(code, original or room.trace, 1)
-    report = await room.arrive(*lines, head=head)
-    assert outcomes(report) == [("LISTED", code)]
-    assert (report["stuck"], await room.suspense()) == ([], [])
-    assert await room.status(room.paid) == ("IN_TRANSIT", None)
-    await room.days()
-
-
-async def test_a_refused_return_of_ours_is_held_for_a_person(room):
-    information = f"{'':3}021000025857298" + "175" + "03"
-    lines = entry("21", "1", 200_15, 1, addenda="1"), returned("R62", room.trace, 1, information=information)
-    assert outcomes(await room.arrive(*lines)) == [("HELD", "R62")]
-    await room.days()
-    ((_, cents, status, reason),) = await room.suspense()
-    assert (cents, status) == (200_15, "HELD")
-    assert "021000025857298 under R03, settled on day 175" in reason
-
-
-async def test_what_a_contesting_bank_says_is_shown(room):
-    information = "174" + "021000025857294" + "175" + "03" + "061199990000001" + "176" + "69"
-    lines = (
-        entry("21", "1", 200_15, 1, addenda="1"),
-        returned("R74", room.trace, 1, death="250602", information=information),
-    )
-    report = await room.arrive(*lines)
-    assert outcomes(report) == [("HELD", "R74")]
-    await room.days()
-    ((_, _, status, reason),) = await room.suspense()
-    assert status == "HELD"
-    assert report["lines"][0]["reason"] == reason
-    for said in (room.trace, "021000025857294", "under R03", "2025-06-02", "061199990000001", "under R69", "day 176"):
-        assert said in reason
 
 
 async def test_a_death_notice_is_listed_with_its_event_and_books_nothing(room):
@@ -341,13 +109,6 @@ async def test_an_international_entry_is_held_for_a_person(room, code, account):
     ((direction, cents, status, reason),) = await room.suspense()
     assert (direction, cents, status) == ("CREDIT" if code == "22" else "DEBIT", 543_21, "HELD")
     assert "IAT" in reason
-
-
-async def test_a_return_of_an_international_entry_that_is_not_ours_is_held_for_a_person(room):
-    lines = [*international(543_21, 1, "12", code="21"), returned("R80", UNKNOWN, 1)]
-    assert outcomes(await room.arrive(*lines, head=header("IAT", 1, name=""))) == [("HELD", "R69")]
-    await room.days()
-    assert [each[2] for each in await room.suspense()] == ["HELD"]
 
 
 ODD = {
@@ -452,6 +213,14 @@ async def test_batches_are_booked_whatever_their_numbers(room, numbers):
     assert room.report("odd.ach")["lines"] == []
 
 
+async def test_entries_of_two_batches_are_booked_when_their_trace_numbers_are_the_same(room):
+    batches = [room.deposit(1, cents, head=header("PPD", place)) for place, cents in enumerate((1, 2, 2), start=1)]
+    await room.put("odd.ach", raw_file(*batches))
+    assert await room.deposits() == [1, 2]
+    # Only what repeats an entry in everything is a duplicate.
+    assert outcomes(room.report("odd.ach")) == [("SENT_BACK", "R24")]
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
 async def test_a_deposit_is_booked_whatever_letters_its_name_has(room, encoding):
     raw = raw_file(
@@ -490,14 +259,6 @@ async def test_a_file_of_every_odd_entry_is_booked_once_however_often_it_comes(r
 
 def test_the_totals_of_these_files_are_those_of_the_rules():
     assert totals([entry("22", "1", 5, 1), addenda("05", "", 1), entry("27", "1", 7, 2)]) == (3, 12239998, 7, 5)
-
-
-async def test_a_correction_is_noted_when_the_counterparty_was_unlinked_or_its_account_is_no_bank_account(room):
-    await room.anna.do(UpdateCounterparty, room.anna.good, counterparty_id=room.anna.good, unlink=True)
-    lines = entry("21", "1", 0, 1, addenda="1"), changed("C01", room.trace, 1, data="1918171614")
-    report = await room.arrive(*lines, head=COR)
-    assert (outcomes(report), report["stuck"]) == ([("NOTED", "C01")], [])
-    await room.days()
 
 
 async def test_answers_about_a_customer_who_has_closed_are_booked_or_held(room):

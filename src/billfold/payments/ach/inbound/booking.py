@@ -165,14 +165,18 @@ class AchFileBooking:
         if not objection.is_held:
             self.report.name(line, LineOutcome.LISTED, code, objection.reason)
             return
-        incoming = self._incoming_of(line)
         disposition: ReturnEntry | str = objection.stays
         if objection.return_code is not None:
-            information = to_ach_text(objection.reason, _INFORMATION_WIDTH)
-            disposition = ach_types.return_of(
-                incoming, objection.return_code, bank=self._own_routing_prefix, information=information
-            )
+            disposition = self._return_of(line, objection.return_code, objection.reason)
         self._hold(line, objection.reason, disposition, code=code, is_explained=True)
+
+    def _return_of(self, line: EntryLine, code: str, reason: str) -> ReturnEntry:
+        """Return the return of an entry, or the dishonored return of a return."""
+        incoming = self._incoming_of(line)
+        if line.returned is not None:
+            return dishonored_return(line, incoming, line.returned, code=code)
+        information = to_ach_text(reason, _INFORMATION_WIDTH)
+        return ach_types.return_of(incoming, code, bank=self._own_routing_prefix, information=information)
 
     def _after_receipt(self, line: EntryLine, outcome: Outcome) -> None:
         if outcome["status"] != "COMPLETED":
@@ -202,8 +206,9 @@ class AchFileBooking:
             self._hold_unknown(line)
             return None
         incoming = self._incoming_of(line, portal["customer_id"])
-        # The id is the same if another file of the same date repeats the entry.
-        ach_id = command_id("ach-entry", f"{incoming.trace}:{self._made_on:%Y%m%d}")
+        # The id is the same if another file of the same date repeats the entry. Batches may repeat a trace number.
+        content = f"{incoming.code}:{incoming.amount}:{portal['portal_id']}"
+        ach_id = command_id("ach-entry", f"{incoming.trace}:{self._made_on:%Y%m%d}:{content}")
         return ReceiveAch(
             **self._command_fields(line, portal["customer_id"], ach_id),
             file_id=self._file_id,
@@ -264,10 +269,8 @@ class AchFileBooking:
     def _dishonor(self, line: EntryLine, return_addenda: ReturnAddenda, code: str) -> None:
         """Hold the money of a return that is not accepted in suspense, and dishonor the return."""
         why = f"A return under {return_addenda.return_reason_code} that fits no payment ({code})."
-        dishonor: ReturnEntry | str = dishonored_return(line, self._incoming_of(line), return_addenda, code=code)
-        if line.batch.is_international:
-            dishonor = INTERNATIONAL_REASON
-        self._hold(line, why, dishonor, code=code)
+        is_international = line.batch.is_international
+        self._hold(line, why, INTERNATIONAL_REASON if is_international else self._return_of(line, code, why), code=code)
 
     def _noc(self, line: EntryLine, originals: Mapping[str, AchEntry]) -> RecordNoc | None:
         entry, noc_addenda = _original(line, originals), line.changed

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, REFUSED_CHANGE_CODES
 from billfold.payments.ach.nacha.types import ADVICE, DEATH_NOTICE, NOC_ENTRY_CLASS
+from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.ach.rules.return_codes import (
     CONTESTED_RETURN_REASONS,
     DISHONORED_RETURN_REASONS,
@@ -101,13 +102,15 @@ _TELLING_CLASSES = frozenset({"ACK", "ATX", "ENR"})
 def _objection_to_return(line: EntryLine, addenda: ReturnAddenda, batch_mistake: str | None) -> Objection | None:
     code, entry = addenda.return_reason_code, line.entry
     if batch_mistake:
-        return Objection(f"{batch_mistake[0].upper()}{batch_mistake[1:]}.", stays=_ODD_RETURN_REASON)
-    if code not in _RETURN_CODES:
-        return Objection(f"{code!r} is not a return code.", stays=_ODD_RETURN_REASON)
-    if entry.transaction_code[1] not in "16":
+        reason = f"{batch_mistake[0].upper()}{batch_mistake[1:]}."
+    elif code not in _RETURN_CODES:
+        reason = f"{code!r} is not a return code."
+    elif entry.transaction_code[1] not in "16":
         reason = f"Transaction code {entry.transaction_code} does not fit a return under {code}."
-        return Objection(reason, stays=_ODD_RETURN_REASON)
-    return None if entry.amount else Objection(line.mistake or f"A return of no amount under {code}.")
+    else:
+        return None if entry.amount else Objection(line.mistake or f"A return of no amount under {code}.")
+    is_about_return = code[:2] in {"R6", "R7"}
+    return Objection(reason, stays=_ODD_RETURN_REASON) if is_about_return else Objection(reason, UNKNOWN_ENTRY)
 
 
 def _objection_to_change(line: EntryLine, addenda: NocAddenda) -> Objection | None:

@@ -63,16 +63,17 @@ def refusal_of(addenda: ReturnAddenda) -> str | None:
     None of any other return. The columns are those of Appendix Four for these codes.
     """
     code, told = addenda.return_reason_code, addenda.addenda_information.ljust(_INFORMATION_WIDTH)
-    returned = f"returned with trace number {told[3:18].strip()} under R{told[21:23]}, settled on day {told[18:21]}"
+    returned = f"with trace number {told[3:18].strip()} under R{told[21:23]}, settled on day {told[18:21]}"
     if code in DISHONORED_RETURN_REASONS:
-        return f"Our return was refused under {code}, {DISHONORED_RETURN_REASONS[code]}: {returned}."
+        return f"Our return was refused under {code}, {DISHONORED_RETURN_REASONS[code]}. It was sent {returned}."
     if code not in CONTESTED_RETURN_REASONS:
         return None
-    on = f" on {addenda.date_of_death}" if addenda.date_of_death else ""  # the same columns, of another meaning
+    # The day of the return is in the columns of a date of death.
+    on = f" on {addenda.date_of_death}" if addenda.date_of_death else ""
     return (
-        f"Our dishonored return was contested under {code}, {CONTESTED_RETURN_REASONS[code]}: entry "
-        f"{addenda.original_entry_trace_number}, settled on day {told[:3]}, was {returned}{on}, and dishonored with "
-        f"trace number {told[23:38].strip()} under R{told[41:43]}, settled on day {told[38:41]}."
+        f"Our dishonored return was contested under {code}, {CONTESTED_RETURN_REASONS[code]}. Entry "
+        f"{addenda.original_entry_trace_number}, settled on day {told[:3]}, was returned{on} {returned}. It was "
+        f"dishonored with trace number {told[23:38].strip()} under R{told[41:43]}, settled on day {told[38:41]}."
     )
 
 
