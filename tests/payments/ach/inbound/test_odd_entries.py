@@ -17,7 +17,10 @@ from tests.support.raw_ach import (
 )
 from tests.support.small_rails import Customer
 
+from billfold.access.operators.types import Operator
 from billfold.accounts.commands import CloseCustomer
+from billfold.payments.suspense.decisions import assign_item, return_item
+from billfold.platform.errors import Refused
 
 
 @pytest.fixture
@@ -109,6 +112,19 @@ async def test_an_international_entry_is_held_for_a_person(room, code, account):
     ((direction, cents, status, reason),) = await room.suspense()
     assert (direction, cents, status) == ("CREDIT" if code == "22" else "DEBIT", 543_21, "HELD")
     assert "IAT" in reason
+
+
+async def test_an_international_payment_is_booked_when_a_person_has_screened_it(room):
+    await room.arrive(*international(543_21, 1, room.anna.account), head=header("IAT", 1, name=""))
+    item_id = await room.bank.pool.fetchval("SELECT item_id FROM suspense_item")
+    operator = Operator.of_command_line("ada")
+    with pytest.raises(Refused, match="international"):
+        await return_item(room.bank, item_id, reason="NO_ACCOUNT", by=operator)
+    await assign_item(room.bank, item_id, routing_number=OURS, account_number=room.anna.account, by=operator)
+    assert [status for _, _, status, _ in await room.suspense()] == ["ASSIGNED"]
+    details = await room.bank.pool.fetchval("SELECT details FROM transaction WHERE amount = 54321")
+    assert f"{THEIRS}0000001" in details
+    await room.days()
 
 
 ODD = {

@@ -46,15 +46,10 @@ async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
 
 def dishonored_return(line: EntryLine, incoming: IncomingEntry, addenda: ReturnAddenda, *, code: str) -> ReturnEntry:
     """Return the dishonored return: it repeats the trace number, date and reason of the return."""
-    entry, day = line.entry, line.batch.settlement_date or 0
-    answer = return_of(
-        incoming,
-        code,
-        bank=addenda.original_receiving_dfi_identification,
-        information=f"   {entry.trace_number}{day:03}{addenda.return_reason_code[1:]}",
-    )
-    trace = addenda.original_entry_trace_number
-    return msgspec.structs.replace(answer, code=entry.transaction_code, original_trace=trace)
+    bank, day = addenda.original_receiving_dfi_identification, line.batch.settlement_date or 0
+    information = f"   {line.entry.trace_number}{day:03}{addenda.return_reason_code[1:]}"
+    answer = return_of(incoming, code, bank=bank, information=information)
+    return msgspec.structs.replace(answer, original_trace=addenda.original_entry_trace_number)
 
 
 def refusal_of(addenda: ReturnAddenda) -> str | None:
