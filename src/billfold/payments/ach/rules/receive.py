@@ -6,6 +6,7 @@ returned later.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -44,11 +45,15 @@ from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.withdraw import InsufficientFunds
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from billfold.accounts.portals.types import PortalRow
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
     from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
 
+_EFFECTIVE_WITHIN = timedelta(days=7)
+"""How far the effective date that a sender names may be from the day an entry comes; else it says nothing."""
 NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = ("R01", "R02", "R03", "R16", "R20", "R24")
 
 
@@ -98,8 +103,7 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
         raise NotFound
     if entry.status != AchStatus.PROCESSED or entry.pocket_id is None:
         raise Refused("ach-entry-not-returnable", f"The entry is {entry.status}.")
-    settled_on = entry.effective_on or et_date(entry.created_at)
-    until = returnable_until(cmd.code, settled_on, ctx.calendars)
+    until = returnable_until(cmd.code, _settled_on(entry), ctx.calendars)
     if until is not None and ctx.now > until:
         raise Refused("ach-entry-not-returnable", f"A return for {cmd.code} had to go by {until:%Y-%m-%d}.")
     pocket = book.pockets[entry.pocket_id]
@@ -111,6 +115,14 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
     raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
+
+
+def _settled_on(entry: AchEntry) -> date:
+    """Return when an entry settled: on its effective date, or on the day it came if its sender names another time."""
+    came_on, named = et_date(entry.created_at), entry.effective_on
+    if named is None or abs(named - came_on) > _EFFECTIVE_WITHIN:
+        return came_on
+    return named
 
 
 def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> None:
