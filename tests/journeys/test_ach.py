@@ -130,6 +130,49 @@ async def test_a_payroll_goes_out_with_two_returns_and_a_change(partner_desk, bo
     await nothing_is_left(partner_desk.bank)
 
 
+async def test_a_transaction_has_the_trace_number_of_its_entry_once_it_is_sent(partner_desk, books):
+    payee = await books.payee()
+    paid, collected = await books.pay(payee, 10_00), await books.collect(payee, 20_00)
+    assert [each["trace_number"] for each in await books.transactions()] == [None]
+    await partner_desk.days(3)
+    traces = {each["amount"]["value"]: each["trace_number"] for each in await books.transactions()}
+    assert traces == {
+        10_00: (await books.now(paid))["trace_number"],
+        20_00: (await books.now(collected))["trace_number"],
+    }
+    assert None not in traces.values()
+    (listed,) = [each for each in await books.transactions() if each["amount"]["value"] == 10_00]
+    one = await partner_desk.get(f"{books.pocket.path}transactions/{listed['transaction_id']}/")
+    assert one["trace_number"] == traces[10_00]
+    await books.move(paid, "return", code="R10")
+    (back,) = [each for each in await books.transactions() if each["title"] == "ACH payment returned"]
+    assert back["trace_number"] not in {None, traces[10_00]}
+
+
+async def test_a_gateway_returns_a_payment_and_a_bank_corrects_it_in_part(partner_desk, books):
+    account = await books.payee()
+    paid = [await books.pay(account, cents) for cents in (10_00, 20_00)]
+    await partner_desk.days(2)
+    for code, corrected in (("C05", "37"), ("C06", f"{'998877':20}32"), ("C04", "VENDOR TWO"), ("C14", "IAT")):
+        await books.move(paid[0], "change", code=code, corrected=corrected)
+    await books.move(paid[1], "return", code="R85")
+    assert [(await books.now(each))["return_code"] for each in paid] == [None, "R85"]
+    path = f"{SANDBOX}ach/{paid[0]['id']}/"
+    for body in (
+        {"move": "return", "code": "R61"},
+        {"move": "give-back", "code": "R85"},
+        {"move": "change", "code": "C62", "corrected": "1"},
+        {"move": "change", "code": "C03", "corrected": "not a routing number"},
+        {"move": "change", "code": "C01", "corrected": "12é4"},
+    ):
+        await partner_desk.ask("POST", path, body, status=422)
+    last = await books.pay(account, 30_00)
+    await partner_desk.days(2)
+    (entry,) = [each for batch in books.batches() for each in batch.entries if each.amount == 30_00]
+    assert (entry.dfi_account_number, entry.transaction_code) == ("998877", "32")
+    assert await books.statuses(last) == ["IN_TRANSIT"]
+
+
 async def test_entries_of_a_friday_evening_before_a_holiday_go_after_it(partner_desk, books):
     await partner_desk.until("2025-08-29T19:00:00-04:00")
     payee = await books.payee()

@@ -44,7 +44,7 @@ _SETTLES_AT = f"""(CASE WHEN a.type = 'ACH' AND a.direction = 'DEBIT' THEN coale
         AND e.entry_no = a.entry_no AND e.way = 'ORIGINATION'), a.settles_at)
      ELSE a.settles_at END)"""
 _ACH_ENTRIES = f"""
-SELECT e.customer_id, e.entry_no, {_ACH_SETTLES_AT} FROM ach_entry e
+SELECT e.customer_id, e.entry_no, {_ACH_SETTLES_AT}, e.trace_number FROM ach_entry e
  WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
 """
 # What is reserved for a payment by card is shown while it is held, as the entry that holds it shows it.
@@ -256,10 +256,10 @@ class Activity:
         descending: bool = True,
         limit: int,
     ) -> list[TransactionRow]:
-        """Return up to `limit` rows on from a place: payments by ACH settle when their entries do."""
+        """Return up to `limit` rows on from a place: payments by ACH settle and are numbered as their entries are."""
         listed, values = self._list_of(filters, now)
         rows = await listed.rows(conn, *values, after=after, descending=descending, limit=limit)
-        return await _with_ach_settlement(conn, rows)
+        return await _with_ach_entries(conn, rows)
 
     async def search(
         self,
@@ -278,7 +278,7 @@ class Activity:
         rows, stop = await listed.search(
             conn, *values, after=after, descending=descending, limit=limit, is_filtered=is_filtered
         )
-        return await _with_ach_settlement(conn, [row for row, _ in rows]), stop
+        return await _with_ach_entries(conn, [row for row, _ in rows]), stop
 
     def _list_of(self, filters: TransactionFilters, now: datetime) -> tuple[_Searched, list[Any]]:
         """Return the list that these filters are read from, and its values."""
@@ -308,7 +308,7 @@ async def get_transaction_row(
     row = await conn.fetchrow(_ONE, customer_id, pocket_id, first, last)
     if row is None:
         raise NotFound("There is no such transaction.")
-    (found,) = await _with_ach_settlement(conn, [TransactionRow(*row)])
+    (found,) = await _with_ach_entries(conn, [TransactionRow(*row)])
     if sweep and found.is_hold:
         raise NotFound("There is no such transaction.")
     return swept(found) if sweep else found
@@ -347,17 +347,25 @@ class _AchDetails(msgspec.Struct):
     ach_id: UUID | None = None
 
 
-async def _with_ach_settlement(conn: Connection | Pool, found: list[TransactionRow]) -> list[TransactionRow]:
-    """Return activity as it is read: payments by ACH settle when their entries do."""
+async def _with_ach_entries(conn: Connection | Pool, found: list[TransactionRow]) -> list[TransactionRow]:
+    """Return activity as it is read: payments by ACH settle when their entries do, and have their trace numbers."""
     outgoing_ach = [row for row in found if row.type == "ACH" and row.direction == "DEBIT"]
     if not outgoing_ach:
         return found
     ach_ids = [msgspec.json.decode(row.details, type=_AchDetails).ach_id for row in outgoing_ach]
     customers = list({row.customer_id for row in outgoing_ach})
     entries = await conn.fetch(_ACH_ENTRIES, customers, [each for each in ach_ids if each is not None])
-    instants = {(row[0], row[1], "ACH", "DEBIT"): row[2] for row in entries}
+    sent = {(row[0], row[1], "ACH", "DEBIT"): (row[2], row[3]) for row in entries}
     return [
-        row if instant is None else msgspec.structs.replace(row, settles_at=instant)
+        msgspec.structs.replace(row, settles_at=instant or row.settles_at, details=_with_trace(row.details, trace))
         for row in found
-        for instant in [instants.get((row.customer_id, row.entry_no, row.type, row.direction))]
+        for instant, trace in [sent.get((row.customer_id, row.entry_no, row.type, row.direction), (None, None))]
     ]
+
+
+def _with_trace(details: str, trace_number: str | None) -> str:
+    """Return the details of a payment by ACH with the number that its entry was sent under, once it was sent."""
+    told: dict[str, Any] = msgspec.json.decode(details) if trace_number else {}
+    if trace_number is None or told.get("trace_number") is not None:
+        return details
+    return msgspec.json.encode(told | {"trace_number": trace_number}).decode()

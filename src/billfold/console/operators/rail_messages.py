@@ -46,10 +46,11 @@ def read_page(rail: str, direction: str, content: bytes, first: int) -> MessageP
 
 
 def _ach(content: bytes, _: str) -> Iterator[Message]:
-    for number, batch, entry in read_lines(content):
-        way = "Debit" if entry.is_debit else "Credit"
-        fields = [*_fields(entry), *_fields(batch, skips=("entries",))]
-        yield Message(number, f"{way} of {format_usd(entry.amount)}, {entry.individual_name}", fields)
+    for line in read_lines(content):
+        entry, way = line.entry, "Debit" if line.entry.is_debit else "Credit"
+        fields = [*_fields(entry), *_fields(line.batch, skips=("entries",))]
+        mistake = [("mistake", line.mistake)] if line.mistake else []
+        yield Message(line.number, f"{way} of {format_usd(entry.amount)}, {entry.individual_name}", mistake + fields)
 
 
 def _wire(content: bytes, direction: str) -> Iterator[Message]:

@@ -35,6 +35,8 @@ class AchStatus(StrEnum):
     FAILED = "FAILED"
 
 
+ACCOUNT_KINDS = "2345"
+"""The first digits of transaction codes: checking, savings, general ledger and loan accounts."""
 LINE_WIDTH = 80
 """Characters of payment-related information in one addenda; these classes allow one addenda."""
 AMOUNT_MAX_CENTS = 99_999_999_99
@@ -209,9 +211,10 @@ def routing_number_of(bank: str) -> str:
 
 def return_of(entry: IncomingEntry, reason: str, *, bank: str, information: str = "") -> ReturnEntry:
     """Return the return of an entry; `bank` is the eight-digit identification of the receiving bank."""
+    kind = entry.code[0] if entry.code[0] in ACCOUNT_KINDS else ACCOUNT_KINDS[0]
     return ReturnEntry(
         reason=reason,
-        code=entry.code[0] + ("6" if entry.is_debit else "1"),
+        code=kind + ("6" if entry.is_debit else "1"),
         routing_number=routing_number_of(entry.bank),
         account_number=entry.account_number,
         amount=entry.amount,

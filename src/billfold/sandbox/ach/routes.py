@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, correction_of
+from billfold.accounts.counterparties.rules.notification_of_change import (
+    CHANGE_CODES,
+    CORRECTING_CODES,
+    Correction,
+    correction_of,
+)
 from billfold.http.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
@@ -16,7 +22,7 @@ from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.nacha.writer import to_ach_text
 from billfold.payments.ach.rules.entries import ACH_WINDOW
-from billfold.payments.ach.rules.return_codes import RETURN_REASONS
+from billfold.payments.ach.rules.return_codes import RECEIVED_RETURN_REASONS, RETURN_REASONS, ReturnReason
 from billfold.payments.ach.types import AMOUNT_MAX_CENTS, AchStatus
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.sandbox.ach.network import SimulatedAchNetwork
@@ -37,12 +43,12 @@ _LOOKAHEAD = timedelta(days=30)
 
 class AchMove(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """One move of an entry. `code` goes with return, give-back (R..) and change (C..), `corrected`
-    with change: the 29 characters that its code reads.
+    with change: the 29 characters that its code reads, blank where it corrects nothing.
     """
 
     move: Literal["approve", "reject", "cancel", "return", "change", "reverse", "retry", "give-back"]
     code: str | None = None
-    corrected: Annotated[str, msgspec.Meta(min_length=1, max_length=29)] | None = None
+    corrected: Annotated[str, msgspec.Meta(min_length=1, max_length=29, pattern=r"^[ -~]+\Z")] | None = None
 
 
 class AchEntryRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -104,7 +110,8 @@ async def move(caller: Caller, bank: Bank, transfer_id: UUID, network: Simulated
     fields = {**caller.command_fields(owner["customer_id"]), "ach_id": ach_id}
     fields["references"] = (ach_id,)
     if data.move == "return":
-        await network.return_entry(bank, request_id(caller), ach_id, code=_return_code(data))
+        code = _return_code(data, RECEIVED_RETURN_REASONS)
+        await network.return_entry(bank, request_id(caller), ach_id, code=code)
     elif data.move == "change":
         code, corrected = _change(data)
         await network.change_entry(bank, request_id(caller), ach_id, code=code, corrected=corrected)
@@ -113,7 +120,7 @@ async def move(caller: Caller, bank: Bank, transfer_id: UUID, network: Simulated
     elif data.move == "retry":
         await bank.engine.submit(ReinitiateAch(**fields))
     elif data.move == "give-back":
-        await bank.engine.submit(ReturnAchEntry(**fields, code=_return_code(data)))
+        await bank.engine.submit(ReturnAchEntry(**fields, code=_return_code(data, RETURN_REASONS)))
     else:
         await bank.engine.submit(ReviewAch(**fields, decision=_DECISIONS[data.move]))
 
@@ -121,18 +128,16 @@ async def move(caller: Caller, bank: Bank, transfer_id: UUID, network: Simulated
 _DECISIONS = {"approve": AchStatus.APPROVED, "reject": AchStatus.REJECTED, "cancel": AchStatus.CANCELLED}
 
 
-def _return_code(data: AchMove) -> str:
-    if data.code is None or data.code not in RETURN_REASONS:
-        valid_codes = ", ".join(sorted(RETURN_REASONS))
-        raise InvalidInput.at("body", "code", msg=f"is one of {valid_codes}")
+def _return_code(data: AchMove, known: Mapping[str, ReturnReason]) -> str:
+    if data.code is None or data.code not in known:
+        raise InvalidInput.at("body", "code", msg=f"is one of {', '.join(sorted(known))}")
     return data.code
 
 
 def _change(data: AchMove) -> tuple[str, str]:
-    if data.code not in CHANGE_CODES:
+    code, corrected = data.code, data.corrected or ""
+    if code not in CHANGE_CODES:
         raise InvalidInput.at("body", "code", msg=f"is one of {', '.join(sorted(CHANGE_CODES))}")
-    try:
-        correction_of(data.code, data.corrected or "")
-    except ValueError as error:
-        raise InvalidInput.at("body", "corrected", msg=str(error)) from None
-    return data.code, data.corrected or ""
+    if code in CORRECTING_CODES and correction_of(code, corrected) == Correction():
+        raise InvalidInput.at("body", "corrected", msg=f"says nothing that {code} corrects, in its columns")
+    return code, corrected

@@ -2,7 +2,12 @@
 
 import pytest
 
-from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, Correction, correction_of
+from billfold.accounts.counterparties.rules.notification_of_change import (
+    CHANGE_CODES,
+    CORRECTING_CODES,
+    Correction,
+    correction_of,
+)
 
 SAID = {
     "C01": ("1918171614", Correction(account_number="1918171614")),
@@ -19,7 +24,7 @@ SAID = {
 
 
 def test_every_code_is_tried():
-    assert SAID.keys() == CHANGE_CODES
+    assert SAID.keys() == CORRECTING_CODES
 
 
 @pytest.mark.parametrize("code", SAID)
@@ -30,15 +35,31 @@ def test_the_correction_is_read(code):
 
 
 @pytest.mark.parametrize(
-    ("code", "text", "told"),
+    ("code", "text", "correction"),
     [
-        ("C01", "", "no account number"),
-        ("C02", "121042883", "no routing number"),
-        ("C03", "121042882", "no account number"),
-        ("C05", "99", "no transaction code"),
-        ("C13", "anything", "no code of a change"),
+        ("C03", "121042882", Correction(routing_number="121042882")),
+        ("C03", "            1918171614", Correction(account_number="1918171614")),
+        ("C06", " " * 20 + "37", Correction(transaction_code="37")),
+        ("C06", "730055 119".ljust(20) + "32", Correction(account_number="730055 119", transaction_code="32")),
+        ("C07", "000000000" + "1918171614".ljust(17), Correction(account_number="1918171614")),
     ],
 )
-def test_what_corrects_nothing_is_refused(code, text, told):
-    with pytest.raises(ValueError, match=told):
-        correction_of(code, text)
+def test_what_is_filled_in_is_read_when_the_rest_is_blank(code, text, correction):
+    assert correction_of(code, text) == correction
+
+
+@pytest.mark.parametrize(
+    ("code", "text"),
+    [
+        ("C01", ""),
+        ("C01", "?????"),
+        ("C02", "121042883"),
+        ("C03", "1210428821918171614"),
+        ("C03", "121042883   1918171614"),
+        ("C05", "99"),
+        ("C06", "1918171614".ljust(17) + "32"),
+        *((code, "anything") for code in sorted(CHANGE_CODES - CORRECTING_CODES)),
+    ],
+)
+def test_nothing_is_corrected_when_a_part_makes_no_sense(code, text):
+    assert correction_of(code, text) == Correction()

@@ -1,4 +1,4 @@
-"""Files of the ACH network: all of one is taken or none, and everybody knows why."""
+"""Files of the ACH network: one whose form is wrong is refused, and the report says why."""
 
 import asyncio
 import json
@@ -121,7 +121,7 @@ def broken(raw):
     }
 
 
-async def test_a_file_with_a_mistake_is_refused_as_a_whole(bank, new_holder, room):
+async def test_a_file_whose_form_is_wrong_is_refused_as_a_whole(bank, new_holder, room):
     holder = await new_holder()
     account = await account_of(bank, holder)
     raw = write_file(file_of(entry(1, account), entry(2, account)))
@@ -139,21 +139,11 @@ async def test_a_file_with_a_mistake_is_refused_as_a_whole(bank, new_holder, roo
     assert room.report("0.ach")["taken"] == 2
 
 
-@pytest.mark.parametrize(
-    ("content", "line", "reason"),
-    [
-        (file_of(entry(1), immediate_destination="021000021"), 1, "addressed to"),
-        (file_of(entry(1, amount=0)), 3, "0 cents"),
-        (file_of(returned(1, "061199990000001", "R99")), 3, "R99 is not a return code"),
-        (file_of(entry(1, transaction_code="21")), 3, "does not fit"),
-        (noc(change_code="C02", corrected_data="021000022"), 3, "no routing number"),
-    ],
-)
-async def test_a_file_is_refused_by_line_when_an_entry_makes_no_sense(room, content, line, reason):
-    await room.put("odd.ach", content)
+async def test_a_file_for_another_bank_is_refused(room):
+    await room.put("odd.ach", file_of(entry(1), immediate_destination="021000021"))
     mistake = room.report("odd.ach", refused=True)["mistakes"][0]
-    assert mistake["line"] == line
-    assert reason in mistake["reason"]
+    assert mistake["line"] == 1
+    assert mistake["reason"] == f"is addressed to 021000021, and this bank is {OURS}"
 
 
 async def test_the_same_content_is_refused_under_any_name(bank, new_holder, room):

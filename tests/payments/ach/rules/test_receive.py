@@ -97,6 +97,16 @@ def test_a_debit_is_not_returned_after_its_time_frame(entries):
         entries.move(ReturnAchEntry, code="R01")
 
 
+@pytest.mark.parametrize("named", [date(1999, 12, 31), date(2025, 5, 1), date(2068, 1, 1), None])
+def test_a_debit_is_returned_in_the_time_of_its_settlement_when_its_sender_names_another_date(entries, named):
+    entries.receive(code="27", amount=70_000_00, effective_on=named)
+    entries.customers.until(date(2025, 7, 31))
+    with pytest.raises(Refused, match="had to go by 2025-06-0"):
+        entries.move(ReturnAchEntry, code="R01")
+    entries.move(ReturnAchEntry, code="R10")
+    assert entries.answer.reason == "R10"
+
+
 def test_a_credit_its_receiver_refuses_is_paid_back(entries):
     entries.receive()
     entries.move(ReturnAchEntry, code="R23")

@@ -3,6 +3,7 @@
 Source: Nacha Operating Rules, Appendix Five: where each code puts what in the 29 characters.
 """
 
+import re
 from collections.abc import Callable, Mapping
 
 import msgspec
@@ -10,7 +11,7 @@ from stdnum.us import rtn
 
 
 class Correction(msgspec.Struct, frozen=True, kw_only=True):
-    """What to use from the next entry on; what is None stays as it was."""
+    """What to use from the next entry on; what is None is not said and stays as it was."""
 
     routing_number: str | None = None
     account_number: str | None = None
@@ -19,7 +20,7 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def details(self) -> dict[str, str]:
-        """The details of a counterparty that are given anew."""
+        """The details of a counterparty that it replaces."""
         code = self.transaction_code
         given = {
             "routing_number": self.routing_number,
@@ -29,45 +30,48 @@ class Correction(msgspec.Struct, frozen=True, kw_only=True):
         return {name: value for name, value in given.items() if value is not None}
 
 
-def _routing(text: str) -> str:
-    if not rtn.is_valid(text):
-        raise ValueError("there is no routing number")  # what stands there instead may be an account: it is not shown
-    return text
+def _account(text: str) -> str | None:
+    return text.strip() if _ACCOUNT.fullmatch(text.strip()) else None
 
 
-def _account(text: str) -> str:
-    if not text.strip():
-        raise ValueError("no account number")
-    return text.strip()
-
-
-def _code(text: str) -> str:
-    if text not in {"22", "27", "32", "37", "23", "28", "33", "38"}:
-        raise ValueError("there is no transaction code")
-    return text
-
-
-_READERS: Mapping[str, Callable[[str], Correction]] = {
-    "C01": lambda text: Correction(account_number=_account(text[:17])),
-    "C02": lambda text: Correction(routing_number=_routing(text[:9])),
-    "C03": lambda text: Correction(routing_number=_routing(text[:9]), account_number=_account(text[12:29])),
-    "C05": lambda text: Correction(transaction_code=_code(text[:2])),
-    "C06": lambda text: Correction(account_number=_account(text[:17]), transaction_code=_code(text[20:22])),
-    "C07": lambda text: Correction(
-        routing_number=_routing(text[:9]), account_number=_account(text[9:26]), transaction_code=_code(text[26:28])
-    ),
-    "C09": lambda text: Correction(identification=_account(text[:22])),
+_ACCOUNT = re.compile("[0-9A-Za-z]([0-9A-Za-z -]*[0-9A-Za-z])?")
+_TRANSACTION_CODES = frozenset({"22", "27", "32", "37", "23", "28", "33", "38"})
+_READERS: Mapping[str, Callable[[str], str | None]] = {
+    "routing_number": lambda text: text if rtn.is_valid(text) else None,
+    "account_number": _account,
+    "transaction_code": lambda text: text if text in _TRANSACTION_CODES else None,
+    "identification": str.strip,
+    "": lambda _: None,  # columns that are blank
 }
-CHANGE_CODES = frozenset(_READERS)
+_COLUMNS: Mapping[str, tuple[tuple[str, int, int], ...]] = {
+    "C01": (("account_number", 0, 17),),
+    "C02": (("routing_number", 0, 9),),
+    "C03": (("routing_number", 0, 9), ("", 9, 12), ("account_number", 12, 29)),
+    "C05": (("transaction_code", 0, 2),),
+    "C06": (("account_number", 0, 17), ("", 17, 20), ("transaction_code", 20, 22)),
+    "C07": (("routing_number", 0, 9), ("account_number", 9, 26), ("transaction_code", 26, 28)),
+    "C09": (("identification", 0, 22),),
+}
+CORRECTING_CODES = frozenset(_COLUMNS)
+"""Codes that say in a known place what to use from now on."""
+CHANGE_CODES = frozenset(f"C{number:02}" for number in range(1, 15))
+REFUSED_CHANGE_CODES = frozenset(f"C{number}" for number in range(61, 70))
+"""Codes under which an originator's bank refuses a notification of change."""
 
 
 def correction_of(code: str, corrected: str) -> Correction:
-    """Return what the 29 characters of corrected data say under this code.
+    """Return what the 29 characters of corrected data say under this code; what is blank is not corrected.
 
-    Raises ValueError with the reason when they do not say it, or the code is unknown.
+    The correction is empty under a code that is noted alone (names, formats, entry classes), and when a
+    part is neither blank nor what it should be: then the others may stand in the wrong columns.
     """
-    read = _READERS.get(code)
-    if read is None:
-        reason = f"{code} is no code of a change that is followed"
-        raise ValueError(reason)
-    return read(corrected.ljust(29))
+    text, found = corrected.ljust(29), {}
+    for name, first, end in _COLUMNS.get(code, ()):
+        part = text[first:end]
+        if not part.strip(" 0"):  # some banks fill with zeros what they do not correct
+            continue
+        value = _READERS[name](part)
+        if value is None:
+            return Correction()
+        found[name] = value
+    return Correction(**found)

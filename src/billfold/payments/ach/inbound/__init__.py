@@ -1,1 +1,1 @@
-"""Incoming ACH files: validated as a whole, then booked entry by entry."""
+"""Incoming ACH files: the form is checked of the whole file, then each entry is answered by itself."""

@@ -1,7 +1,7 @@
-"""Booking of a validated file: received entries, returns and notifications of change (NOC).
+"""Booking of a checked file: received entries, returns and notifications of change (NOC).
 
-What cannot be booked to a customer is held in suspense. Accounts and originals are looked up for
-many entries at once.
+What cannot be booked to a customer is held in suspense; what moves no money is listed in the report.
+Accounts and originals are looked up for many entries at once.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
-from billfold.accounts.counterparties.rules.notification_of_change import correction_of
+from billfold.accounts.counterparties.rules.notification_of_change import Correction, correction_of
 from billfold.accounts.counterparties.sealed_details import seal_details
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
@@ -24,9 +24,12 @@ from billfold.ledger.engine.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.types import Direction
 from billfold.payments.ach import types as ach_types
 from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn, RecordNoc
-from billfold.payments.ach.inbound.returns import schedule_return_entries
-from billfold.payments.ach.inbound.validation import DISHONORED_RETURN_CODES, incoming_of
-from billfold.payments.ach.nacha.types import AchFile, EntryLine, ReturnAddenda
+from billfold.payments.ach.inbound.objections import INTERNATIONAL_REASON, Objection, objection_to
+from billfold.payments.ach.inbound.report import AchFileReport, LineOutcome
+from billfold.payments.ach.inbound.returns import dishonored_return, refusal_of, schedule_return_entries
+from billfold.payments.ach.inbound.validation import incoming_of
+from billfold.payments.ach.nacha.types import ADVICE, DEATH_NOTICE, EntryLine
+from billfold.payments.ach.nacha.writer import to_ach_text
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
 from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.ach.store import entries as ach_entries
@@ -48,12 +51,12 @@ if TYPE_CHECKING:
 
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command, Outcome
+    from billfold.payments.ach.inbound.validation import CheckedFile
+    from billfold.payments.ach.nacha.types import ReturnAddenda
     from billfold.payments.ach.types import IncomingEntry
     from billfold.payments.files.types import RailFile
 
 CALLER = "ach-file"
-REPORTED_LINES_MAX = 1_000
-"""Maximum entries listed in the report of a file: those that were not simply booked."""
 STUCK_LINES_MAX = 100
 """Maximum stuck lines of a file: if more fail, the cause is not the lines."""
 
@@ -64,26 +67,6 @@ SELECT d.value, d.customer_id, p.portal_id, p.pocket_id
 """
 
 
-class AchFileReport(msgspec.Struct):
-    """The report of a processed file. Amounts are cents."""
-
-    entries: int = 0
-    credits: int = 0
-    debits: int = 0
-    taken: int = 0
-    sent_back: int = 0
-    held: int = 0
-    returns: int = 0
-    changes: int = 0
-    lines: list[dict[str, Any]] = []
-    stuck: list[StuckLine] = []
-
-    def name(self, line: EntryLine, outcome: str, code: str | None = None) -> None:
-        """List an entry with its outcome."""
-        if len(self.lines) < REPORTED_LINES_MAX:
-            self.lines.append({"line": line.number, "trace": line.entry.trace_number, "outcome": outcome, "code": code})
-
-
 class _LineRefused(Refused):
     """A rule refused the command of a line, and nothing is booked."""
 
@@ -91,11 +74,12 @@ class _LineRefused(Refused):
 class AchFileBooking:
     """Books one file, or its lines that could not be booked before."""
 
-    def __init__(self, bank: Bank, file: RailFile, head: AchFile) -> None:
+    def __init__(self, bank: Bank, file: RailFile, checked: CheckedFile) -> None:
         self._bank = bank
         self._file_id = file.file_id
         self._arrived_at = file.created_at
-        self._made_on = head.created_at.date()
+        self._made_on = checked.head.created_at.date()
+        self._batch_mistakes = checked.batch_mistakes
         self._suspense_items: list[UnclaimedPayment] = []
         self._return_entries: list[tuple[UUID, ReturnEntry]] = []
         self.report = msgspec.json.decode(file.report or "{}", type=AchFileReport)
@@ -142,23 +126,24 @@ class AchFileBooking:
 
     async def _book_all(self, chunk: Sequence[EntryLine]) -> None:
         self._count(chunk)
-        received = [each for each in chunk if each.entry.transaction_code[1] not in "16"]
-        portals, originals = await self._portals(received), await self._originals(chunk)
+        objections = [(each, objection_to(each, self._batch_mistakes.get(each.batch_at))) for each in chunk]
+        taken = [each for each, objection in objections if objection is None]
+        received = [each for each in taken if each.original_trace is None]
+        portals, originals = await self._portals(received), await self._originals(taken)
         owners = {row["customer_id"] for row in portals.values()} | {each.customer_id for each in originals.values()}
         self._keys = await PaymentKeys.prepare(self._bank, owners)
+        for line, objection in objections:
+            if objection is not None:
+                self._object(line, objection)
         async for line, outcome in self._submit((each, self._receipt(each, portals)) for each in received):
-            if outcome["status"] == "COMPLETED":
-                self.report.taken += 1
-            else:
-                self.report.sent_back += 1
-                self.report.name(line, "SENT_BACK", outcome["code"])
-        returned = [each for each in chunk if each.returned is not None]
+            self._after_receipt(line, outcome)
+        returned = [each for each in taken if each.returned is not None]
         async for line, outcome in self._submit((each, self._return(each, originals)) for each in returned):
             await self._after_return(line, outcome, originals)
-        changed = [each for each in chunk if each.changed is not None]
+        changed = [each for each in taken if each.changed is not None and each.returned is None]
         async for line, outcome in self._submit((each, self._noc(each, originals)) for each in changed):
             self.report.changes += 1
-            self.report.name(line, "NOTED", outcome["code"])
+            self.report.name(line, LineOutcome.NOTED, outcome["code"])
         await self._apply_corrections(changed, originals)
         await self._flush_chunk()
 
@@ -170,8 +155,37 @@ class AchFileBooking:
 
     def _count(self, chunk: Sequence[EntryLine]) -> None:
         self.report.entries += len(chunk)
-        self.report.debits += sum(each.entry.amount for each in chunk if each.entry.is_debit)
-        self.report.credits += sum(each.entry.amount for each in chunk if not each.entry.is_debit)
+        moving = [each.entry for each in chunk if each.batch.standard_entry_class_code != ADVICE]
+        self.report.debits += sum(each.amount for each in moving if each.is_debit)
+        self.report.credits += sum(each.amount for each in moving if not each.is_debit)
+
+    def _object(self, line: EntryLine, objection: Objection) -> None:
+        """List an entry that is not booked as it stands; hold it if it moves money."""
+        code = line.code or objection.return_code
+        if not objection.is_held:
+            self.report.name(line, LineOutcome.LISTED, code, objection.reason)
+            return
+        disposition: ReturnEntry | str = objection.stays
+        if objection.return_code is not None:
+            disposition = self._return_of(line, objection.return_code, objection.reason)
+        self._hold(line, objection.reason, disposition, code=code, is_explained=True)
+
+    def _return_of(self, line: EntryLine, code: str, reason: str) -> ReturnEntry:
+        """Return the return of an entry, or the dishonored return of a return."""
+        incoming = self._incoming_of(line)
+        if line.returned is not None:
+            return dishonored_return(line, incoming, line.returned, code=code)
+        information = to_ach_text(reason, _INFORMATION_WIDTH)
+        return ach_types.return_of(incoming, code, bank=self._own_routing_prefix, information=information)
+
+    def _after_receipt(self, line: EntryLine, outcome: Outcome) -> None:
+        if outcome["status"] != "COMPLETED":
+            self.report.sent_back += 1
+            self.report.name(line, LineOutcome.SENT_BACK, outcome["code"])
+            return
+        self.report.taken += 1
+        if line.batch.standard_entry_class_code == DEATH_NOTICE:
+            self.report.name(line, LineOutcome.LISTED, DEATH_NOTICE, "A federal agency says that somebody has died.")
 
     def _command_fields(self, line: EntryLine, customer_id: UUID, ach_id: UUID) -> dict[str, Any]:
         return {
@@ -192,8 +206,9 @@ class AchFileBooking:
             self._hold_unknown(line)
             return None
         incoming = self._incoming_of(line, portal["customer_id"])
-        # The id is the same if another file of the same date repeats the entry.
-        ach_id = command_id("ach-entry", f"{incoming.trace}:{self._made_on:%Y%m%d}")
+        # The id is the same if another file of the same date repeats the entry. Batches may repeat a trace number.
+        content = f"{incoming.code}:{incoming.amount}:{portal['portal_id']}"
+        ach_id = command_id("ach-entry", f"{incoming.trace}:{self._made_on:%Y%m%d}:{content}")
         return ReceiveAch(
             **self._command_fields(line, portal["customer_id"], ach_id),
             file_id=self._file_id,
@@ -213,7 +228,7 @@ class AchFileBooking:
         if incoming.is_prenote:
             self._return_entries.append((self._key(line), return_entry))
             self.report.sent_back += 1
-            self.report.name(line, "SENT_BACK", NO_ACCOUNT)
+            self.report.name(line, LineOutcome.SENT_BACK, NO_ACCOUNT)
             return
         self._hold(line, "No account has this number.", return_entry, code=NO_ACCOUNT)
 
@@ -221,7 +236,11 @@ class AchFileBooking:
         entry, return_addenda = _original(line, originals), line.returned
         assert return_addenda is not None
         code = return_addenda.return_reason_code
-        if entry is None or code in DISHONORED_RETURN_CODES:
+        refusal = refusal_of(return_addenda)
+        if refusal is not None:
+            self._hold(line, refusal, RETURN_REFUSED_REASON, code=code, is_explained=True)
+            return None
+        if entry is None:
             self._dishonor(line, return_addenda, UNKNOWN_ENTRY)
             return None
         return ReceiveAchReturn(
@@ -241,7 +260,7 @@ class AchFileBooking:
             self._dishonor(line, return_addenda, outcome["code"])
             return
         self.report.returns += 1
-        self.report.name(line, "RETURNED", return_addenda.return_reason_code)
+        self.report.name(line, LineOutcome.RETURNED, return_addenda.return_reason_code)
         if outcome["status"] == "NO_POCKET":
             self._hold(line, "The pocket it was paid from is closed.", CLOSED_POCKET_REASON)
         if entry.pocket_id is None:
@@ -250,19 +269,14 @@ class AchFileBooking:
     def _dishonor(self, line: EntryLine, return_addenda: ReturnAddenda, code: str) -> None:
         """Hold the money of a return that is not accepted in suspense, and dishonor the return."""
         why = f"A return under {return_addenda.return_reason_code} that fits no payment ({code})."
-        if return_addenda.return_reason_code in DISHONORED_RETURN_CODES:
-            why = f"Our return was refused under {return_addenda.return_reason_code}."
-            self._hold(line, why, RETURN_REFUSED_REASON, code=return_addenda.return_reason_code)
-        else:
-            self._hold(
-                line, why, _dishonored_return(line, self._incoming_of(line), return_addenda, code=code), code=code
-            )
+        is_international = line.batch.is_international
+        self._hold(line, why, INTERNATIONAL_REASON if is_international else self._return_of(line, code, why), code=code)
 
     def _noc(self, line: EntryLine, originals: Mapping[str, AchEntry]) -> RecordNoc | None:
         entry, noc_addenda = _original(line, originals), line.changed
         assert noc_addenda is not None
         if entry is None:
-            self.report.name(line, "FITS_NO_ENTRY", noc_addenda.change_code)
+            self.report.name(line, LineOutcome.FITS_NO_ENTRY, noc_addenda.change_code)
             return None
         fields = self._command_fields(line, entry.customer_id, entry.ach_id)
         corrected = PartyField.TEXT.seal(self._keys.of(entry.customer_id), noc_addenda.corrected_data)
@@ -272,14 +286,13 @@ class AchFileBooking:
         """Apply notifications of change to the counterparties of their entries."""
         commands = []
         for line in lines:
-            entry, noc_addenda = _original(line, originals), line.changed
-            fields = None if entry is None else await self._counterparty_fields(entry)
-            if fields is not None and noc_addenda is not None:
-                correction = correction_of(noc_addenda.change_code, noc_addenda.corrected_data)
+            entry, correction = _original(line, originals), _correction_of(line).details
+            fields = await self._counterparty_fields(entry) if entry is not None and correction else None
+            if fields is not None:
                 key = command_id("correct", self._key(line))
                 (owner,) = fields["customers"]  # of a micro-deposit another than the entry's
                 data_key = (await PaymentKeys.prepare(self._bank, (owner,))).of(owner)
-                details = seal_details(data_key, "ach", correction.details)
+                details = seal_details(data_key, "ach", correction)
                 commands.append(CorrectAccount(**fields, key=key, details=details))
         async for _ in submit_in_lots(self._bank, commands):
             pass
@@ -327,8 +340,16 @@ class AchFileBooking:
         except (Refused, NotFound) as refused:
             raise _LineRefused(refused.code, refused.detail) from None
 
-    def _hold(self, line: EntryLine, why: str, disposition: ReturnEntry | str, code: str | None = None) -> None:
-        """Hold it in suspense, with the return to send or the reason why it stays."""
+    def _hold(
+        self,
+        line: EntryLine,
+        why: str,
+        disposition: ReturnEntry | str,
+        *,
+        code: str | None = None,
+        is_explained: bool = False,
+    ) -> None:
+        """Hold it in suspense, with the return to send or the reason why it stays; the report may say why too."""
         incoming = self._incoming_of(line)
         details = {
             "company_name": incoming.company,
@@ -349,11 +370,17 @@ class AchFileBooking:
             UnclaimedPayment(item_id, _direction(line), line.entry.amount, reason=why, details=details)
         )
         self.report.held += 1
-        self.report.name(line, "HELD", code)
+        self.report.name(line, LineOutcome.HELD, code, why if is_explained else "")
+
+
+_SEPARATORS = str.maketrans("", "", " -")
+_INFORMATION_WIDTH = 44
+"""Characters of the information of a return."""
 
 
 def _account(line: EntryLine) -> str:
-    return f"{line.entry.routing_number}:{line.entry.dfi_account_number}"
+    # Some banks write an account number in groups, or to the right.
+    return f"{line.entry.routing_number}:{line.entry.dfi_account_number.translate(_SEPARATORS)}"
 
 
 def _original(line: EntryLine, originals: Mapping[str, AchEntry]) -> AchEntry | None:
@@ -364,16 +391,8 @@ def _direction(line: EntryLine) -> Direction:
     return Direction.DEBIT if line.entry.is_debit else Direction.CREDIT
 
 
-def _dishonored_return(
-    line: EntryLine, incoming: IncomingEntry, return_addenda: ReturnAddenda, *, code: str
-) -> ReturnEntry:
-    """Return the dishonored return: it repeats the trace number, date and reason of the return."""
-    entry, day = line.entry, line.batch.settlement_date or 0
-    answer = ach_types.return_of(
-        incoming,
-        code,
-        bank=return_addenda.original_receiving_dfi_identification,
-        information=f"{entry.trace_number}{day:03}{return_addenda.return_reason_code[1:]}",
-    )
-    trace = return_addenda.original_entry_trace_number
-    return msgspec.structs.replace(answer, code=entry.transaction_code, original_trace=trace)
+def _correction_of(line: EntryLine) -> Correction:
+    """Return what an entry corrects; of an international one, whose fields are longer, nothing is applied."""
+    if line.changed is None or line.batch.is_international:
+        return Correction()
+    return correction_of(line.changed.change_code, line.changed.corrected_data)

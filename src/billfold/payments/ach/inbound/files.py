@@ -1,4 +1,4 @@
-"""Inbound ACH files. Lines that cannot be booked are retried with growing delays and block nothing else."""
+"""Inbound ACH files. Lines that fail are retried with growing delays and block nothing else."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import msgspec
 from typing_extensions import override
 
 from billfold.payments.ach.inbound.booking import AchFileBooking
-from billfold.payments.ach.inbound.validation import check_file
+from billfold.payments.ach.inbound.validation import CheckedFile, check_file
 from billfold.payments.ach.nacha.reader import normalize, read_lines
-from billfold.payments.ach.nacha.types import AchFile, AchFileMistake
+from billfold.payments.ach.nacha.types import AchFileMistake
 from billfold.payments.files.inbound import WAIT, InboundFiles
 from billfold.platform.ids import command_id
 
@@ -42,8 +42,8 @@ class AchFileProcessor(InboundFiles):
         if file is not None:
             await self.process(bank, file, wait=WAIT)
 
-    async def check_file(self, bank: Bank, content: bytes) -> AchFile:
-        """Return the header of a file. Raises InvalidFile if anything in it is wrong."""
+    async def check_file(self, bank: Bank, content: bytes) -> CheckedFile:
+        """Return the header of a file and what is wrong with its batches. Raises InvalidFile if its form is wrong."""
         return await asyncio.to_thread(check_file, content, bank.settings.bank_routing_number)
 
     @override
@@ -56,6 +56,6 @@ class AchFileProcessor(InboundFiles):
 
     @override
     async def book(self, bank: Bank, file: RailFile, content: bytes) -> dict[str, Any]:
-        head = await self.check_file(bank, content)
-        report = await AchFileBooking(bank, file, head).book(read_lines(content))
+        checked = await self.check_file(bank, content)
+        report = await AchFileBooking(bank, file, checked).book(read_lines(content))
         return msgspec.structs.asdict(report)

@@ -16,10 +16,14 @@ FILLER = "9" * WIDTH
 
 
 class FieldType(NamedTuple):
-    """Reads and writes the columns of a field. Both raise ValueError with the reason."""
+    """Reads and writes the columns of a field. Both raise ValueError with the reason.
+
+    `empty` is what stands for a value that cannot be read, where that is no reason to refuse a file.
+    """
 
     read: Callable[[str], Any]
     write: Callable[[Any, int], str]
+    empty: Any = ""
 
 
 class Field(NamedTuple):
@@ -37,17 +41,28 @@ class Record:
     def __init__(self, title: str, *fields: Field) -> None:
         self.title = title
         self.fields = fields
-        self._readers = tuple((each.name, slice(each.first - 1, each.last), each.kind.read) for each in fields)
+        self._readers = tuple(
+            (each.name, slice(each.first - 1, each.last), each.kind.read, _empty(each)) for each in fields
+        )
 
     def read(self, line: str) -> dict[str, Any]:
         """Return the values by field name. Raises InvalidField at the first invalid field."""
-        values = {}
-        for name, columns, read in self._readers:
+        values, mistakes = self.read_tolerantly(line)
+        for mistake in mistakes:
+            raise mistake
+        return values
+
+    def read_tolerantly(self, line: str) -> "tuple[dict[str, Any], list[InvalidField]]":
+        """Return the values by field name, that of an invalid field empty, and the invalid fields."""
+        values: dict[str, Any] = {}
+        mistakes = []
+        for name, columns, read, empty in self._readers:
             try:
                 values[name] = read(line[columns])
             except ValueError as error:
-                raise InvalidField(name, columns, str(error)) from None
-        return values
+                values[name] = empty
+                mistakes.append(InvalidField(name, columns, str(error)))
+        return values, mistakes
 
     def write(self, values: Mapping[str, Any]) -> str:
         """Return the line. Raises ValueError with the name of an invalid field."""
@@ -61,10 +76,16 @@ class Record:
         return "".join(parts)
 
 
+def _empty(field: Field) -> object:
+    # Zeros instead of digits that are none: what repeats them can be written.
+    return "0" * (field.last - field.first + 1) if field.kind is DIGITS else field.kind.empty
+
+
 class InvalidField(ValueError):
     """A field with an invalid value."""
 
     def __init__(self, name: str, columns: slice, reason: str) -> None:
+        self.name = name
         self.columns = (columns.start + 1, columns.stop)
         super().__init__(f"{name.replace('_', ' ')} {reason}")
 
@@ -170,15 +191,15 @@ def constant(text: str) -> FieldType:
 
 TEXT = FieldType(str.rstrip, _write_text)
 RIGHT = FieldType(str.strip, lambda value, width: _write_text(value, width).rstrip().rjust(width))
-NUMBER = FieldType(_read_number, _write_number)
+NUMBER = FieldType(_read_number, _write_number, 0)
 DIGITS = FieldType(_read_digits, _write_digits)
 BANK = FieldType(_read_bank_number, lambda value, width: " " + _write_digits(value, width - 1))
-DAY = FieldType(_read_day, _write_day)
-TIME = FieldType(_read_time, _write_time)
-YEAR_DAY = FieldType(_read_year_day, _write_year_day)
+DAY = FieldType(_read_day, _write_day, None)
+TIME = FieldType(_read_time, _write_time, timedelta())
+YEAR_DAY = FieldType(_read_year_day, _write_year_day, None)
 BLANK = FieldType(str.rstrip, lambda _, width: " " * width)
 _MODIFIER = one_of(*ascii_uppercase, *digits)
-_SERVICE_CLASS = one_of("200", "220", "225")
+_SERVICE_CLASS = one_of("200", "220", "225", "280")
 
 FILE_HEADER = Record(
     "file header",
@@ -222,8 +243,35 @@ ENTRY = Record(
     Field("individual_identification_number", 40, 54, kind=TEXT),
     Field("individual_name", 55, 76, kind=TEXT),
     Field("discretionary_data", 77, 78, kind=TEXT),
-    Field("addenda_record_indicator", 79, 79, kind=one_of("0", "1")),
+    Field("addenda_record_indicator", 79, 79, kind=TEXT),
     Field("trace_number", 80, 94, kind=DIGITS),
+)
+IAT_ENTRY = Record(
+    "international entry",
+    Field("record_type", 1, 1, kind=constant("6")),
+    Field("transaction_code", 2, 3, kind=DIGITS),
+    Field("routing_number", 4, 12, kind=DIGITS),
+    Field("addenda_count", 13, 16, kind=TEXT),
+    Field("reserved", 17, 29, kind=BLANK),
+    Field("amount", 30, 39, kind=NUMBER),
+    Field("dfi_account_number", 40, 74, kind=TEXT),
+    Field("reserved_too", 75, 76, kind=BLANK),
+    Field("discretionary_data", 77, 78, kind=TEXT),  # the screening indicators of the gateway and of another bank
+    Field("addenda_record_indicator", 79, 79, kind=TEXT),
+    Field("trace_number", 80, 94, kind=DIGITS),
+)
+ADV_ENTRY = Record(
+    "accounting advice",
+    Field("record_type", 1, 1, kind=constant("6")),
+    Field("transaction_code", 2, 3, kind=DIGITS),
+    Field("routing_number", 4, 12, kind=DIGITS),
+    Field("dfi_account_number", 13, 27, kind=TEXT),
+    Field("amount", 28, 39, kind=NUMBER),
+    Field("individual_identification_number", 40, 54, kind=TEXT),  # routing number of the advice, file and operator
+    Field("individual_name", 55, 76, kind=TEXT),
+    Field("discretionary_data", 77, 78, kind=TEXT),
+    Field("addenda_record_indicator", 79, 79, kind=TEXT),
+    Field("trace_number", 80, 94, kind=DIGITS),  # operator, day of the year and sequence within the batch
 )
 PAYMENT = Record(
     "addenda 05",
@@ -242,7 +290,9 @@ CHANGE = Record(
     Field("reserved", 22, 27, kind=BLANK),
     Field("original_receiving_dfi_identification", 28, 35, kind=DIGITS),
     Field("corrected_data", 36, 64, kind=TEXT),
-    Field("reserved_too", 65, 79, kind=BLANK),
+    Field("refused_change_code", 65, 67, kind=TEXT),
+    Field("refused_trace_sequence_number", 68, 74, kind=TEXT),
+    Field("reserved_too", 75, 79, kind=BLANK),
     Field("trace_number", 80, 94, kind=DIGITS),
 )
 RETURN = Record(
@@ -255,6 +305,12 @@ RETURN = Record(
     Field("original_receiving_dfi_identification", 28, 35, kind=DIGITS),
     Field("addenda_information", 36, 79, kind=TEXT),
     Field("trace_number", 80, 94, kind=DIGITS),
+)
+OTHER = Record(
+    "addenda",
+    Field("record_type", 1, 1, kind=constant("7")),
+    Field("addenda_type_code", 2, 3, kind=TEXT),
+    Field("text", 4, 94, kind=TEXT),
 )
 BATCH_CONTROL = Record(
     "batch control",
@@ -270,6 +326,18 @@ BATCH_CONTROL = Record(
     Field("originating_dfi_identification", 80, 87, kind=DIGITS),
     Field("batch_number", 88, 94, kind=NUMBER),
 )
+ADV_BATCH_CONTROL = Record(
+    "batch control of advices",
+    Field("record_type", 1, 1, kind=constant("8")),
+    Field("service_class_code", 2, 4, kind=_SERVICE_CLASS),
+    Field("entry_count", 5, 10, kind=NUMBER),
+    Field("entry_hash", 11, 20, kind=NUMBER),
+    Field("debit_total", 21, 40, kind=NUMBER),
+    Field("credit_total", 41, 60, kind=NUMBER),
+    Field("operator_data", 61, 79, kind=TEXT),
+    Field("originating_dfi_identification", 80, 87, kind=DIGITS),
+    Field("batch_number", 88, 94, kind=NUMBER),
+)
 FILE_CONTROL = Record(
     "file control",
     Field("record_type", 1, 1, kind=constant("9")),
@@ -281,4 +349,29 @@ FILE_CONTROL = Record(
     Field("credit_total", 44, 55, kind=NUMBER),
     Field("reserved", 56, 94, kind=BLANK),
 )
-RECORDS = (FILE_HEADER, BATCH_HEADER, ENTRY, PAYMENT, CHANGE, RETURN, BATCH_CONTROL, FILE_CONTROL)
+ADV_FILE_CONTROL = Record(
+    "file control of advices",
+    Field("record_type", 1, 1, kind=constant("9")),
+    Field("batch_count", 2, 7, kind=NUMBER),
+    Field("block_count", 8, 13, kind=NUMBER),
+    Field("entry_count", 14, 21, kind=NUMBER),
+    Field("entry_hash", 22, 31, kind=NUMBER),
+    Field("debit_total", 32, 51, kind=NUMBER),
+    Field("credit_total", 52, 71, kind=NUMBER),
+    Field("reserved", 72, 94, kind=BLANK),
+)
+RECORDS = (
+    FILE_HEADER,
+    BATCH_HEADER,
+    ENTRY,
+    IAT_ENTRY,
+    ADV_ENTRY,
+    PAYMENT,
+    CHANGE,
+    RETURN,
+    OTHER,
+    BATCH_CONTROL,
+    ADV_BATCH_CONTROL,
+    FILE_CONTROL,
+    ADV_FILE_CONTROL,
+)

@@ -1,9 +1,12 @@
-"""Reads NACHA files: a file is valid as a whole, or all mistakes are listed by line."""
+"""Reads NACHA files. A file whose form is wrong is refused with all mistakes by line.
+
+What refuses a file, a batch or an entry: Nacha Operating Rules, Appendix Two. A batch or an entry that is
+wrong refuses no file: its mistake is told with its place, and the others are read.
+"""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, time
 from functools import lru_cache
-from io import BytesIO
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
@@ -12,9 +15,11 @@ import msgspec
 from stdnum.us import rtn
 
 from billfold.payments.ach.nacha import layout
-from billfold.payments.ach.nacha.control_totals import TotalsCounter
+from billfold.payments.ach.nacha.control_totals import ControlTotals, TotalsCounter
 from billfold.payments.ach.nacha.layout import InvalidField, Record
+from billfold.payments.ach.nacha.text import lines_of, normalize
 from billfold.payments.ach.nacha.types import (
+    ADVICE,
     AchFile,
     AchFileMistake,
     Addenda,
@@ -22,16 +27,20 @@ from billfold.payments.ach.nacha.types import (
     Entry,
     EntryLine,
     NocAddenda,
+    OtherAddenda,
     PaymentAddenda,
     ReturnAddenda,
 )
 from billfold.payments.files.types import MISTAKES_MAX, InvalidFile
 
-_SINGLE_ADDENDA_CLASSES = frozenset({"CCD", "PPD", "WEB", "COR"})
-_TRANSACTION_CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "1234678") | {"55", "56"}
+__all__ = ["normalize", "read_batch_mistakes", "read_file", "read_header", "read_lines"]
+
+_TRANSACTION_CODES = frozenset(f"{kind}{what}" for kind in "2345" for what in "12346789") | {"55"}
+_ADVICE_CODES = frozenset(f"8{what}" for what in range(1, 9))
 _CLASSES = frozenset(
     {
         "ACK",
+        "ADV",
         "ARC",
         "ATX",
         "BOC",
@@ -41,6 +50,7 @@ _CLASSES = frozenset(
         "CTX",
         "DNE",
         "ENR",
+        "IAT",
         "MTE",
         "POP",
         "POS",
@@ -54,13 +64,15 @@ _CLASSES = frozenset(
         "XCK",
     }
 )
-"""Standard entry classes with the usual entry layout; IAT has another."""
-_ASCII_MAX = 0x7F
+"""Standard entry classes."""
 _ADDENDA: Mapping[str, tuple[Record, type[Addenda]]] = {
     "05": (layout.PAYMENT, PaymentAddenda),
     "98": (layout.CHANGE, NocAddenda),
     "99": (layout.RETURN, ReturnAddenda),
 }
+_OTHER_ADDENDA = frozenset({"02", *(str(number) for number in range(10, 19))})
+_NAME_OF_RECEIVER = "10"
+"""The addenda of an international entry whose text names its receiver."""
 
 
 def _shared(struct: type[msgspec.Struct], record: Record) -> tuple[str, ...]:
@@ -68,29 +80,43 @@ def _shared(struct: type[msgspec.Struct], record: Record) -> tuple[str, ...]:
     return tuple(each.name for each in record.fields if each.name in struct.__struct_fields__)
 
 
-_ENTRY_FIELDS = _shared(Entry, layout.ENTRY)
 _BATCH_FIELDS = _shared(Batch, layout.BATCH_HEADER)
 _FILE_HEADER_FIELDS = _shared(AchFile, layout.FILE_HEADER)
+_IN_BOTH = ("service_class_code", "company_identification", "originating_dfi_identification", "batch_number")
+"""Fields that the header of a batch and its control share."""
+_ADDED = frozenset({"transaction_code", "routing_number", "amount"})
+"""Fields of an entry that the totals add up."""
 
 
 def read_file(raw: bytes) -> AchFile:
     """Return the whole file in memory. Raises InvalidFile as `read_lines` does."""
     batches = tuple(
         msgspec.structs.replace(batch, entries=tuple(line.entry for line in lines))
-        for batch, lines in groupby(read_lines(raw), attrgetter("batch"))
+        for (_, batch), lines in groupby(read_lines(raw), attrgetter("batch_at", "batch"))
     )
     return msgspec.structs.replace(read_header(raw), batches=batches)
 
 
 def read_lines(raw: bytes) -> Iterator[EntryLine]:
-    """Yield every entry with the header of its batch.
+    """Yield every entry with the header of its batch, and with its mistake if it has one.
 
-    Lines end in LF or CRLF, or the file has no line ends. Raises InvalidFile at the end if
-    anything is wrong: a misplaced record, an invalid field, a wrong total, a truncated file. Until
-    then the entries are not validated.
+    Lines end in LF or CRLF, or the file has no line ends. Raises InvalidFile at the end if the form
+    of the file is wrong: a misplaced record, a wrong total, a truncated file. Until then the entries
+    are not validated.
     """
+    yield from _read(raw, _Reader())
+
+
+def read_batch_mistakes(raw: bytes) -> dict[int, str]:
+    """Return what is wrong with whole batches, by the lines of their headers. Raises as `read_lines` does."""
     reader = _Reader()
-    for text in _lines_of(raw):
+    for _ in _read(raw, reader):
+        pass
+    return reader.batch_mistakes
+
+
+def _read(raw: bytes, reader: "_Reader") -> Iterator[EntryLine]:
+    for text in lines_of(raw):
         completed = reader.take(text)
         if completed is not None:
             yield completed
@@ -105,69 +131,48 @@ def read_lines(raw: bytes) -> Iterator[EntryLine]:
 def read_header(raw: bytes) -> AchFile:
     """Return the file header, without batches. Raises InvalidFile."""
     reader = _Reader()
-    reader.take(next(_lines_of(raw)))
+    reader.take(next(lines_of(raw)))
     if reader.mistakes or reader.header is None:
         raise InvalidFile(reader.mistakes or [AchFileMistake(1, None, "is not a file header")])
     return _file_of(reader.header)
 
 
-def normalize(raw: bytes) -> bytes:
-    """Return the file with LF line ends."""
-    if b"\n" not in raw and raw and len(raw) % layout.WIDTH == 0:
-        starts = range(0, len(raw), layout.WIDTH)
-        return b"".join(raw[at : at + layout.WIDTH] + b"\n" for at in starts)
-    completed = raw.replace(b"\r\n", b"\n")
-    return completed if completed.endswith(b"\n") or not completed else completed + b"\n"
-
-
-def _lines_of(raw: bytes) -> Iterator[str]:
-    """Yield the lines one by one: a large file is not split at once."""
-    if not raw.strip():
-        raise InvalidFile([AchFileMistake(0, None, "is empty")])
-    if not raw.isascii():
-        at = next(at for at, byte in enumerate(raw) if byte > _ASCII_MAX)
-        line = raw.count(b"\n", 0, at) + 1
-        raise InvalidFile([AchFileMistake(line, None, "contains a byte that is not ASCII")])
-    if b"\n" not in raw and len(raw) % layout.WIDTH == 0:
-        for at in range(0, len(raw), layout.WIDTH):
-            yield raw[at : at + layout.WIDTH].decode("ascii")
-        return
-    for text in BytesIO(raw):
-        if text.endswith(b"\r\n"):
-            yield text[:-2].decode("ascii")
-        else:
-            yield text.removesuffix(b"\n").decode("ascii")
-
-
 class _Reader:
-    """Reads line by line and checks the order of records."""
+    """Reads line by line and checks the order of records.
+
+    `mistakes` refuse the file; `batch_mistakes` are those of whole batches, by the lines of their headers.
+    """
 
     def __init__(self) -> None:
         self.mistakes: list[AchFileMistake] = []
+        self.batch_mistakes: dict[int, str] = {}
         self.header: dict[str, Any] | None = None
-        self._line = 0
+        self._line = self._blank_lines = 0
         self._batches = 0
-        self._batch_number = -1
         self._batch: dict[str, Any] | None = None
         self._batch_header: Batch | None = None
+        self._batch_at = 0
         self._batch_totals, self._file_totals = TotalsCounter(), TotalsCounter()
-        self._last_trace = ""
+        self._control_sums, self._moved_totals = TotalsCounter(), TotalsCounter()
+        self._is_complete = True
         self._entry: dict[str, Any] | None = None
         self._entry_at = 0
+        self._entry_mistake = ""
         self._addenda: list[Addenda] = []
         self._completed: EntryLine | None = None
-        self._control: dict[str, Any] | None = None
+        self._control = ""
         self._control_at = 0
+        self._control_records = [layout.FILE_CONTROL]
 
     def take(self, line: str) -> EntryLine | None:
         """Read one line; return the entry that the line before completed, if any."""
         self._line += 1
         self._completed = None
-        if len(line) != layout.WIDTH:
+        if not line.strip():
+            self._blank_lines += 1
+        elif len(line) != layout.WIDTH:
             self._add_mistake(f"has {len(line)} characters instead of {layout.WIDTH}")
-        elif not line.isprintable():
-            self._add_mistake("contains a character that is not printable")
-        elif self._control is not None:
+        elif self._control:
             if line != layout.FILLER:
                 self._add_mistake("follows the file control and is not a filler of nines")
         elif line[0] in self._READERS:
@@ -178,23 +183,13 @@ class _Reader:
 
     def end(self) -> None:
         """Check that the file is complete."""
-        lines = self._line
-        if self._control is None:
+        if not self._control:
             self._add_mistake("ends without a file control: the file is truncated")
-        elif lines % layout.BLOCK:
-            self._add_mistake(f"has {lines} lines, not whole blocks of {layout.BLOCK}")
         elif not self.mistakes:
-            self._check_file(lines)
+            self._check_file(self._line - self._blank_lines)
 
     def _add_mistake(self, reason: str, columns: tuple[int, int] | None = None) -> None:
         self.mistakes.append(AchFileMistake(self._line, columns, reason))
-
-    def _read(self, record: Record, line: str) -> dict[str, Any] | None:
-        try:
-            return record.read(line)
-        except InvalidField as error:
-            self._add_mistake(f"{record.title}: {error}", error.columns)
-            return None
 
     def _read_file_header(self, line: str) -> None:
         if self.header is not None:
@@ -202,8 +197,11 @@ class _Reader:
             return
         if self._line != 1:
             self._add_mistake("is a file header but not the first line")
-        self.header = self._read(layout.FILE_HEADER, line) or {}
-        if self.header and self.header["file_creation_date"] is None:
+        self.header, invalid = layout.FILE_HEADER.read_tolerantly(line)
+        for each in invalid:
+            if each.name != "file_creation_time":
+                self._add_mistake(f"file header: {each}", each.columns)
+        if not self.mistakes and self.header["file_creation_date"] is None:
             self._add_mistake("file header: file creation date is missing", (24, 29))
 
     def _read_batch_header(self, line: str) -> None:
@@ -211,47 +209,67 @@ class _Reader:
             self._add_mistake("is a batch header before any file header")
         if self._batch is not None:
             self._add_mistake("is a batch header, but the batch before has no control")
-        self._batch, self._entry = self._read(layout.BATCH_HEADER, line) or {}, None
-        self._batch_header = Batch(**{name: self._batch[name] for name in _BATCH_FIELDS}) if self._batch else None
-        if self._batch and self._batch["standard_entry_class_code"] not in _CLASSES:
-            self._add_mistake(f"{self._batch['standard_entry_class_code']} is not a supported entry class", (51, 53))
-        self._batch_totals, self._last_trace = TotalsCounter(), ""
+        batch, invalid = layout.BATCH_HEADER.read_tolerantly(line)
+        self._batch, self._entry, self._batch_at = batch, None, self._line
+        self._batch_header = Batch(**{name: batch[name] for name in _BATCH_FIELDS})
+        self._batch_totals, self._is_complete = TotalsCounter(), True
+        for each in invalid:
+            if each.name in {"service_class_code", "originating_dfi_identification"}:
+                self._mark_batch(f"batch header: {each}")
+        if batch["standard_entry_class_code"] not in _CLASSES:
+            self._mark_batch(f"{batch['standard_entry_class_code']!r} is not an entry class")
+        if batch["standard_entry_class_code"] == ADVICE:
+            self._control_records = [layout.FILE_CONTROL, layout.ADV_FILE_CONTROL]
+
+    def _mark_batch(self, reason: str) -> None:
+        self.batch_mistakes.setdefault(self._batch_at, reason)
+
+    def _mark_entry(self, reason: str) -> None:
+        self._entry_mistake = self._entry_mistake or reason
 
     def _read_entry(self, line: str) -> None:
-        if self._batch is None:
+        if self._batch_header is None or self._batch is None:
             self._add_mistake("is an entry outside a batch")
             return
         self._close_entry()
-        self._entry, self._addenda = self._read(layout.ENTRY, line), []
-        self._entry_at = self._line
-        if self._entry is not None:
-            self._check_entry(self._entry)
+        self._entry, invalid = _read_as(_entry_records(self._batch_header), line)
+        self._addenda, self._entry_at, self._entry_mistake = [], self._line, ""
+        for each in invalid:
+            self._mark_entry(str(each))
+            # What cannot be read cannot be added: of the totals only the count is compared.
+            self._is_complete = self._is_complete and each.name not in _ADDED
+            if each.name == "transaction_code":  # nothing says which way the amount moves
+                self._entry["amount"] = 0
+        self._check_entry(self._entry)
 
     def _read_addenda(self, line: str) -> None:
         if self._entry is None:
             if not self.mistakes:
                 self._add_mistake("is an addenda without an entry")
             return
-        record, struct = _ADDENDA.get(line[1:3], (None, None))
-        if record is None or struct is None:
-            self._add_mistake(f"addenda type {line[1:3]!r} is not one of 05, 98, 99", (2, 3))
-            return
-        values = self._read(record, line)
-        if values is not None:
+        record, struct = _ADDENDA.get(line[1:3], (layout.OTHER, OtherAddenda))
+        values, _ = record.read_tolerantly(line)
+        if struct is PaymentAddenda:
             self._check_addenda(values)
-            self._addenda.append(struct(**{name: values[name] for name in _shared(struct, record)}))
+        elif struct is OtherAddenda and line[1:3] not in _OTHER_ADDENDA:
+            self._mark_entry(f"addenda type {line[1:3]!r} is not known")
+        self._addenda.append(struct(**{name: values[name] for name in _shared(struct, record)}))
 
     def _read_batch_control(self, line: str) -> None:
         if self._batch is None:
             self._add_mistake("is a batch control outside a batch")
             return
         self._close_entry()
-        control = self._read(layout.BATCH_CONTROL, line)
-        if not self.mistakes and control is not None:
-            self._check_batch(self._batch, control)
-            self._batches += 1
-            self._batch_number = self._batch["batch_number"]
-            self._file_totals.add_batch(self._batch_totals.sums)
+        is_advice = self._batch["standard_entry_class_code"] == ADVICE
+        control, invalid = _read_as(_ADVICE_CONTROLS if is_advice else _CONTROLS, line)
+        for each in invalid:
+            self._mark_batch(f"batch control: {each}")
+        self._check_batch(self._batch, control)
+        self._batches += 1
+        self._file_totals.add_batch(self._batch_totals.sums)
+        if not is_advice:
+            self._moved_totals.add_batch(self._batch_totals.sums)
+        self._control_sums.add_batch(ControlTotals(*(control[name] for name in ControlTotals._fields)))
         self._batch = None
 
     def _read_file_control(self, line: str) -> None:
@@ -259,66 +277,66 @@ class _Reader:
             self._add_mistake("is a file control, but the batch before has no control")
         if self.header is None:
             self._add_mistake("is a file control before any file header")
-        self._control = self._read(layout.FILE_CONTROL, line) or {}
-        self._control_at = self._line
+        self._control, self._control_at = line, self._line
 
     def _close_entry(self) -> None:
         values, self._entry = self._entry, None
-        if values is None:
+        if values is None or self._batch_header is None:
             return
         if (values["addenda_record_indicator"] == "1") != bool(self._addenda):
-            self._add_mistake("the addenda record indicator of the entry before is wrong")
-        self._last_trace = values["trace_number"]
-        if not self.mistakes and self._batch_header is not None:
-            entry = _entry_of(values, tuple(self._addenda))
-            self._batch_totals.add(entry)
-            self._completed = EntryLine(self._entry_at, self._batch_header, entry)
+            self._mark_entry("its addenda record indicator is wrong")
+        entry = _entry_of(values, tuple(self._addenda))
+        self._batch_totals.add(entry)
+        if not self.mistakes:
+            self._completed = EntryLine(self._entry_at, self._batch_header, entry, self._entry_mistake, self._batch_at)
 
     def _check_entry(self, values: Mapping[str, Any]) -> None:
-        if values["transaction_code"] not in _TRANSACTION_CODES:
-            self._add_mistake(f"{values['transaction_code']} is not a transaction code", (2, 3))
+        is_advice = self._batch is not None and self._batch["standard_entry_class_code"] == ADVICE
+        if values["transaction_code"] not in (_ADVICE_CODES if is_advice else _TRANSACTION_CODES):
+            self._mark_entry(f"{values['transaction_code']} is not a transaction code")
         if not _is_routing_number(values["routing_number"]):
-            self._add_mistake(f"{values['routing_number']} fails its check digit", (4, 12))
+            self._mark_entry(f"routing number {values['routing_number']} fails its check digit")
         if not values["dfi_account_number"]:
-            self._add_mistake("dfi account number is missing", (13, 29))
-        if values["trace_number"] <= self._last_trace:
-            self._add_mistake("trace number does not ascend within the batch", (80, 94))
+            self._mark_entry("dfi account number is missing")
 
     def _check_addenda(self, values: Mapping[str, Any]) -> None:
         entry = self._entry or {}
-        is_single = (self._batch or {}).get("standard_entry_class_code") in _SINGLE_ADDENDA_CLASSES
-        if self._addenda and is_single:
-            self._add_mistake("is a second addenda; this entry class allows one")
-        if values["addenda_type_code"] != "05":
-            return
         if values["addenda_sequence_number"] != len(self._addenda) + 1:
-            self._add_mistake("addenda sequence number is not consecutive from 1", (84, 87))
+            self._mark_entry("an addenda sequence number is not consecutive from 1")
         if values["entry_detail_sequence_number"] != entry["trace_number"][8:]:
-            self._add_mistake("entry detail sequence number is that of another entry", (88, 94))
+            self._mark_entry("an entry detail sequence number is that of another entry")
 
     def _check_batch(self, header: Mapping[str, Any], control: Mapping[str, Any]) -> None:
-        if not self._last_trace:
-            self._add_mistake("is a control of a batch without entries")
-        for name in ("service_class_code", "company_identification", "originating_dfi_identification", "batch_number"):
-            if control[name] != header[name]:
-                self._add_mistake(
+        for name in _IN_BOTH:
+            if control.get(name, header[name]) != header[name]:
+                self._mark_batch(
                     f"batch control: {name.replace('_', ' ')} {control[name]} is {header[name]} in its header"
                 )
-        if header["service_class_code"] not in {"200", self._batch_totals.service_class}:
-            self._add_mistake(f"service class {header['service_class_code']} does not fit its entries")
-        if header["batch_number"] <= self._batch_number:
-            self._add_mistake(f"batch number {header['batch_number']} does not ascend within the file")
-        self._check_control("batch control", self._batch_totals.sums._asdict(), control)
+        actual = self._batch_totals.sums
+        others = {"220": actual.debit_total, "225": actual.credit_total}
+        if others.get(header["service_class_code"]):
+            self._mark_batch(f"service class {header['service_class_code']} does not fit its entries")
+        compared = actual._asdict() if self._is_complete else {"entry_count": actual.entry_count}
+        for reason in _differences(compared, control):
+            self._mark_batch(f"batch control: {reason}")
 
     def _check_file(self, lines: int) -> None:
-        self._line, control = self._control_at, self._control or {}
-        totals = {"batch_count": self._batches, "block_count": lines // layout.BLOCK}
-        self._check_control("file control", totals | self._file_totals.sums._asdict(), control)
+        """Compare the file control with its batches, with their controls, and with the batches that move money.
 
-    def _check_control(self, title: str, totals: Mapping[str, int], control: Mapping[str, Any]) -> None:
-        for name, actual in totals.items():
-            if control[name] != actual:
-                self._add_mistake(f"{title}: {name.replace('_', ' ')} says {control[name]}, is {actual}")
+        Any of them is what it may add up: what is wrong in one batch is told of that batch.
+        """
+        self._line = self._control_at
+        blocks = -(-lines // layout.BLOCK)
+        counted = self._file_totals.sums._asdict()
+        sums = (counted, self._control_sums.sums._asdict(), self._moved_totals.sums._asdict())
+        found = []
+        for record in self._control_records:
+            control, invalid = record.read_tolerantly(self._control)
+            agreed = {name: said for name, said in control.items() if any(each.get(name) == said for each in sums)}
+            totals = {"batch_count": self._batches, "block_count": blocks} | counted | agreed
+            found.append([*map(str, invalid), *_differences(totals, control)])
+        for reason in min(found, key=len):
+            self._add_mistake(f"file control: {reason}")
 
     _READERS = {  # noqa: RUF012 - never changes
         "1": _read_file_header,
@@ -330,13 +348,42 @@ class _Reader:
     }
 
 
+def _differences(totals: Mapping[str, int], control: Mapping[str, Any]) -> Iterator[str]:
+    for name, actual in totals.items():
+        if control[name] != actual:
+            yield f"{name.replace('_', ' ')} says {control[name]}, is {actual}"
+
+
+def _entry_records(batch: Batch) -> tuple[Record, ...]:
+    """Return how the entries of a batch may be laid out."""
+    if batch.is_international:
+        return (layout.IAT_ENTRY,)
+    return (layout.ADV_ENTRY, layout.ENTRY) if batch.standard_entry_class_code == ADVICE else (layout.ENTRY,)
+
+
+_CONTROLS = (layout.BATCH_CONTROL,)
+_ADVICE_CONTROLS = (layout.ADV_BATCH_CONTROL, layout.BATCH_CONTROL)
+"""Advices have records of their own; some banks write them into the usual ones."""
+
+
+def _read_as(records: tuple[Record, ...], line: str) -> tuple[dict[str, Any], list[InvalidField]]:
+    """Return what a line says as the first of these records that it can be read as."""
+    first, *others = (record.read_tolerantly(line) for record in records)
+    return next((read for read in (first, *others) if not read[1]), first)
+
+
 @lru_cache(maxsize=50_000)
 def _is_routing_number(number: str) -> bool:
     return bool(rtn.is_valid(number))
 
 
 def _entry_of(values: Mapping[str, Any], addenda: tuple[Addenda, ...]) -> Entry:
-    return Entry(addenda=addenda, **{name: values[name] for name in _ENTRY_FIELDS})
+    fields = {name: values[name] for name in Entry.__struct_fields__ if name in values}
+    if "individual_name" not in fields:  # an international entry names its receiver in an addenda
+        others = (each for each in addenda if isinstance(each, OtherAddenda))
+        texts = (each.text for each in others if each.addenda_type_code == _NAME_OF_RECEIVER)
+        fields["individual_name"] = next(texts, "")[43:78].strip()
+    return Entry(addenda=addenda, **fields)
 
 
 def _file_of(header: Mapping[str, Any]) -> AchFile:

@@ -13,6 +13,11 @@ from typing_extensions import override
 
 NOC_ENTRY_CLASS = "COR"
 """The standard entry class code of notifications of change."""
+INTERNATIONAL, ADVICE, DEATH_NOTICE = "IAT", "ADV", "DNE"
+"""Entry classes: international entries and accounting advices, whose entries are laid out in their own way, and
+notices of federal agencies that somebody has died."""
+_INTERNATIONAL_NOC = "IATCOR"
+"""What a batch of notifications of change of international entries has instead of a company name."""
 
 
 class PaymentAddenda(msgspec.Struct, frozen=True, tag="05"):
@@ -24,10 +29,12 @@ class PaymentAddenda(msgspec.Struct, frozen=True, tag="05"):
 class NocAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="98"):
     """Addenda 98: a notification of change from the receiving bank."""
 
-    change_code: str  # C01 to C14
+    change_code: str  # C01 to C14; C61 to C69: the originator's bank refuses such a notification
     original_entry_trace_number: str
     original_receiving_dfi_identification: str  # 8 digits, of the bank that received the entry
     corrected_data: str  # at most 29 characters
+    refused_change_code: str = ""  # of a refusal: the code that is refused
+    refused_trace_sequence_number: str = ""  # of a refusal: the last digits of the trace number that is refused
 
 
 class ReturnAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="99"):
@@ -40,7 +47,14 @@ class ReturnAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="99"):
     addenda_information: str = ""  # at most 44 characters
 
 
-Addenda = PaymentAddenda | NocAddenda | ReturnAddenda
+class OtherAddenda(msgspec.Struct, frozen=True, kw_only=True, tag="other"):
+    """Any other addenda as it stands: 02 of terminals, 10 to 18 of international entries."""
+
+    addenda_type_code: str
+    text: str  # from column 4 on
+
+
+Addenda = PaymentAddenda | NocAddenda | ReturnAddenda | OtherAddenda
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
@@ -48,7 +62,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     transaction_code: str  # transaction code: 22, 27, 32, 37; x1 and x6 are returns, x3 and x8 prenotes
     routing_number: str  # 9 digits, of the bank that receives
-    dfi_account_number: str  # at most 17 characters
+    dfi_account_number: str  # at most 17 characters; 35 of international entries
     amount: int  # cents; 0 in prenotes and notifications of change
     individual_name: str  # of the receiver, at most 22 characters
     trace_number: str  # 15 digits: the bank that sends (8) and its own number (7)
@@ -58,8 +72,9 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def is_debit(self) -> bool:
-        """Whether it debits the receiver's account."""
-        return self.transaction_code[1] >= "5"
+        """Whether it debits the receiver's account; of an advice, whether it is about debits."""
+        way = self.transaction_code[1]
+        return way in "2468" if self.transaction_code[0] == "8" else way >= "5"
 
 
 class Batch(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,6 +94,14 @@ class Batch(msgspec.Struct, frozen=True, kw_only=True):
     company_discretionary_data: str = ""  # at most 20 characters
     company_descriptive_date: str = ""  # 6 characters; SD1300 and the like request same-day windows
     settlement_date: int | None = None  # day of the year, set by the operator
+
+    @property
+    def is_international(self) -> bool:
+        """Whether its entries are laid out as international ones."""
+        entry_class = self.standard_entry_class_code
+        return entry_class == INTERNATIONAL or (
+            entry_class == NOC_ENTRY_CLASS and self.company_name == _INTERNATIONAL_NOC
+        )
 
 
 class AchFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,11 +133,16 @@ class AchFileMistake(NamedTuple):
 
 
 class EntryLine(NamedTuple):
-    """An entry with its line number (from 1) and the header of its batch."""
+    """An entry with its line number (from 1) and the header of its batch.
+
+    `mistake` says what of the entry cannot be read or contradicts itself; `batch_at` is the line of the header.
+    """
 
     number: int
     batch: Batch
     entry: Entry
+    mistake: str = ""
+    batch_at: int = 0
 
     @property
     def returned(self) -> ReturnAddenda | None:
@@ -131,3 +159,10 @@ class EntryLine(NamedTuple):
         """The trace number of the entry that it returns or corrects."""
         addenda = self.returned or self.changed
         return None if addenda is None else addenda.original_entry_trace_number
+
+    @property
+    def code(self) -> str | None:
+        """The code under which it returns or corrects another."""
+        if self.returned is not None:
+            return self.returned.return_reason_code
+        return None if self.changed is None else self.changed.change_code

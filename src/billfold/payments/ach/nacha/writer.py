@@ -8,7 +8,16 @@ import msgspec
 
 from billfold.payments.ach.nacha import layout
 from billfold.payments.ach.nacha.control_totals import TotalsCounter
-from billfold.payments.ach.nacha.types import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda, ReturnAddenda
+from billfold.payments.ach.nacha.types import (
+    AchFile,
+    Addenda,
+    Batch,
+    Entry,
+    NocAddenda,
+    OtherAddenda,
+    PaymentAddenda,
+    ReturnAddenda,
+)
 
 _LINE = layout.WIDTH + 1
 """Bytes of a line including its line feed."""
@@ -16,6 +25,7 @@ _ADDENDA: Mapping[type[Addenda], layout.Record] = {
     PaymentAddenda: layout.PAYMENT,
     NocAddenda: layout.CHANGE,
     ReturnAddenda: layout.RETURN,
+    OtherAddenda: layout.OTHER,
 }
 
 

@@ -134,6 +134,7 @@ def _opened(customer_id: UUID, stored: ReturnEntry, keys: PaymentKeys) -> Return
     return msgspec.structs.replace(
         stored,
         account_number=keys.open(PartyField.ACCOUNT, customer_id, stored.account_number) or "0",
+        name=keys.open(PartyField.TEXT, customer_id, stored.name) or "",
         identification=keys.open(PartyField.TEXT, customer_id, stored.identification) or "",
         company_id=keys.open(PartyField.TEXT, customer_id, stored.company_id) or "",
     )

@@ -6,16 +6,19 @@ returned later.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from billfold.accounts.portals.types import PortalStatus
-from billfold.events import kinds
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
+from billfold.payments.ach.nacha.types import DEATH_NOTICE
 from billfold.payments.ach.rules.entries import (
     add_entry,
     book_entry,
@@ -42,16 +45,23 @@ from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.withdraw import InsufficientFunds
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from billfold.accounts.portals.types import PortalRow
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
     from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
 
+_EFFECTIVE_WITHIN = timedelta(days=7)
+"""How far the effective date that a sender names may be from the day an entry comes; else it says nothing."""
 NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = ("R01", "R02", "R03", "R16", "R20", "R24")
 
 
 def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
-    """Book the entry, or queue a return for the next window. A prenote books nothing."""
+    """Book the entry, or queue a return for the next window. A prenote books nothing.
+
+    So does a notice that somebody has died, which raises an event.
+    """
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)
     code = _return_code(book, pocket, cmd)
@@ -73,8 +83,11 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     kept = not cmd.entry.is_prenote and code != TWICE
     if kept:
         add_entry(book, entry)
+    kind = kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED
     if not cmd.entry.is_prenote:
-        raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
+        raise_ach_event(book, ctx, entry, kind=kind)
+    elif cmd.entry.entry_class == DEATH_NOTICE:
+        record.event(book, ctx, kind, payload=payloads.AchPayload(service_account_id=cmd.pocket_id))
     outcome: Outcome = {"status": "COMPLETED" if code is None else AchStatus.REJECTED, "code": code}
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 
@@ -90,8 +103,7 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
         raise NotFound
     if entry.status != AchStatus.PROCESSED or entry.pocket_id is None:
         raise Refused("ach-entry-not-returnable", f"The entry is {entry.status}.")
-    settled_on = entry.effective_on or et_date(entry.created_at)
-    until = returnable_until(cmd.code, settled_on, ctx.calendars)
+    until = returnable_until(cmd.code, _settled_on(entry), ctx.calendars)
     if until is not None and ctx.now > until:
         raise Refused("ach-entry-not-returnable", f"A return for {cmd.code} had to go by {until:%Y-%m-%d}.")
     pocket = book.pockets[entry.pocket_id]
@@ -103,6 +115,14 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
     raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
+
+
+def _settled_on(entry: AchEntry) -> date:
+    """Return when an entry settled: on its effective date, or on the day it came if its sender names another time."""
+    came_on, named = et_date(entry.created_at), entry.effective_on
+    if named is None or abs(named - came_on) > _EFFECTIVE_WITHIN:
+        return came_on
+    return named
 
 
 def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> None:

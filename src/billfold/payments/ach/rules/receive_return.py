@@ -8,7 +8,7 @@ from billfold.events import kinds
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
 from billfold.payments.ach.rules.entries import raise_ach_event, referenced_entry, reverse_booking, update_entry
-from billfold.payments.ach.rules.return_codes import RETURN_REASONS, returnable_until
+from billfold.payments.ach.rules.return_codes import RECEIVED_RETURN_REASONS, returnable_until
 from billfold.payments.ach.types import AchStatus, AchWay
 from billfold.platform.dates import et_date
 
@@ -36,7 +36,8 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
     where: str = AchStatus.FAILED
     if entry.entry_no is not None:
         where = _reverse_money(book, entry, ctx, trace=cmd.trace)
-    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
+    reason = RECEIVED_RETURN_REASONS[cmd.code].words
+    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=reason)
     raise_ach_event(book, ctx, entry, kind=kinds.ACH_OUT_REJECTED)
     return {
         "ach_id": str(cmd.ach_id),

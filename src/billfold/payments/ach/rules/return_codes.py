@@ -21,7 +21,7 @@ _REINITIATIONS_MAX = 2
 
 
 class ReturnTimeFrame(Enum):
-    """The time frame of the receiving bank."""
+    """The time frame of the bank that returns the entry."""
 
     TWO_BANKING_DAYS = "two banking days after settlement"
     SIXTY_DAYS = "sixty days after settlement"
@@ -41,6 +41,10 @@ def _within_two_days(**codes: str) -> dict[str, ReturnReason]:
 
 def _within_sixty_days(**codes: str) -> dict[str, ReturnReason]:
     return {code: ReturnReason(words, ReturnTimeFrame.SIXTY_DAYS) for code, words in codes.items()}
+
+
+def _without_limit(**codes: str) -> dict[str, ReturnReason]:
+    return {code: ReturnReason(words, ReturnTimeFrame.NONE) for code, words in codes.items()}
 
 
 RETURN_REASONS: Mapping[str, ReturnReason] = {
@@ -67,21 +71,73 @@ RETURN_REASONS: Mapping[str, ReturnReason] = {
         R28="the routing number fails its check digit",
         R29="the company has not authorised it",
         R31="returned late with the sending bank's consent",
+        R39="the source document is not one of the entry class",
+        R50="state law does not allow the re-presented check entry",
     ),
     **_within_sixty_days(
         R05="a corporate debit to a consumer who did not authorise it",
         R07="the authorisation was revoked",
         R10="the consumer did not authorise it",
         R11="not in line with the authorisation",
+        R33="the receiving bank returns the destroyed check entry",
         R37="the source document was paid as well",
         R38="payment of the source document was stopped",
         R51="the re-presented check entry is not allowed",
+        R52="payment of the check behind the re-presented check entry was stopped",
         R53="the check was paid as well as the entry",
     ),
-    "R06": ReturnReason("returned at the sending bank's request", ReturnTimeFrame.NONE),
-    "R23": ReturnReason("the receiver refuses the credit", ReturnTimeFrame.NONE),
+    **_without_limit(
+        R06="returned at the sending bank's request",
+        R23="the receiver refuses the credit",
+    ),
 }
 """Return reason codes of receiving banks (addenda 99)."""
+RECEIVED_RETURN_REASONS: Mapping[str, ReturnReason] = {
+    **RETURN_REASONS,
+    **_without_limit(
+        R18="the effective date cannot be right",
+        R19="the amount field is wrong",
+        R30="the receiving bank takes no check truncation entries",
+        R32="the receiving bank does not settle",
+        R34="the receiving bank takes part in the network in part only",
+        R35="the account takes no debits",
+        R36="the account takes no credits",
+        R40="the agency returns the enrollment",
+        R41="the enrollment's transaction code is wrong",
+        R42="the enrollment's routing number is wrong",
+        R43="the enrollment's account number is wrong",
+        R44="the enrollment's individual identification is wrong",
+        R45="the enrollment's name is wrong",
+        R46="the enrollment's representative payee indicator is wrong",
+        R47="the enrollment is a duplicate",
+        R80="the international entry is coded wrongly",
+        R81="the gateway takes no international entries of this kind",
+        R82="the foreign receiving bank's identification is invalid",
+        R83="the foreign receiving bank cannot settle",
+        R84="the gateway did not process the entry",
+        R85="an international payment, coded as a domestic one",
+    ),
+}
+"""All codes under which an entry of ours may come back: also those of operators, federal agencies and gateways."""
+DISHONORED_RETURN_REASONS: Mapping[str, str] = {
+    "R61": "the return was misrouted",
+    "R62": "the return of an erroneous or reversing debit",
+    "R67": "the return is a duplicate",
+    "R68": "the return came late",
+    "R69": "fields of the return are wrong",
+    "R70": "the return was not permitted by the sending bank",
+}
+"""Why a sending bank does not accept our return of its entry."""
+CONTESTED_RETURN_REASONS: Mapping[str, str] = {
+    "R71": "the dishonored return was misrouted",
+    "R72": "the dishonored return came late",
+    "R73": "the return came in time",
+    "R74": "the return is corrected",
+    "R75": "the return is no duplicate",
+    "R76": "no errors were found",
+    "R77": "the dishonored return under R62 is not accepted",
+}
+"""Why a receiving bank contests that we dishonored its return."""
 
 _REINITIABLE_CODES = frozenset({"R01", "R09"})
 
@@ -89,9 +145,9 @@ _REINITIABLE_CODES = frozenset({"R01", "R09"})
 def returnable_until(code: str, settled_on: date, calendars: Calendars) -> datetime | None:
     """Return the instant by which a return must have arrived; None if no rule limits it.
 
-    Raises KeyError for a code that is not one of receiving banks.
+    Raises KeyError for a code that returns no entry.
     """
-    limit = RETURN_REASONS[code].limit
+    limit = RECEIVED_RETURN_REASONS[code].limit
     if limit is ReturnTimeFrame.NONE:
         return None
     if limit is ReturnTimeFrame.TWO_BANKING_DAYS:
