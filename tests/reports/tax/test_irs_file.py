@@ -122,7 +122,7 @@ def test_the_bank_is_transmitter_and_payer():
         "phone": "3025550142",
     }
     payers = [read(each, A) for each in records if each[0] == "A"]
-    assert [(each["type"], each["codes"]) for each in payers] == [("6", "34"), ("B", "23")]
+    assert [(each["type"], each["codes"]) for each in payers] == [("6", "34"), ("B", "234")]
     assert all((each["tin"], each["agent"]) == ("123456789", "0") for each in payers)
 
 

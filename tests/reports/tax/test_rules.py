@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.architecture.pages import section, table_rows
 
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for, round_half_up
-from billfold.reports.tax.rules import filing_of, tax_line, tax_years, withheld_of
+from billfold.reports.tax.rules import boxes_of, filing_of, tax_line, tax_years, withheld_of
 from billfold.reports.tax.types import Disposal, Filing, TaxForm, TaxStatus
 
 POCKET, TRADE, CUSTOMER = (UUID(int=n) for n in (1, 2, 3))
@@ -86,6 +86,21 @@ PAID = [("2025-03-03", 1_00), ("2025-07-01", 2_01), ("2025-09-02", 4_00)]
 def test_tax_is_withheld_of_interest_that_was_paid_while_the_customer_was_subject_to_it(since, until, withheld):
     lines = [tax_line(disposal(10, "2025-02-03", day, day, 1_000_00 - paid, 1_000_00)) for day, paid in PAID]
     assert withheld_of(lines, TaxStatus(CUSTOMER, None, since, until)) == withheld
+
+
+def test_tax_is_withheld_of_the_gross_proceeds_of_a_sale_and_not_of_its_interest_again():
+    status = TaxStatus(CUSTOMER, None, date(2025, 3, 1), date(2025, 7, 1))
+    sold = [
+        disposal(10, "2025-02-03", "2025-08-05", day, 990_00, 995_00)
+        for day in ("2025-02-28", "2025-03-03", "2025-07-01")
+    ]
+    redeemed = disposal(10, "2025-02-03", "2025-06-03", "2025-06-03", 990_00, 1_000_00)
+    at_a_loss = disposal(10, "2025-02-03", "2025-06-03", "2025-06-03", 1_001_00, 1_000_00)
+    (year,) = tax_years(2025, [*sold, redeemed, at_a_loss], status)
+    assert [line.withheld for line in year.lines] == [0, 238_80, 0, 0, 240_00]
+    assert dict(boxes_of(year, TaxForm.BROKER))["4 Federal income tax withheld"] == 478_80
+    assert dict(boxes_of(year, TaxForm.INTEREST))["4 Federal income tax withheld"] == 2_40
+    assert year.interest > 10_00, "the interest of sales is reported, and withheld of with their proceeds"
 
 
 def test_a_form_is_filed_from_ten_dollars_on_or_when_tax_was_withheld():

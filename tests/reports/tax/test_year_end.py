@@ -84,8 +84,10 @@ async def _is_filed_unless_exempt(bank, pocket, year):
     returns = [("123456789", each.disposal.proceeds, each.basis, 0) for each in year.sales]
     assert await filed(bank) == [("123456789", 0, year.interest, 0), *returns]
     await set_tax_status(bank, TaxStatus(pocket.key[0], None, date(2025, 1, 1)))
-    withheld = (24 * year.interest + 50) // 100
-    assert await filed(bank) == [("123456789", 0, year.interest, withheld), *returns]
+    matured = (24 * sum(each.interest for each in year.lines if not each.is_sale) + 50) // 100
+    sold = [(24 * each.disposal.proceeds + 50) // 100 for each in year.sales]
+    returns = [(*each[:3], withheld) for each, withheld in zip(returns, sold, strict=True)]
+    assert await filed(bank) == [("123456789", 0, year.interest, matured), *returns]
     await set_tax_status(bank, TaxStatus(pocket.key[0], exempt=True))
     assert await filed(bank) == []
 

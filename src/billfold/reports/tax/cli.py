@@ -14,6 +14,7 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, print_warning, table
 from billfold.ledger.directory.store import find_customer
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import InvalidInput
 from billfold.platform.money import format_usd
@@ -73,7 +74,7 @@ async def make(bank: Bank, *, year: Year) -> str:
             raise CliError("Another process is making statements.", "Wait until it is done.")
         made, failed = await make_year(bank, year)
     if failed:
-        raise CliError(f"{made} forms were made. Those of {failed} customers failed.", "The log says why.")
+        raise CliError(f"{made} forms were made. Those of {failed} customers failed.", "`billfold doctor` says why.")
     return f"{made} forms of {year} were made."
 
 
@@ -128,6 +129,12 @@ async def file(
         raise
     for customer_id in written.without_number:
         print_warning(f"Customer {customer_id} has no taxpayer identification number.")
+    if written.failed:
+        named = "; ".join(f"{customer_id}: {error_summary(why)}" for customer_id, why in written.failed.items())
+        raise CliError(
+            f"{written.returns} returns are in {out}. Those of {len(written.failed)} customers are missing. {named}",
+            "Correct what the errors name, then file these customers as a further file.",
+        )
     return f"{written.returns} returns are in {out}."
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.reports.entries.reader import current_position
 from billfold.reports.entries.store import last_entry_before
 from billfold.reports.tax import store
-from billfold.reports.tax.rules import LotReplay, tax_years, year_bounds
+from billfold.reports.tax.rules import LotReplay, first_purchase, is_relevant, tax_years, year_bounds
+from billfold.reports.tax.types import Disposal
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.reports.entries.types import LedgerPosition
     from billfold.reports.tax.types import TaxStatus, TaxYear
-
-_HOLIDAYS: Final = timedelta(days=30)
 
 
 class TaxReading(NamedTuple):
@@ -33,10 +31,12 @@ async def read_tax_years(bank: Bank, customer_id: UUID, year: int) -> TaxReading
     position = await current_position(bank, customer_id, ends_at)
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         status = await store.get_tax_status(conn, customer_id)
-        # No bill runs longer than 52 weeks: what is held in a year was bought in it or the year before, or in the
-        # last days of the one before that, for a bill due on a holiday.
-        after = await last_entry_before(conn, customer_id, year_bounds(year - 1)[0] - _HOLIDAYS)
+        after = await last_entry_before(conn, customer_id, first_purchase(year))
         stream = store.stream_movements(conn, customer_id, after, position.entry_no)
-        replay = LotReplay(lambda cusip: bank.market.bill(cusip).maturity)
-        disposals = [disposal async for each in stream if (disposal := replay.play(each)) is not None]
+        replay, disposals = LotReplay(lambda cusip: bank.market.bill(cusip).maturity), list[Disposal]()
+        async for each in stream:
+            # Of a bill that was gone before the year began the lots may have been bought before the stream does.
+            if is_relevant(bank.market.bill(each.cusip).maturity, year):
+                disposal = replay.play(each)
+                disposals += [disposal] if disposal is not None else []
     return TaxReading(status, tax_years(year, disposals, status), position)

@@ -33,10 +33,11 @@ _TAX_NUMBER = re.compile("[0-9]{2}-?[0-9]{7}")
 
 
 class WrittenFile(NamedTuple):
-    """How many returns a file has, and which customers are in it without a taxpayer identification number."""
+    """How many returns a file has, which customers in it have no taxpayer identification number, and which failed."""
 
     returns: int
     without_number: list[UUID]
+    failed: dict[UUID, Exception]
 
 
 def payer_of(settings: Settings) -> Payer:
@@ -67,7 +68,8 @@ async def write_irs_file(
 ) -> WrittenFile:
     """Write the returns of a calendar year into a file that can be rewound, or those alone that were corrected since.
 
-    The forms of exempt and foreign recipients are not in it, nor is interest below the minimum. Raises InvalidInput.
+    The forms of exempt and foreign recipients are not in it, nor is interest below the minimum. A customer whose
+    figures fail is left out and named. Raises InvalidInput.
     """
     try:
         file = IrsFile(out, payer_of(bank.settings), year, line_ends=line_ends)
@@ -76,10 +78,10 @@ async def write_irs_file(
     filing = _CustomerFiling(bank, file, year, corrected_since)
     for form in TaxForm:
         async for customer_id in store.stream_customers(bank.pool):
-            await filing.add(form, customer_id)
+            await filing.try_to_add(form, customer_id)
     this_year = et_date(await bank.now()).year
     file.end(test=not bank.settings.is_production, prior_year=year < this_year - 1)
-    return WrittenFile(file.payees, list(filing.without_number))
+    return WrittenFile(file.payees, list(filing.without_number), filing.failed)
 
 
 class _CustomerFiling:
@@ -88,8 +90,16 @@ class _CustomerFiling:
     def __init__(self, bank: Bank, file: IrsFile, year: int, corrected_since: datetime | None) -> None:
         self._bank, self._file, self._year, self._corrected_since = bank, file, year, corrected_since
         self.without_number: dict[UUID, None] = {}
+        self.failed: dict[UUID, Exception] = {}
 
-    async def add(self, form: TaxForm, customer_id: UUID) -> None:
+    async def try_to_add(self, form: TaxForm, customer_id: UUID) -> None:
+        """Add a customer's returns of a form; one that fails is named, and the others are filed."""
+        try:
+            await self._add(form, customer_id)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the other customers are filed
+            self.failed[customer_id] = error
+
+    async def _add(self, form: TaxForm, customer_id: UUID) -> None:
         """Add a customer's returns of a form, if the IRS receives them."""
         reading = await read_tax_years(self._bank, customer_id, self._year)
         years = [each for each in reading.years if form in each.forms]

@@ -56,8 +56,8 @@ _NOTES: Final = {
             "a bill sold before, it is the part of the gain up to its straight-line share of the discount."
         ),
         (
-            "Box 4: backup withholding, 24 % of the interest that was paid while you were subject to it. Include it as "
-            "tax withheld on your return."
+            "Box 4: backup withholding, 24 % of the interest of bills that matured while you were subject to it. "
+            "Include it as tax withheld on your return."
         ),
     ),
     TaxForm.BROKER: (
@@ -66,6 +66,10 @@ _NOTES: Final = {
             "count on their trade date, whenever they settled. Proceeds (box 6) are gross."
         ),
         ("Box 1e is the cost with the interest that is reported on Form 1099-INT, so that nothing is counted twice."),
+        (
+            "Box 4: backup withholding, 24 % of the gross proceeds of sales while you were subject to it, their "
+            "interest included. Include it as tax withheld on your return."
+        ),
     ),
 }
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from billfold.reports.tax.types import TaxLine, TaxYear
 
 _RETURN_TYPES: Final = {TaxForm.INTEREST: "6", TaxForm.BROKER: "B"}
-_AMOUNT_CODES: Final = {TaxForm.INTEREST: "34", TaxForm.BROKER: "23"}
+_AMOUNT_CODES: Final = {TaxForm.INTEREST: "34", TaxForm.BROKER: "234"}
 _ADDRESS = re.compile(r"(?P<street>.+), *(?P<city>[^,]+), *(?P<state>[A-Z]{2}) +(?P<zip>\d{5}(-\d{4})?)(, *USA?)?")
 _CORRECTED: Final = "G"
 _NONCOVERED_WITH_BASIS, _SHORT_TERM, _GROSS_PROCEEDS, _BASIS_IS_REPORTED = "2", "1", "1", "A"
@@ -117,15 +117,15 @@ class IrsFile:
             self._write("C", records.END_OF_PAYER, {"payees": self._payees_of_payer, **self._totals})
 
     def _add_payee(self, layout: records.Layout, values: dict[str, str | int]) -> None:
+        self._write("B", layout, values)  # what does not fit into a record is not counted either
         self._payees_of_payer += 1
         self.payees += 1
         for name in self._totals:
             self._totals[name] += int(values.get(name.replace("total", "amount"), 0))
-        self._write("B", layout, values)
 
     def _write(self, kind: str, layout: records.Layout, values: dict[str, str | int]) -> None:
+        line = record(kind, layout, values | {"year": self._year, "sequence": self._sequence + 1})
         self._sequence += 1
-        line = record(kind, layout, values | {"year": self._year, "sequence": self._sequence})
         self._out.write((f"{line[:-2]}\r\n" if self._line_ends else line).encode("ascii"))
 
 
@@ -162,6 +162,7 @@ def _sale_fields(line: TaxLine) -> dict[str, str | int]:
         "account": line.account,
         "amount_2": disposal.proceeds,
         "amount_3": line.basis,
+        "amount_4": line.withheld,
         "noncovered": _NONCOVERED_WITH_BASIS,
         "gain_type": _SHORT_TERM,
         "proceeds_type": _GROSS_PROCEEDS,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -21,6 +21,8 @@ from billfold.reports.tax.types import Disposal, Filing, LotMovement, TaxForm, T
 INTEREST_MINIMUM_CENTS: Final = 10_00
 """Less interest than this of one customer in a year need not be filed (IRC 6049(a))."""
 WITHHOLDING_PERCENT: Final = 24
+_CLOSED_DAYS_MAX: Final = timedelta(days=15)
+_TERM_DAYS_MAX: Final = timedelta(days=52 * 7 + 15)
 _MADE_AT: Final = time(6)
 _MADE_ON: Final = (1, 15)
 """When the forms of a year are made in the next: before the first due date (31 January)."""
@@ -35,6 +37,19 @@ def year_bounds(year: int) -> tuple[datetime, datetime]:
 def due_at(year: int) -> datetime:
     """Return from when on the forms of a calendar year are made."""
     return et_instant(date(year + 1, *_MADE_ON), _MADE_AT)
+
+
+def is_relevant(maturity: date, year: int) -> bool:
+    """Tell whether a bill can have been sold or redeemed in a calendar year: one due before it began is gone.
+
+    Its lots were bought at most 52 weeks before its maturity, which is paid a few days later where that is closed.
+    """
+    return maturity > date(year, 1, 1) - _CLOSED_DAYS_MAX
+
+
+def first_purchase(year: int) -> datetime:
+    """Return from when on lots of bills that are relevant for a calendar year can have been bought."""
+    return et_instant(date(year, 1, 1) - _CLOSED_DAYS_MAX - _TERM_DAYS_MAX, time())
 
 
 def years_due(first: int | None, finished: Container[int], now: datetime) -> list[int]:
@@ -138,12 +153,18 @@ def _disposal(movement: LotMovement, proceeds: int, cost: int, maturity: date) -
     )
 
 
-def tax_line(disposal: Disposal) -> TaxLine:
-    """Return how much of a gain is interest: all of it at maturity, before that at most a share of the discount."""
+def tax_line(disposal: Disposal, status: TaxStatus | None = None) -> TaxLine:
+    """Return how much of a gain is interest: all of it at maturity, before that at most a share of the discount.
+
+    Of a sale 24 % of the gross proceeds are withheld while the customer is subject to it (26 CFR 31.3406(b)(3)-2).
+    """
     gain = disposal.proceeds - disposal.cost
     discount = disposal.par - disposal.cost
     share = round_half_up(discount * disposal.held_days, disposal.term_days)
-    return TaxLine(disposal, max(gain if disposal.redeemed else min(gain, share), 0))
+    line = TaxLine(disposal, max(gain if disposal.redeemed else min(gain, share), 0))
+    if status is None or not line.is_sale or not status.withholds_on(disposal.disposed_on):
+        return line
+    return line._replace(withheld=round_half_up(disposal.proceeds * WITHHOLDING_PERCENT, 100))
 
 
 def tax_years(year: int, disposed: Iterable[Disposal], status: TaxStatus) -> list[TaxYear]:
@@ -151,7 +172,7 @@ def tax_years(year: int, disposed: Iterable[Disposal], status: TaxStatus) -> lis
     by_pocket: defaultdict[UUID, list[TaxLine]] = defaultdict(list)
     for each in disposed:
         if each.disposed_on.year == year:
-            by_pocket[each.pocket_id].append(tax_line(each))
+            by_pocket[each.pocket_id].append(tax_line(each, status))
     return [
         TaxYear(pocket_id, year, lines, withheld=withheld_of(lines, status))
         for pocket_id, lines in sorted(by_pocket.items())
@@ -159,8 +180,13 @@ def tax_years(year: int, disposed: Iterable[Disposal], status: TaxStatus) -> lis
 
 
 def withheld_of(lines: Sequence[TaxLine], status: TaxStatus) -> int:
-    """Return the backup withholding: 24 % of the interest that was paid while the customer was subject to it."""
-    subject = sum(line.interest for line in lines if status.withholds_on(line.disposal.disposed_on))
+    """Return the backup withholding of interest: 24 % of what was paid while the customer was subject to it.
+
+    The interest of a sale is part of its gross proceeds, of which tax is withheld already.
+    """
+    subject = sum(
+        line.interest for line in lines if not line.is_sale and status.withholds_on(line.disposal.disposed_on)
+    )
     return round_half_up(subject * WITHHOLDING_PERCENT, 100)
 
 
@@ -184,6 +210,6 @@ def boxes_of(year: TaxYear, form: TaxForm) -> list[tuple[str, int]]:
         ("1e Cost or other basis", year.basis),
         ("1f Accrued market discount", 0),
         ("1g Wash sale loss disallowed", 0),
-        ("4 Federal income tax withheld", 0),
+        ("4 Federal income tax withheld", year.withheld_of_proceeds),
         ("Short-term gain or loss", year.proceeds - year.basis),
     ]

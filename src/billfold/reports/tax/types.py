@@ -72,10 +72,14 @@ class Disposal(NamedTuple):
 
 
 class TaxLine(NamedTuple):
-    """A disposal, and how much of its gain is interest. The rest of a gain is capital gain; a loss is all capital."""
+    """A disposal, and how much of its gain is interest. The rest of a gain is capital gain; a loss is all capital.
+
+    `withheld` is the backup withholding of its proceeds, which a sale alone has.
+    """
 
     disposal: Disposal
     interest: int
+    withheld: int = 0
 
     @property
     def basis(self) -> int:
@@ -108,7 +112,7 @@ class TaxStatus(NamedTuple):
     withholding_until: date | None = None
 
     def withholds_on(self, day: date) -> bool:
-        """Tell whether interest paid on a day is subject to backup withholding."""
+        """Tell whether what is paid on a day is subject to backup withholding."""
         since, until = self.withholding_from, self.withholding_until
         return since is not None and since <= day and (until is None or day < until)
 
@@ -131,12 +135,17 @@ class TinType(StrEnum):
 
 
 class TaxYear(NamedTuple):
-    """A Pocket's figures of one calendar year. `withheld` is box 4 of Form 1099-INT."""
+    """A Pocket's figures of one calendar year. `withheld` of its interest is box 4 of Form 1099-INT."""
 
     pocket_id: UUID
     year: int
     lines: list[TaxLine]
     withheld: int
+
+    @property
+    def withheld_of_proceeds(self) -> int:
+        """Box 4 of Form 1099-B."""
+        return sum(line.withheld for line in self.lines)
 
     @property
     def account(self) -> str:

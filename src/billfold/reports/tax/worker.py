@@ -7,7 +7,8 @@ from uuid import UUID
 
 import structlog
 
-from billfold.platform.clock import monotonic
+from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.failed_work import forget, put_aside, read_put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.reports.statements.worker import claimed
 from billfold.reports.tax import store
@@ -15,10 +16,13 @@ from billfold.reports.tax.making import make_forms
 from billfold.reports.tax.rules import years_due
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from billfold.ledger.bank import Bank
 
 log = structlog.get_logger(__name__)
 
+_FAILED_FORMS: Final = "tax forms"
 PAUSE_SECONDS: Final = 5.0
 PAUSE_AFTER_FAILURE_SECONDS: Final = 600.0
 
@@ -63,8 +67,20 @@ async def make_year(bank: Bank, year: int) -> tuple[int, int]:
             failed[customer_id] = error
     for customer_id, why in failed.items():
         log.error("tax_forms_failed", customer_id=str(customer_id), year=year, error=error_summary(why))
+    await _record_failures(bank, year, failed)
     if not failed:
         await store.finish(bank.pool, year, await bank.now())
     if made or failed:
         log.info("tax_forms_made", year=year, made=made, failed=len(failed))
     return made, len(failed)
+
+
+async def _record_failures(bank: Bank, year: int, failed: Mapping[UUID, Exception]) -> None:
+    """Let the health of the bank show which customers failed, and no longer those that did before."""
+    now = wall_now()
+    earlier = await read_put_aside(bank.pool, _FAILED_FORMS, now)
+    items = {f"{year} {customer_id}": error for customer_id, error in failed.items()}
+    done = [item for item in (*earlier.waiting, *earlier.due) if item.startswith(f"{year} ") and item not in items]
+    await forget(bank.pool, _FAILED_FORMS, done)
+    for item, error in items.items():
+        await put_aside(bank.pool, _FAILED_FORMS, item, error, now=now, tries=earlier.due.get(item, 0) + 1)
