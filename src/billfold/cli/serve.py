@@ -9,7 +9,6 @@ import asyncio
 import signal
 import socket
 import ssl
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -28,6 +27,7 @@ from billfold.cli.process_supervisor import Supervisor, exit_with_parent
 from billfold.cli.resources import run_with_connection
 from billfold.monitoring.management_server import CHECK_SECONDS, manage_children, serve_management
 from billfold.monitoring.samples import NO_TRACES, telemetry
+from billfold.platform.processes import python_command
 
 if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles
@@ -137,7 +137,7 @@ def stop_on_signals() -> asyncio.Event:
 
 def child_command_line(*command: str) -> Sequence[str]:
     """Return the command line of a child process that runs one of these commands."""
-    return (sys.executable, "-m", "billfold", *command)
+    return python_command("-m", "billfold", *command)
 
 
 async def start_https(supervisor: Supervisor, logs: Path | None = None) -> None:

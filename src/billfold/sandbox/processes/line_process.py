@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import msgspec
 
 from billfold.platform.errors import Unavailable
+from billfold.platform.processes import python_command
 
 TIMEOUT_SECONDS = 10.0
 """How long a request takes at most, with those before it."""
@@ -69,9 +69,7 @@ class LineProcess:
         """Send a request; return its response, nothing when the process ends before."""
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                *self._words,
+                *python_command("-m", *self._words),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 env=environment_of_others(),
