@@ -147,7 +147,7 @@ def test_every_package_that_is_imported_is_declared():
     for path in (DEPLOY.parent / "src/billfold").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for top in {each.partition(".")[0] for each in names} - sys.stdlib_module_names - {"billfold"}:
                 if not declared & {canonical(each) for each in providers[top]}:
                     missing[top] = path.name
@@ -156,4 +156,4 @@ def test_every_package_that_is_imported_is_declared():
 
 def canonical(requirement):
     """The name of the package of a requirement, in the one spelling that indexes compare."""
-    return re.sub(r"[-_.]+", "-", re.match(r"[\w.-]+", requirement)[0]).lower()
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement)[0]).lower()

@@ -23,6 +23,7 @@ from urllib.request import urlopen
 import pytest
 from tests.support.databases import as_application
 from tests.support.sandbox_process import free_ports
+from typing_extensions import override
 
 ROOT = Path(__file__).parents[2]
 CONSTRAINTS = ROOT / "src/billfold/constraints.txt"
@@ -60,6 +61,7 @@ def installed(request, wheel, tmp_path_factory):
     file, requirements = wheel
     python = tmp_path_factory.mktemp("venv") / "venv/bin/python"
     uv = shutil.which("uv", path=f"{ROOT / '.uv/bin'}{os.pathsep}{os.environ['PATH']}")
+    assert uv is not None
     install = [uv, "pip", "install", "--quiet", "--python", python]
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, python.parents[1]], check=True)
     if request.param == IMAGE:
@@ -74,7 +76,7 @@ def installed(request, wheel, tmp_path_factory):
 
 def _index():
     """The package index that this machine gives pip, as tools/setup.sh gives it to uv."""
-    ask = [sys._base_executable, "-m", "pip", "config", "get", "global.index-url"]
+    ask = [Path(sys.executable).resolve(), "-m", "pip", "config", "get", "global.index-url"]
     index = subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()
     return {"UV_DEFAULT_INDEX": index} if index and "UV_DEFAULT_INDEX" not in os.environ else {}
 
@@ -140,8 +142,9 @@ def collector_of_traces():
             self.send_response(200)
             self.end_headers()
 
-        def log_message(self, *words):
-            """Say nothing."""
+        @override
+        def log_message(self, format, *_words):
+            """Write no line."""
 
     with HTTPServer(("127.0.0.1", 0), Collector) as server:
         Thread(target=server.serve_forever, daemon=True).start()

@@ -92,7 +92,7 @@ def test_bodies_with_dates_are_found():
 @pytest.mark.parametrize(("body", "place"), BODIES.values(), ids=BODIES)
 def test_a_day_out_of_the_range_is_refused_at_its_field_of_a_body(body, place):
     for text in ("0001-01-01", "9999-12-31", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"):
-        sent = text
+        sent: object = text
         for name in reversed(place):
             sent = {name: sent}
         with pytest.raises(InvalidInput) as refused:

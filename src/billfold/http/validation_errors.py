@@ -215,7 +215,7 @@ def _value_mistakes(kind: inspect.Type, described: str | None, value: Json, plac
 def _format_mistakes(kind: inspect.Type, value: Json, place: Place) -> list[FieldError]:
     python, msg, code = _FORMATS[type(kind)]
     try:
-        read = msgspec.convert(value, python)
+        read: object = msgspec.convert(value, python)
     except msgspec.ValidationError:
         return [FieldError(place, msg, code)]
     if isinstance(read, date) and not is_in_range(read):
