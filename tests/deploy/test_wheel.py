@@ -76,7 +76,7 @@ def installed(request, wheel, tmp_path_factory):
 
 def _index():
     """The package index that this machine gives pip, as tools/setup.sh gives it to uv."""
-    ask = [Path(sys.executable).resolve(), "-m", "pip", "config", "get", "global.index-url"]
+    ask = [str(Path(sys.executable).resolve()), "-m", "pip", "config", "get", "global.index-url"]
     index = subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()
     return {"UV_DEFAULT_INDEX": index} if index and "UV_DEFAULT_INDEX" not in os.environ else {}
 

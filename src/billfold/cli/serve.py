@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from billfold.access.partners.store import list_partners
+from billfold.cli.child_python import python_command
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.folders import check_folders
@@ -27,7 +28,6 @@ from billfold.cli.process_supervisor import Supervisor, exit_with_parent
 from billfold.cli.resources import run_with_connection
 from billfold.monitoring.management_server import CHECK_SECONDS, manage_children, serve_management
 from billfold.monitoring.samples import NO_TRACES, telemetry
-from billfold.platform.processes import python_command
 
 if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from billfold.cli.child_python import python_command
 from billfold.cli.context import CliError
 from billfold.platform.network.addresses import own_url_host
-from billfold.platform.processes import python_command
 from billfold.sandbox.card_processor.host.framing import LengthPrefix
 from billfold.sandbox.card_processor.host.mac import MacAlgorithm
 from billfold.sandbox.card_processor.host.settings import (
