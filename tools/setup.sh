@@ -1,11 +1,11 @@
 #!/bin/sh
 # Fill .venv with exactly what uv.lock names; with `tools` also what tests and checks need. Needs Python 3.11 or newer with pip and nothing else:
-# where uv is missing or too old, a private one is put into .uv. The usual variables of pip and uv
-# (index, certificates, timeout) are honoured; a package index of your own serves the locked files.
+# where uv is missing or too old, a private one is put into .uv. Every file that is installed has a hash that tools/uv.txt
+# or uv.lock names. The usual variables of pip and uv (index, certificates, timeout) are honoured; a package index of your
+# own serves the locked files.
 set -eu
 cd "$(dirname "$0")/.."
 uv_oldest=0.9
-uv_wanted=0.13.8
 
 say() { printf '==> %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
@@ -28,13 +28,13 @@ find_uv() {
   for uv in uv .uv/bin/uv; do
     if is_recent "$uv"; then return; fi
   done
-  say "fetching uv $uv_wanted into .uv"
+  say "fetching uv into .uv"
   rm -rf .uv
   if "$python" -m venv .uv >/dev/null 2>&1; then
-    .uv/bin/python -m pip install --quiet --disable-pip-version-check "uv==$uv_wanted"
+    .uv/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tools/uv.txt
   else # Debian ships Python without ensurepip
     rm -rf .uv
-    "$python" -m pip install --quiet --disable-pip-version-check --target .uv "uv==$uv_wanted"
+    "$python" -m pip install --quiet --disable-pip-version-check --target .uv --require-hashes -r tools/uv.txt
   fi
   uv=.uv/bin/uv
 }
@@ -77,7 +77,6 @@ install_from() { # install_from INDEX: the locked versions and hashes, whatever 
   [ -x .venv/bin/python ] || "$uv" venv --quiet --python "$python" .venv
   "$uv" export --frozen --quiet $groups --no-emit-project --output-file .venv/locked.txt
   "$uv" pip sync --quiet --python .venv/bin/python --require-hashes .venv/locked.txt
-  "$uv" pip install --quiet --python .venv/bin/python --no-deps --editable .
 }
 
 unset VIRTUAL_ENV CONDA_PREFIX
@@ -86,7 +85,7 @@ export UV_HTTP_TIMEOUT="${UV_HTTP_TIMEOUT:-${PIP_DEFAULT_TIMEOUT:-120}}"
 wanted=${1:-}
 leave_former_place
 [ ! -x .venv/bin/pytest ] || wanted=tools # what is there stays
-groups="--no-dev --extra sandbox"
+groups="--no-dev --group build --extra sandbox"
 [ "$wanted" != tools ] || groups="--all-groups --extra otel --extra sandbox"
 python=$(find_python)
 find_cache
@@ -97,8 +96,9 @@ index=$(own_index)
 if [ -n "$index" ]; then
   install_from "$index"
 else
-  "$uv" sync --frozen --quiet $groups --python "$python"
+  "$uv" sync --frozen --quiet $groups --no-install-project --python "$python"
 fi
+"$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation --editable . # by the locked hatchling
 [ "$wanted" != tools ] || touch .venv/.tools
 printf '%s' "$PWD" > .venv/.ready
 say "ready"

@@ -4,6 +4,7 @@ import os
 import sys
 
 from billfold import __version__
+from billfold.cli.child_python import protect_children
 
 _PRIVATE = 0o077
 """What a bank writes is its own: rail files, logs, mail, keys, exports."""
@@ -14,6 +15,7 @@ _INTERRUPTED = 130
 def main() -> None:
     """Run the command line. It is imported here: the version is printed without it."""
     os.umask(_PRIVATE)
+    protect_children()
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may not know every sign
     if sys.argv[1:] == ["--version"]:
@@ -37,4 +39,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        del sys.path[0]  # `python -m` imports from the current folder first
     main()

@@ -99,6 +99,7 @@ def test_no_traceback_is_shown_when_a_command_is_interrupted(monkeypatch):
 
     monkeypatch.setattr("billfold.cli.app.run", interrupted)
     monkeypatch.setattr("os.umask", lambda _: None)  # that of this process is everybody's
+    monkeypatch.setenv("PYTHONSAFEPATH", "")  # set by `main`, and put back after this test
     with pytest.raises(SystemExit) as end:
         main()
     assert end.value.code == 130

@@ -1,3 +1,4 @@
+import ast
 import base64
 import hashlib
 import json
@@ -5,6 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -88,7 +91,8 @@ def test_containers_have_every_setting_that_production_needs():
     composed_settings = dict(line.split("=", 1) for line in lines)
     subnet = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())["networks"]["default"]["ipam"]["config"][0]
     assert composed_settings["BILLFOLD_TRUSTED_PROXIES"] == subnet["subnet"]
-    assert "[aws,otel]" in image, "the chart takes credentials of AWS"
+    build = (DEPLOY.parent / "tools/build_wheel.sh").read_text()
+    assert "--extra aws --extra otel" in build, "the chart takes credentials of AWS"
     for settings in (composed_settings, values["settings"]):
         assert Settings.from_env(of_image | settings | own_secrets).management_port == 9464
 
@@ -108,3 +112,48 @@ def test_helm_renders_the_chart(tmp_path):
 def test_the_wheel_ships_the_versions_that_were_tested():
     run = subprocess.run([sys.executable, "tools/write_constraints.py", "--check"], cwd=DEPLOY.parent, check=False)
     assert run.returncode == 0
+
+
+def test_an_image_changes_only_with_the_file_that_names_its_digest():
+    base = re.findall(r"^ARG PYTHON_IMAGE=(.+)", (DEPLOY / "container/Containerfile").read_text(), re.MULTILINE)
+    stages = re.findall(r"^FROM (\S+)", (DEPLOY / "container/Containerfile").read_text(), re.MULTILINE)
+    services = yaml.safe_load((DEPLOY / "container/compose.yaml").read_text())["services"].values()
+    named = [*base, *(each["image"] for each in services if each["image"] != "billfold")]
+    assert set(stages) == {"$PYTHON_IMAGE"}
+    assert [each for each in named if not re.search(r":[\w.-]+@sha256:[0-9a-f]{64}$", each)] == []
+    assert len(named) == 2
+
+
+def test_setup_and_image_install_no_package_without_a_hash():
+    scripts = [DEPLOY.parent / "tools/setup.sh", DEPLOY / "container/Containerfile"]
+    installs = re.findall(r"pip(?:\"?) (?:install|sync) [^&#\n]*", "".join(each.read_text() for each in scripts))
+    from_index = [each for each in installs if "--no-deps" not in each]
+    assert len(installs) == 6
+    assert [each for each in from_index if "--require-hashes" not in each] == []
+    own = [each for each in installs if each not in from_index]
+    assert [each for each in own if "--no-build-isolation" not in each and "--no-index" not in each] == []
+    uv, *hashes = (DEPLOY.parent / "tools/uv.txt").read_text().replace("\\\n", "").split("--hash=")
+    assert re.search(r"^uv==[\d.]+ +$", uv, re.MULTILINE)
+    assert hashes
+    assert all(re.fullmatch(r"sha256:[0-9a-f]{64}\s*", each) for each in hashes)
+
+
+def test_every_package_that_is_imported_is_declared():
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"].values()
+    declared = {canonical(each) for names in (project["dependencies"], *extras) for each in names}
+    providers = packages_distributions()
+    missing = {}
+    for path in (DEPLOY.parent / "src/billfold").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            for top in {each.partition(".")[0] for each in names} - sys.stdlib_module_names - {"billfold"}:
+                if not declared & {canonical(each) for each in providers[top]}:
+                    missing[top] = path.name
+    assert missing == {}
+
+
+def canonical(requirement):
+    """The name of the package of a requirement, in the one spelling that indexes compare."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[^\w.-]", requirement)[0]).lower()

@@ -198,13 +198,34 @@ def test_every_field_that_is_wrong_is_told_at_once():
     assert [where for where, _, _ in told(body, Order)] == ["body.color", "body.number", "body.colour"]
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [("2026-01-01T00:00:00", "offset"), ("0001-01-01T00:00:00+14:00", "years"), ("9999-12-31T23:59:59-14:00", "years")],
-)
-def test_a_time_that_is_no_instant_of_utc_is_told_at_its_field(text, says):
+def test_a_time_without_an_offset_is_told_at_its_field():
     with pytest.raises(InvalidInput) as refused:
-        instant_in_body("since", datetime.fromisoformat(text))
-    (mistake,) = refused.value.errors
-    assert mistake.loc == ("body", "since")
-    assert says in mistake.msg
+        instant_in_body("since", datetime.fromisoformat("2026-01-01T00:00:00"))
+    assert [(each.loc, each.msg) for each in refused.value.errors] == [
+        (("body", "since"), "needs an offset, such as Z or -04:00")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("due", "0001-01-01"),
+        ("due", "1599-12-31"),
+        ("due", "2200-01-01"),
+        ("due", "9999-12-31"),
+        ("at", "0001-01-01T00:00:00+14:00"),
+        ("at", "9999-12-31T23:59:59-14:00"),
+        ("at", "2200-01-01T00:00:00Z"),
+    ],
+)
+def test_a_day_out_of_the_range_is_refused_at_its_field(field, value):
+    assert (f"body.{field}", "must be a day from 1600-01-01 to 2199-12-31", "out_of_range") in told(
+        msgspec.json.encode({field: value}), Order
+    )
+
+
+@pytest.mark.parametrize("value", [1748822400, 1748822400.5, "1748822401", "2025-06-02T23:59:60Z", "2025-02-30"])
+@pytest.mark.parametrize("field", ["due", "at"])
+def test_a_number_or_a_leap_second_is_not_a_date(field, value):
+    ((where, _, _),) = told(msgspec.json.encode({field: value}), Order)
+    assert where == f"body.{field}"

@@ -9,7 +9,6 @@ import signal
 import ssl
 import stat
 import subprocess
-import sys
 import threading
 import time
 import urllib.request
@@ -22,7 +21,8 @@ import pytest
 from rich.console import Console
 from tests.support.card_network import connected
 from tests.support.cards import client_key, decrypted, pem
-from tests.support.sandbox_process import SOURCE, START_SECONDS, Sandbox, free_ports
+from tests.support.import_traps import set_import_traps
+from tests.support.sandbox_process import PROGRAM, SOURCE, START_SECONDS, Sandbox, free_ports
 
 from billfold.client.webhooks import verify_webhook
 from billfold.sandbox.sandbox_client import partner_http
@@ -43,8 +43,10 @@ def is_readable_by_others(path):
 
 @pytest.fixture(scope="module")
 def sandbox(tmp_path_factory):
-    """A running sandbox whose story has not been told."""
-    running = Sandbox(tmp_path_factory.mktemp("told"), "--seed", SEED, "--no-story")
+    """A running sandbox whose story has not been told, in a folder of traps."""
+    folder = tmp_path_factory.mktemp("told")
+    set_import_traps(folder, folder / "imported.txt")
+    running = Sandbox(folder, "--seed", SEED, "--no-story")
     try:
         yield running.wait_up()
     finally:
@@ -173,6 +175,11 @@ def is_card_host(process, sandbox):
     return "billfold.sandbox.card_processor.host" in words and process.cwd() == str(sandbox.state.parent)
 
 
+def test_no_process_of_a_sandbox_imports_from_the_folder_that_it_is_started_in(told, sandbox):
+    imported = sandbox.state.parent / "imported.txt"
+    assert not imported.exists(), imported.read_text()
+
+
 def test_plain_http_is_refused(sandbox):
     home = sandbox.home()
     for url in (f"{home.http_url}/api/v1/login/", home.http_url):
@@ -184,7 +191,7 @@ def test_plain_http_is_refused(sandbox):
 
 def test_a_second_sandbox_reports_that_the_port_is_in_use(sandbox):
     done = subprocess.run(
-        [sys.executable, "-m", "billfold", "sandbox", "--port", str(sandbox.port)],
+        [PROGRAM, "sandbox", "--port", str(sandbox.port)],
         cwd=sandbox.state.parent,
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         capture_output=True,

@@ -15,6 +15,7 @@ from billfold.sandbox.credentials_file import SandboxFile
 
 START_SECONDS = 180
 SOURCE = Path(billfold.__file__).parents[1]
+PROGRAM = Path(sys.executable).with_name("billfold")
 
 
 def free_ports(count):
@@ -39,7 +40,7 @@ class Sandbox:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("BILLFOLD_")}
         with self.said.open("wb") as out:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "billfold", *map(str, words)],
+                [PROGRAM, *map(str, words)],
                 cwd=folder,
                 stdout=out,
                 stderr=out,
@@ -60,7 +61,7 @@ class Sandbox:
     def run(self, *words):
         """Start another command in the folder of the sandbox."""
         return subprocess.Popen(
-            [sys.executable, "-m", "billfold", *map(str, words)],
+            [PROGRAM, *map(str, words)],
             cwd=self.state.parent,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

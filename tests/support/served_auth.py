@@ -22,11 +22,11 @@ PATIENCE_SECONDS = 60
 START = """
 import sys
 from pathlib import Path
-from billfold.http.edge.serve import https_server
+from billfold.http.edge.serve import serve_https
 if __name__ == "__main__":
     certificate, key, port, workers = sys.argv[1:]
-    https_server("tests.support.served_auth:make_app", host="127.0.0.1", port=int(port),
-                 workers=int(workers), certificate=Path(certificate), key=Path(key)).serve()
+    serve_https("tests.support.served_auth:make_app", host="127.0.0.1", port=int(port),
+                 workers=int(workers), certificate=Path(certificate), key=Path(key))
 """
 
 

@@ -17,7 +17,7 @@ from billfold.audit.types import AuditEntry, EntryFilter
 from billfold.audit.worker import archive_seals, seal_audit_log
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.platform.clock import wall_now
-from billfold.platform.dates import iso_z, require_aware
+from billfold.platform.dates import DAY_RANGE, iso_z, parse_instant
 from billfold.platform.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ async def _filters(conn: Connection, customer_id: UUID | None, *, since: str | N
 
 def _instant(name: str, text: str | None) -> datetime | None:
     try:
-        return None if text is None else require_aware(datetime.fromisoformat(text))
+        return None if text is None else parse_instant(text)
     except ValueError:
-        raise InvalidInput.at(name, msg="must be a timestamp with an offset") from None
+        raise InvalidInput.at(name, msg=f"must be a timestamp with an offset, {DAY_RANGE}") from None
 
 
 def _exported(row: AuditEntry, vault: Vault) -> dict[str, object]:

@@ -11,6 +11,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from billfold.audit.rights import prove_rights
 from billfold.audit.rules import CHAIN_START, build_entry
 from billfold.audit.types import AuditEntry, NewEntry, Origin
 from billfold.platform.errors import NotFound, Refused
@@ -65,6 +66,7 @@ async def record_all(conn: Connection, vault: Vault, entries: Sequence[NewEntry]
     if not entries:
         return
     heads = await _lock_heads(conn, sorted({each.customer_id for each in entries}), now)
+    entries = await prove_rights(conn, entries)
     names = await _names_of(conn, entries)
     rows = []
     for entry in entries:

@@ -24,7 +24,7 @@ from billfold.cli.output import console, print_warning
 from billfold.cli.resources import with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
-from billfold.platform.dates import require_aware
+from billfold.platform.dates import parse_instant
 from billfold.platform.logs import configure_logging
 from billfold.verify.cli import print_report, verify_with_progress
 
@@ -129,7 +129,7 @@ def _embedded(context: CliContext, done: str) -> Settings:
 
 def _moment(text: str) -> datetime:
     try:
-        return require_aware(datetime.fromisoformat(text))
+        return parse_instant(text)
     except ValueError as error:
         raise CliError(f"{text} is no date and time with an offset.", "Like --to 2026-11-23T14:05:00-05:00.") from error
 

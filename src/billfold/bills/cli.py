@@ -18,7 +18,7 @@ from billfold.bills.market_log import market_change
 from billfold.bills.market_refresh import ACTIVATION_DELAY_SECONDS, REFRESH_SECONDS
 from billfold.bills.rules.freshness import market_data_states
 from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
-from billfold.cli.command import CommandGroup, Row
+from billfold.cli.command import CommandGroup, Row, parse_day_option
 from billfold.cli.context import CliError
 from billfold.cli.output import print_line, print_success, print_warning
 from billfold.cli.resources import read_text_file
@@ -83,7 +83,7 @@ async def status(bank: Bank) -> Iterable[Row]:
 async def override(
     bank: Bank,
     conn: Connection,
-    day: Annotated[datetime, typer.Argument(formats=["%Y-%m-%d"])],
+    day: Annotated[date, typer.Argument(parser=parse_day_option)],
     *,
     bond: Annotated[OpenOrClosed, typer.Option(help="The bond market on that day.")] = None,
     fed: Annotated[OpenOrClosed, typer.Option(help="The Federal Reserve on that day.")] = None,
@@ -95,17 +95,16 @@ async def override(
 
     Running processes use it some seconds later; nothing has to be restarted.
     """
-    on: date = day.date()
-    if on < et_date(business_now(await read_clock(conn), wall_now())):
-        print_warning(f"{on} is past: what was booked and valued then stays as it is.")
+    if day < et_date(business_now(await read_clock(conn), wall_now())):
+        print_warning(f"{day} is past: what was booked and valued then stays as it is.")
     async with _change(bank, conn):
         if remove:
-            if not await remove_override(conn, on):
-                raise CliError(f"{on} is not overridden.", "See `billfold calendar list`.")
-            print_success(f"{on} follows the calendars again.")
+            if not await remove_override(conn, day):
+                raise CliError(f"{day} is not overridden.", "See `billfold calendar list`.")
+            print_success(f"{day} follows the calendars again.")
         else:
-            saved = await _override(conn, CalendarOverride(on, bond, closes.time() if closes else None, fed, reason))
-            print_success(f"{on}: {_in_words(saved)}.")
+            saved = await _override(conn, CalendarOverride(day, bond, closes.time() if closes else None, fed, reason))
+            print_success(f"{day}: {_in_words(saved)}.")
     print_line(_REFRESH_NOTE)
 
 

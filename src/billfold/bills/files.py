@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from billfold.bills.cusip import is_valid_cusip
 from billfold.bills.types import Auction, DailyRates, Quote
+from billfold.platform.dates import DAY_RANGE, parse_day, require_in_range
 from billfold.platform.errors import FieldError, InvalidInput
 
 _NULL_CELLS = frozenset({"", "null", "n/a"})
@@ -181,9 +182,9 @@ def _auction(line: _CsvLine) -> Auction:
 def _date(text: str) -> date:
     with suppress(ValueError):
         if _SLASHED_DATE.fullmatch(text):
-            return datetime.strptime(text, "%m/%d/%Y").date()  # noqa: DTZ007 (a day, no instant)
-        return date.fromisoformat(text.removesuffix(_TIME_OF_DAY))
-    raise ValueError(f"`{text}` is not a date like 2025-06-02 or 06/02/2025")
+            return require_in_range(datetime.strptime(text, "%m/%d/%Y").date())  # noqa: DTZ007 (a day, no instant)
+        return parse_day(text.removesuffix(_TIME_OF_DAY))
+    raise ValueError(f"`{text}` is not a date like 2025-06-02 or 06/02/2025, {DAY_RANGE}")
 
 
 def _rate_milli(text: str) -> int:

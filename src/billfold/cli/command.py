@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
@@ -27,7 +27,7 @@ from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, example, print_success, table
 from billfold.cli.resources import run_with_bank, run_with_connection
 from billfold.platform import ids
-from billfold.platform.dates import format_eastern
+from billfold.platform.dates import DAY_RANGE, format_eastern, parse_day, parse_instant
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -175,6 +175,23 @@ async def customer_of_pocket(bank: Bank, pocket_id: UUID) -> UUID:
     return entry.customer_id
 
 
+def parse_day_option(text: str) -> date:
+    """Return the day that an argument or option names. Raises BadParameter."""
+    try:
+        return parse_day(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a day {DAY_RANGE}, like 2025-06-02.") from None
+
+
+def parse_instant_option(text: str) -> datetime:
+    """Return the instant that an option names, in UTC. Raises BadParameter."""
+    try:
+        return parse_instant(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a date-time with an offset, {DAY_RANGE}.") from None
+
+
+DayOption = partial(typer.Option, parser=parse_day_option, metavar="YYYY-MM-DD")
 Alone = Annotated[bool, typer.Option("--alone", help="Without a second operator, in an emergency.")]
 
 

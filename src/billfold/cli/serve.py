@@ -9,7 +9,6 @@ import asyncio
 import signal
 import socket
 import ssl
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from billfold.access.partners.store import list_partners
+from billfold.cli.child_python import python_command
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.folders import check_folders
@@ -137,7 +137,7 @@ def stop_on_signals() -> asyncio.Event:
 
 def child_command_line(*command: str) -> Sequence[str]:
     """Return the command line of a child process that runs one of these commands."""
-    return (sys.executable, "-m", "billfold", *command)
+    return python_command("-m", "billfold", *command)
 
 
 async def start_https(supervisor: Supervisor, logs: Path | None = None) -> None:

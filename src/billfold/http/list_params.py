@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from billfold.http.parameters import Query, parse_choice
 from billfold.http.schemas import CursorList, SearchedList
-from billfold.platform.dates import et_instant, is_day, parse_day
+from billfold.platform.dates import DAY_RANGE, et_instant, is_day, parse_day, parse_instant
 from billfold.platform.errors import InvalidInput
 from billfold.platform.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Position, SortKey, Stop
 
@@ -126,22 +126,16 @@ def parse_timestamp(name: str, text: str) -> datetime:
     try:
         if is_day(text):
             return et_instant(parse_day(text), 0)
-        # A `+` in a query that was not escaped arrives as a space.
-        read = datetime.fromisoformat(text.replace(" ", "+"))
-        if read.tzinfo:
-            return read.astimezone(UTC)
-    except (ValueError, OverflowError):
-        pass
-    raise InvalidInput.at("query", name, msg="must be a date or a date-time with its offset", kind="date_parsing")
+        return parse_instant(text.replace(" ", "+"))  # a `+` in a query that was not escaped arrives as a space
+    except ValueError:
+        wrong = f"must be a date or a date-time with its offset, {DAY_RANGE}"
+        raise InvalidInput.at("query", name, msg=wrong, kind="date_parsing") from None
 
 
-def parse_range_end(name: str, text: str) -> datetime | None:
+def parse_range_end(name: str, text: str) -> datetime:
     """The instant at which a range ends: a date is in it with all its hours."""
     at = parse_timestamp(name, text)
-    if not is_day(text):
-        return at
-    last = parse_day(text)
-    return None if last == date.max else et_instant(last + timedelta(days=1), 0)
+    return et_instant(parse_day(text) + timedelta(days=1), 0) if is_day(text) else at
 
 
 def _parse_cents(name: str, text: str) -> int:

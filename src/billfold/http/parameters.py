@@ -22,7 +22,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.http.raw_request import is_uuid
-from billfold.platform.dates import is_day, parse_day
+from billfold.platform.dates import DAY_RANGE, is_day, parse_day
 from billfold.platform.errors import FieldError, InvalidInput
 
 Document = dict[str, Any]
@@ -30,6 +30,7 @@ Parse = Callable[[str, str], Any]
 """Reads a text of the parameter with a name. Raises InvalidInput at query.name."""
 _INTEGER_DIGITS_MAX = 18
 """Fits 64 bits."""
+WRONG_DAY = f"must be a date, like 2025-06-02, {DAY_RANGE}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -228,7 +229,7 @@ def _parse_date(name: str, text: str) -> date:
     try:
         return parse_day(text)
     except ValueError:
-        raise InvalidInput.at("query", name, msg="must be a date, like 2025-06-02", kind="date_parsing") from None
+        raise InvalidInput.at("query", name, msg=WRONG_DAY, kind="date_parsing") from None
 
 
 _READINGS: dict[Any, tuple[Parse, Document]] = {

@@ -23,7 +23,7 @@ from billfold.documents.ports import FileKind
 from billfold.http.caller import Call
 from billfold.http.json_syntax import CONTROL, check_json, has_control, malformed
 from billfold.http.schemas import CheckedBody
-from billfold.http.validation_errors import field_errors, mistakes_in
+from billfold.http.validation_errors import days_out_of_range, field_errors, mistakes_in
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
@@ -277,10 +277,7 @@ def instant_in_body(name: str, at: datetime) -> datetime:
     try:
         return require_aware(at).astimezone(UTC)
     except ValueError:
-        wrong = "needs an offset, such as Z or -04:00"
-    except OverflowError:
-        wrong = "must lie in the years 1 to 9999 of UTC"
-    raise InvalidInput.at("body", name, msg=wrong)
+        raise InvalidInput.at("body", name, msg="needs an offset, such as Z or -04:00") from None
 
 
 def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the operation declares
@@ -293,6 +290,8 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
         raise InvalidInput(mistakes_in(body, declared)) from None
     except msgspec.DecodeError as error:
         raise malformed(str(error)) from None
+    if wrong := days_out_of_range(body, declared):
+        raise InvalidInput(wrong)
     if isinstance(decoded, CheckedBody) and (wrong := list(field_errors(decoded))):
         raise InvalidInput(wrong)
     return decoded

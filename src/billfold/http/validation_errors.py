@@ -12,6 +12,7 @@ import re
 import typing
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -19,6 +20,7 @@ import msgspec
 from msgspec import inspect
 
 from billfold.http.schemas import NOT_BLANK, CheckedBody, published_pattern
+from billfold.platform.dates import DAY_RANGE, is_in_range
 from billfold.platform.errors import FieldError
 
 Place = tuple[str | int, ...]
@@ -59,6 +61,7 @@ _FORMATS: Mapping[type[inspect.Type], tuple[type, str, str]] = {
     ),
     inspect.DateType: (date, "must be a date, like 2025-06-02", "date_parsing"),
 }
+_OUT_OF_RANGE = "out_of_range"
 _BOUNDS = (("ge", "at least"), ("gt", "more than"), ("le", "at most"), ("lt", "less than"))
 
 
@@ -68,9 +71,33 @@ def mistakes_in(body: bytes, declared: Any) -> list[FieldError]:  # noqa: ANN401
     return _mistakes(inspect.type_info(declared), json.loads(body), ("body",)) or [unknown]
 
 
+def days_out_of_range(body: bytes, declared: Any) -> list[FieldError]:  # noqa: ANN401 - as above
+    """Return the dates of a body of its declared type, of a list that of one item, that no one may name."""
+    if not _has_dates(declared):
+        return []
+    found = _mistakes(inspect.type_info(declared), json.loads(body), ("body",))
+    return [each for each in found if each.type == _OUT_OF_RANGE]
+
+
 def field_errors(decoded: CheckedBody) -> Iterator[FieldError]:
     """Yield what the fields of a body do not say right, though each has its declared type."""
     yield from type(decoded).field_errors({name: getattr(decoded, name) for name in decoded.__struct_fields__})
+
+
+@cache
+def _has_dates(declared: Any) -> bool:  # noqa: ANN401 - as above
+    """Tell whether a body of a type may hold a date. A type that holds itself is searched once."""
+    pending, seen = [inspect.type_info(declared)], set[int]()
+    while pending:
+        each = pending.pop()
+        if isinstance(each, inspect.DateTimeType | inspect.DateType):
+            return True
+        if id(each) not in seen:
+            seen.add(id(each))
+            fields = each.fields if isinstance(each, inspect.StructType) else ()
+            parts = [getattr(each, name, None) for name in ("type", "item_type", "key_type", "value_type")]
+            pending += [*(field.type for field in fields), *getattr(each, "types", ()), *filter(None, parts)]
+    return False
 
 
 def _mistakes(info: inspect.Type, value: object, place: Place) -> list[FieldError]:
@@ -180,10 +207,20 @@ def _value_mistakes(kind: inspect.Type, described: str | None, value: Json, plac
         names = _inner_mistakes(kind, kind.key_type, (("...", key) for key in value), place=place)
         return names or _inner_mistakes(kind, kind.value_type, (("...", value[key]) for key in value), place=place)
     if type(kind) in _FORMATS:
-        python, msg, code = _FORMATS[type(kind)]
-        return [] if _converts(value, python) else [FieldError(place, msg, code)]
+        return _format_mistakes(kind, value, place)
     broken = _limit_broken(kind, described, value)
     return [] if broken is None else [FieldError(place, broken, "value_error")]
+
+
+def _format_mistakes(kind: inspect.Type, value: Json, place: Place) -> list[FieldError]:
+    python, msg, code = _FORMATS[type(kind)]
+    try:
+        read: object = msgspec.convert(value, python)
+    except msgspec.ValidationError:
+        return [FieldError(place, msg, code)]
+    if isinstance(read, date) and not is_in_range(read):
+        return [FieldError(place, f"must be a day {DAY_RANGE}", _OUT_OF_RANGE)]
+    return []
 
 
 def _inner_mistakes(
@@ -200,14 +237,6 @@ def _inner_mistakes(
             # One item is enough, and of it what the decoder meets first.
             return [next((one for one in found if one.type != "missing"), found[0])]
     return []
-
-
-def _converts(value: object, python: type) -> bool:
-    try:
-        msgspec.convert(value, python)
-    except msgspec.ValidationError:
-        return False
-    return True
 
 
 def _limit_broken(kind: inspect.Type, described: str | None, value: Json) -> str | None:

@@ -2,12 +2,16 @@
 
 import re
 from datetime import UTC, date, datetime, time
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
+DayOrInstant = TypeVar("DayOrInstant", bound=date)
 ET = ZoneInfo("America/New_York")
 """Eastern time, the zone of the Federal Reserve, the bond market and every business date."""
 
-
+FIRST_DAY, LAST_DAY = date(1600, 1, 1), date(2199, 12, 31)
+"""The days that others may name. An instant on one of them is in the calendar of every zone, and of the database."""
+DAY_RANGE = f"from {FIRST_DAY} to {LAST_DAY}"
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -17,10 +21,27 @@ def is_day(text: str) -> bool:
 
 
 def parse_day(text: str) -> date:
-    """Return the day a text names as YYYY-MM-DD, the only spelling. Raises ValueError."""
+    """Return the day a text names as YYYY-MM-DD, the only spelling. Raises ValueError, also out of the range."""
     if not is_day(text):
         raise ValueError(f"a day is spelled YYYY-MM-DD, not {text}")
-    return date.fromisoformat(text)
+    return require_in_range(date.fromisoformat(text))
+
+
+def parse_instant(text: str) -> datetime:
+    """Return the instant a date-time with an offset names, in UTC. Raises ValueError, also out of the range."""
+    return require_in_range(require_aware(datetime.fromisoformat(text))).astimezone(UTC)
+
+
+def is_in_range(at: date) -> bool:
+    """Tell whether a day, or an instant by its day, is one that others may name."""
+    return FIRST_DAY.year <= at.year <= LAST_DAY.year
+
+
+def require_in_range(at: DayOrInstant) -> DayOrInstant:
+    """Return a day or an instant that others may name. Raises ValueError for another."""
+    if not is_in_range(at):
+        raise ValueError(f"{at.isoformat()} is not a day {DAY_RANGE}")
+    return at
 
 
 def et_date(at: datetime) -> date:

@@ -13,6 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from billfold.access.oauth import clients
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
 from billfold.access.oauth.types import CLIENT_CREDENTIALS, NewClient
+from billfold.access.operator_audit import record_oauth_client
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ async def sandbox_clients(
 ) -> tuple[SandboxOAuthClient, ...]:
     """Register the sandbox's programs, or find them again with the keys of the last start."""
     previous_by_id = {each.client_id: each for each in previous}
-    async with bank.pool.acquire() as conn:
+    async with bank.pool.acquire() as conn, conn.transaction():
         return tuple(
             [
-                await _client(conn, client_id, new, previous=previous_by_id.get(client_id))
+                await _client(bank, conn, client_id, new, previous=previous_by_id.get(client_id))
                 for client_id, new in _clients_to_register(customer_id).items()
             ]
         )
@@ -82,7 +83,7 @@ def _clients_to_register(customer_id: UUID) -> dict[str, NewClient]:
 
 
 async def _client(
-    conn: Connection, client_id: str, new: NewClient, previous: SandboxOAuthClient | None
+    bank: Bank, conn: Connection, client_id: str, new: NewClient, previous: SandboxOAuthClient | None
 ) -> SandboxOAuthClient:
     found = await clients.find_client(conn, client_id)
     keys = await clients.list_client_keys(conn, client_id, wall_now())
@@ -91,6 +92,7 @@ async def _client(
     private, public = new_key()
     client = found or await clients.register_client(conn, new, now=wall_now(), client_id=client_id)
     key = await clients.rotate_client_key(conn, client_id, public, now=wall_now())
+    await record_oauth_client(bank, conn, found, action="service_user.key_rotated", key_id=key.key_id)
     return SandboxOAuthClient(
         client_id=client_id,
         profile=client.profile,

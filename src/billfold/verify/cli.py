@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, key_value_table, print_error, print_success, print_warning
+from billfold.cli.output import console, key_value_table, print_error, print_line, print_success, print_warning
 from billfold.cli.resources import run_with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Report
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 group = CommandGroup()
 MAX_SHOWN = 20
+_NOT_PROVEN = (
+    "Not proven: what partners may do and their users, passwords and second factors, tokens, secrets, names and contact"
+    " details, e-mails and notifications (docs/operate/audit_log.md)."
+)
 
 
 @group.command("verify", "verify statement.pdf --key document-keys.json")
@@ -89,7 +93,8 @@ def print_report(report: Report) -> None:
     """Print how many rows were checked. Raises CliError with the first bad row."""
     console.print(key_value_table((what, f"{count:,}") for what, count in report.checked.items()))
     if report.first is None:
-        print_success("The ledger and the audit log are intact: every row is as it was written.")
+        print_success("The ledger and the audit log are intact: of what they prove, every row is as it was written.")
+        print_line(_NOT_PROVEN)
         return
     for finding in report.findings[:MAX_SHOWN]:
         print_error(str(finding))

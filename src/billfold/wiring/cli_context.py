@@ -20,7 +20,7 @@ import psutil
 
 from billfold.cli.context import CliError, Database, StepReporter
 from billfold.http.edge.https_required import serve_plain
-from billfold.http.edge.serve import https_server
+from billfold.http.edge.serve import serve_https
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connect import connect
@@ -245,7 +245,7 @@ class Wiring:
 
     def run_https(self, settings: Settings, tls: TlsFiles | None) -> None:
         """Serve the Partner API until a signal ends it. Blocks."""
-        server = https_server(
+        serve_https(
             APP,
             host=settings.host,
             port=settings.port,
@@ -254,7 +254,6 @@ class Wiring:
             certificate=None if tls is None else tls.certificate,
             key=None if tls is None else tls.key,
         )
-        server.serve()
 
     async def serve_plain(self, settings: Settings) -> asyncio.Server:
         """Return a running server that rejects plain http."""

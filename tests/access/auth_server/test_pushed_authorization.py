@@ -28,6 +28,7 @@ WRONG = [
     ({"prompt": "dance"}, "invalid_request"),
     ({"max_age": "-1"}, "invalid_request"),
     ({"max_age": "soon"}, "invalid_request"),
+    ({"max_age": "9" * 5_000}, "invalid_request"),
     ({"state": "x" * 2001}, "invalid_request"),
     ({"nonce": "x" * 256}, "invalid_request"),
     ({"state": "nul\x00"}, "invalid_request"),

@@ -61,6 +61,14 @@ TRICKS = [
     "//example.com/",
     "",
     "https://%31%32%37.0.0.1/",
+    "https://[fe80::1%25eth0]/",
+    "https://[fe80::1%eth0]/",
+    "https://[2606:4700::1111%25eth0]/",
+    "https://[::ffff:127.0.0.1%25lo]/",
+    "https://[v1.a]/",
+    "https://[2606:4700::1111]x/",
+    "https://[a.example]/",
+    "https://127.0.0.1../",
     f"https://{'a' * 64}.example/",
     f"https://example.com/{'a' * 2083}",
 ]
@@ -98,6 +106,16 @@ async def test_a_host_is_refused_when_any_of_its_addresses_is_private():
     for address in [*INSIDE, "::ffff:10.0.0.1", "fe80::1%eth0"]:
         with pytest.raises(ForbiddenAddress):
             await resolve_allowed(target, resolve=resolving("8.8.8.8", address))
+
+
+@pytest.mark.parametrize("address", INSIDE)
+async def test_an_address_is_refused_when_no_name_server_answers(address):
+    async def resolve(_host, _port):
+        raise OSError
+
+    target = parse_target(f"https://[{address}]/" if ":" in address else f"https://{address}/")
+    with pytest.raises(ForbiddenAddress):
+        await resolve_allowed(target, resolve=resolve)
 
 
 LOOPBACK = [ip_network("127.0.0.0/8"), ip_network("::1/128")]

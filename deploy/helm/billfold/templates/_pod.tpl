@@ -9,7 +9,9 @@ automountServiceAccountToken: false
 terminationGracePeriodSeconds: 60
 containers:
   - name: billfold
-    image: "{{ .root.Values.image.repository }}:{{ .root.Values.image.tag | default .root.Chart.AppVersion }}"
+    {{- with .root.Values.image }}
+    image: "{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.root.Chart.AppVersion }}{{ end }}"
+    {{- end }}
     args: {{ .args | toJson }}
     envFrom:
       - configMapRef: {name: {{ .settings }}}

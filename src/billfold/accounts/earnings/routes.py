@@ -22,7 +22,7 @@ from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
-from billfold.platform.dates import et_date, is_day, parse_day
+from billfold.platform.dates import DAY_RANGE, et_date, is_day, parse_day, require_in_range
 from billfold.platform.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
@@ -35,11 +35,10 @@ def _parse_bound(name: str, text: str) -> date:
     """Return a date, or a date-time with its offset."""
     try:
         # A `+` in a query that was not escaped arrives as a space.
-        return parse_day(text) if is_day(text) else datetime.fromisoformat(text.replace(" ", "+"))
+        return parse_day(text) if is_day(text) else require_in_range(datetime.fromisoformat(text.replace(" ", "+")))
     except ValueError:
-        raise InvalidInput.at(
-            "query", name, msg="must be a date or a date-time with its offset", kind="date_parsing"
-        ) from None
+        wrong = f"must be a date or a date-time with its offset, {DAY_RANGE}"
+        raise InvalidInput.at("query", name, msg=wrong, kind="date_parsing") from None
 
 
 BoundText = Annotated[

@@ -12,6 +12,7 @@ from billfold.console.company import InCompany
 from billfold.console.page_clock import read_page_clock
 from billfold.pages.page_context import PUBLIC, PageContext, PageResponse
 from billfold.pages.theme import page_headers
+from billfold.platform.dates import parse_day
 from billfold.platform.errors import NotFound
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.routes import get_daily_proof
@@ -45,6 +46,6 @@ async def download_proof(company: InCompany, day: str) -> PageResponse:
 
 def _day(text: str) -> date:
     try:
-        return date.fromisoformat(text)
+        return parse_day(text)
     except ValueError:
         raise NotFound("There is no such day.") from None

@@ -17,7 +17,7 @@ from billfold.bills.rules.strategies import list_strategies
 from billfold.bills.types import Bill
 from billfold.documentation.types import FormField, Page
 from billfold.platform.calendars import Calendars
-from billfold.platform.dates import ET, et_instant
+from billfold.platform.dates import ET, et_instant, parse_day
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for
 
 PATH = "/docs/domain/yield"
@@ -83,7 +83,7 @@ def _cents(text: str) -> int | None:
 
 def _day(text: str, market: Market) -> date | None:
     try:
-        day = date.fromisoformat(text)
+        day = parse_day(text)
     except ValueError:
         return None
     return day if market.first_day <= day <= market.last_day else None

@@ -7,6 +7,7 @@ has its own pool and engine.
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
@@ -28,7 +29,7 @@ HEADERS_SECONDS = 15_000
 BUFFER_BYTES = 64 * 1024
 
 
-def https_server(
+def serve_https(
     target: str,
     *,
     host: str,
@@ -37,14 +38,13 @@ def https_server(
     connections: int = BACKLOG,
     certificate: Path | None = None,
     key: Path | None = None,
-) -> MPServer:
-    """Return the server; `serve()` of it blocks until a signal ends it.
+) -> None:
+    """Serve until a signal ends it.
 
     Without certificate and key it speaks plain http, for a proxy in front that ends TLS.
     """
-    return MPServer(
+    server = MPServer(
         target,
-        factory=True,
         address=host,
         port=port,
         interface=Interfaces.ASGI,
@@ -64,6 +64,13 @@ def https_server(
         respawn_failed_workers=True,
         workers_kill_timeout=STOP_SECONDS,
     )
+    server.serve(target_loader=_load)
+
+
+def _load(target: str) -> AppWithLifespan:
+    """Return the application that a factory makes. The server's own loader imports from the current folder first."""
+    app: AppWithLifespan = pkgutil.resolve_name(target)()
+    return app
 
 
 class AppWithLifespan(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -12,7 +12,7 @@ from uuid import UUID
 import typer
 
 from billfold.audit.types import Origin
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
 from billfold.cli.context import CliError
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs.due_work import bank_customer_id
@@ -27,7 +27,6 @@ from billfold.platform.errors import NotFound
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
-_DAY = ["%Y-%m-%d"]
 group = CommandGroup("agreements", "Publish a version of the agreements, and see who accepted which.", example="list")
 
 
@@ -55,10 +54,10 @@ async def publish_file(
     bank: Bank,
     file: Annotated[Path, typer.Argument(help="All texts, as `show` prints them.")],
     *,
-    release_date: Annotated[datetime, typer.Option(formats=_DAY, help="From when on it is in force; its name.")],
+    release_date: Annotated[date, DayOption(help="From when on it is in force; its name.")],
     required_by: Annotated[
-        datetime | None,
-        typer.Option(formats=_DAY, help="From when on who has not accepted it makes no payments. Never without it."),
+        date | None,
+        DayOption(help="From when on who has not accepted it makes no payments. Never without it."),
     ] = None,
     fonts: Annotated[
         Path | None, typer.Option(help="A folder of fonts, for letters that the product's own do not have.")
@@ -68,8 +67,8 @@ async def publish_file(
     try:
         release = Release(
             read_texts(file.read_bytes()),
-            release_date.date(),
-            required_by.date() if required_by else None,
+            release_date,
+            required_by,
             fonts=(fonts,) if fonts else (),
         )
         by = Publisher(bank_customer_id(bank.seed), bank.settings.bank_name, bank.vault, Origin.operator())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from datetime import date, datetime
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console
 from billfold.data_keys.types import DataShredded
@@ -46,14 +46,12 @@ async def import_list(
     conn: Connection,
     file: Annotated[Path, typer.Argument(help="SDN.XML, or sdn.csv with alt.csv and add.csv beside it.")],
     *,
-    published: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="When the CSV files were published.")
-    ] = None,
+    published: Annotated[date | None, DayOption(help="When the CSV files were published.")] = None,
 ) -> str:
     """Import a list as OFAC publishes it; everybody is screened anew. Until it is whole the former is in force."""
     try:
         with _bar("Reading") as show:
-            read = read_list(file, _day(published), show)
+            read = read_list(file, published, show)
         with _bar("Writing", len(read.entries)) as show:
             row = await replace_current(conn, read, now=wall_now(), progress=show)
     except InvalidList as wrong:
@@ -135,10 +133,6 @@ def _operator(bank: Bank) -> str:
     if not bank.settings.operator:
         raise CliError("Nobody is named as operator.", "Set BILLFOLD_OPERATOR.")
     return bank.settings.operator
-
-
-def _day(published: datetime | None) -> date | None:
-    return published.date() if published else None
 
 
 @contextmanager

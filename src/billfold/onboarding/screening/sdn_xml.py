@@ -24,6 +24,7 @@ from billfold.onboarding.screening.types import (
     ListEntry,
     SanctionsList,
 )
+from billfold.platform.dates import require_in_range
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
 _DIGITS_MAX = 18
@@ -157,7 +158,7 @@ def _countries(element: Element) -> tuple[str, ...]:
 def _published(element: Element) -> date:
     text = _text(element, "Publish_Date")
     try:
-        return datetime.strptime(text, "%m/%d/%Y").date()  # noqa: DTZ007 - a day has no zone
+        return require_in_range(datetime.strptime(text, "%m/%d/%Y").date())  # noqa: DTZ007 - a day has no zone
     except ValueError:
         raise InvalidList(f"its Publish_Date {text!r} is no MM/DD/YYYY", line=element.sourceline) from None
 

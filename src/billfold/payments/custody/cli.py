@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, customer_of_pocket, submit_as_operator
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, customer_of_pocket, submit_as_operator
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
@@ -58,13 +58,13 @@ async def receive(
     sender: Annotated[str, typer.Option("--from", help="Who delivered them.")],
     account: Account,
     *,
-    acquired_on: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="When they were bought.")] = None,
+    acquired_on: Annotated[date | None, DayOption(help="When they were bought.")] = None,
     cost: Annotated[int | None, typer.Option(help="Their cost in cents.", min=0)] = None,
     key: Key = None,
 ) -> str:
     """Receive one lot of bills."""
     fields: dict[str, Any] = {"cusip": cusip, "units": units, "cost_cents": cost}
-    fields |= {"acquired_on": acquired_on and acquired_on.date(), "counterparty_name": sender}
+    fields |= {"acquired_on": acquired_on, "counterparty_name": sender}
     value = await _transfer(bank, ReceiveBills, pocket_id, key=key, counterparty_account=account, **fields)
     return f"{units} bills worth {value} are in the Pocket."
 

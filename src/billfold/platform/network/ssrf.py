@@ -6,6 +6,7 @@ addresses: a name that means something else a moment later changes nothing (secu
 
 import asyncio
 import ipaddress
+import re
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def parse_target(url: str) -> Target:
         raise ForbiddenAddress("must be a URL like https://example.com/webhooks")
     if "@" in parts.netloc or parts.fragment:
         raise ForbiddenAddress("must have no user, no password and no fragment")
-    _check_host(host)
+    _check_host(host, parts.netloc)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(parts.scheme, host, PORTS[parts.scheme] if port is None else port, path=path)
 
@@ -95,10 +96,13 @@ async def resolve_allowed(
     `allowed` are inner networks that may be called too; only there plain http and other ports
     will do. Raises NotOutside when any of its addresses is not to be called, NoSuchHost.
     """
-    try:
-        resolved = await (resolve or resolve_host)(target.host, target.port)
-    except (OSError, UnicodeError) as error:
-        raise NoSuchHost(f"{target.host} has no address") from error
+    if _is_address(target.host):
+        resolved: Sequence[str] = [target.host]
+    else:
+        try:
+            resolved = await (resolve or resolve_host)(target.host, target.port)
+        except (OSError, UnicodeError) as error:
+            raise NoSuchHost(f"{target.host} has no address") from error
     addresses = [_unmapped(text) for text in resolved]
     if not addresses:
         raise NoSuchHost(f"{target.host} has no address")
@@ -138,13 +142,21 @@ def _unmapped(text: str) -> IpAddress:
     return mapped or address
 
 
-def _check_host(host: str) -> None:
+def _check_host(host: str, written: str) -> None:
     """Refuse a host that is no address in its usual spelling and no name that DNS could have."""
+    spelled = re.fullmatch(r"(\[[0-9a-f:.]+\]|[^\[\]]+?)\.?(:\d*)?", written.lower())
+    labels = host.split(".")
+    is_name = len(host) <= _NAME_CHARS_MAX and all(is_dns_label(each.replace("_", "a")) for each in labels)
+    # What ends in a number is an address in some old spelling: octal, hex, or in fewer parts.
+    is_name = is_name and not labels[-1].isdigit() and not labels[-1].startswith("0x")
+    # A zone, as in fe80::1%eth0, names an interface of this machine.
+    if spelled is None or "%" in host or not (is_name or _is_address(host)):
+        raise ForbiddenAddress("must name a host as DNS does, or give its address")
+
+
+def _is_address(host: str) -> bool:
     try:
         ipaddress.ip_address(host)
     except ValueError:
-        labels = host.split(".")
-        is_name = len(host) <= _NAME_CHARS_MAX and all(is_dns_label(each.replace("_", "a")) for each in labels)
-        # What ends in a number is an address in some old spelling: octal, hex, or in fewer parts.
-        if not is_name or labels[-1].isdigit() or labels[-1].startswith("0x"):
-            raise ForbiddenAddress("must name a host as DNS does, or give its address") from None
+        return False
+    return True

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from billfold.cli.command import CommandGroup, Row
+from billfold.cli.command import CommandGroup, Row, parse_instant_option
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, print_error, print_success
 from billfold.platform.dates import format_eastern
@@ -49,12 +49,13 @@ async def revoke(
     *,
     reason: Annotated[str, typer.Option(help="Why; it is kept with the key.", min=1)],
     since: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%dT%H:%M:%SZ"], help="From when on, in UTC; by default now.")
+        datetime | None,
+        typer.Option(parser=parse_instant_option, help="From when on, like 2025-06-02T09:00:00Z; by default now."),
     ] = None,
 ) -> str:
     """Revoke a key for good: what it signed of a later time is not the bank's. Another signs at once."""
     now = await bank.now()
-    revoked_at = now if since is None else since.replace(tzinfo=UTC)
+    revoked_at = now if since is None else since
     try:
         next_id = await document_keys.revoke_document_key(
             bank.pool, bank.vault, key_id, revoked_at=revoked_at, reason=reason, now=now

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, print_warning, table
 from billfold.ledger.directory.store import find_customer
 from billfold.platform.database.shortage import error_summary
-from billfold.platform.dates import et_date, et_instant
+from billfold.platform.dates import LAST_DAY, et_date, et_instant
 from billfold.platform.errors import InvalidInput
 from billfold.platform.money import format_usd
 from billfold.reports.statements.worker import claimed
@@ -36,7 +36,7 @@ group = CommandGroup(
 )
 
 CustomerId = Annotated[UUID, typer.Argument(help="The customer's id.")]
-Year = Annotated[int, typer.Option(help="The calendar year.", min=2000, max=2999)]
+Year = Annotated[int, typer.Option(help="The calendar year.", min=2000, max=LAST_DAY.year)]
 _LINE_COLUMNS = ("Pocket", "Bill", "Bought", "Sold", "How", "Units>", "Proceeds>", "Cost>", "Interest>", "Gain>")
 _BOX_COLUMNS = ("Pocket", "Form", "Box", "Amount>", "Filing")
 
@@ -102,9 +102,7 @@ async def file(
     *,
     year: Year,
     out: Annotated[Path, typer.Option(help="The file to write. It holds full taxpayer identification numbers.")],
-    corrected_since: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Write only what was corrected from this day on.")
-    ] = None,
+    corrected_since: Annotated[date | None, DayOption(help="Write only what was corrected from this day on.")] = None,
     crlf: Annotated[bool, typer.Option("--crlf", help="End records with CR and LF, their last two positions.")] = False,
 ) -> str:
     """Write Forms 1099-INT and 1099-B of a year for the IRS (FIRE, Publication 1220).
@@ -113,7 +111,7 @@ async def file(
     """
     if year >= et_date(await bank.now()).year:
         raise CliError(f"The year {year} is not over.", "File it next year.")
-    since = None if corrected_since is None else et_instant(corrected_since.date(), 0)
+    since = None if corrected_since is None else et_instant(corrected_since, 0)
     try:
         descriptor = os.open(out, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
@@ -146,22 +144,17 @@ async def status(
     exempt: Annotated[
         bool | None, typer.Option("--exempt/--not-exempt", help="Whether it is an exempt recipient (Form W-9).")
     ] = None,
-    withhold_from: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The first day of backup withholding.")
-    ] = None,
-    withhold_until: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The first day without it.")
-    ] = None,
+    withhold_from: Annotated[date | None, DayOption(help="The first day of backup withholding.")] = None,
+    withhold_until: Annotated[date | None, DayOption(help="The first day without it.")] = None,
 ) -> str:
     """Set what a customer is to the IRS; what is not named is as if it had never been set.
 
     By default its type of business says whether it is exempt: corporations are.
     """
     await _require_customer(bank, customer_id)
-    since, until = withhold_from and withhold_from.date(), withhold_until and withhold_until.date()
-    if until is not None and (since is None or until <= since):
+    if withhold_until is not None and (withhold_from is None or withhold_until <= withhold_from):
         raise CliError("Withholding ends before it begins.", "Name a later day with --withhold-until.")
-    await set_tax_status(bank, TaxStatus(customer_id, exempt, since, until))
+    await set_tax_status(bank, TaxStatus(customer_id, exempt, withhold_from, withhold_until))
     return "The tax status is set."
 
 

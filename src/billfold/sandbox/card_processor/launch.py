@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from billfold.cli.child_python import python_command
 from billfold.cli.context import CliError
 from billfold.platform.network.addresses import own_url_host
 from billfold.sandbox.card_processor.host.framing import LengthPrefix
@@ -94,7 +94,7 @@ def prepare_card_host(settings: Settings, bank_key: bytes | None, *, trusted_ca:
 
 def card_host_command(settings: Settings) -> Sequence[str]:
     """Return the command line of the process of the host."""
-    return (sys.executable, "-m", "billfold.sandbox.card_processor.host", str(settings.state_dir / CARD_PROCESSOR))
+    return python_command("-m", "billfold.sandbox.card_processor.host", str(settings.state_dir / CARD_PROCESSOR))
 
 
 def _options(settings: Settings) -> HostOptions:

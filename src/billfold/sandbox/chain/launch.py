@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import socket
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from billfold.cli.child_python import python_command
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.payments.crypto.chains.rules import units_of
 from billfold.sandbox.chain.accounts import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
@@ -56,7 +56,7 @@ async def start_local_chain(supervisor: Supervisor, state_dir: Path) -> str:
         return "none: install billfold[sandbox]"
     port = _free_port()
     wallet = await provision_signer(state_dir)
-    words = (sys.executable, "-m", __package__ or "", str(file.parent), str(port), wallet)
+    words = python_command("-m", __package__ or "", str(file.parent), str(port), wallet)
     await supervisor.start("local chain", words, state_dir / "logs" / "chain.log")
     url, _ = local_node_urls(port)
     file.write_text(local_chain_file(port))

@@ -12,7 +12,7 @@ from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table
 from billfold.cli.serve import stop_on_signals
-from billfold.platform.dates import ET, format_eastern
+from billfold.platform.dates import ET, format_eastern, require_in_range
 from billfold.sandbox.clock.events import EventKind
 from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
 
@@ -110,10 +110,10 @@ async def _walk(bank: Bank, move: Callable[[ClockStepper], Awaitable[ClockStatus
 def _instant(text: str) -> datetime:
     """Return the instant that a text names. Raises CliError, also for a time that New York skips or has twice."""
     try:
-        at = datetime.fromisoformat(text)
+        at = require_in_range(datetime.fromisoformat(text))
         first, second = (at if at.tzinfo else at.replace(tzinfo=ET, fold=fold) for fold in (0, 1))
         if first.utcoffset() == second.utcoffset():
             return first.astimezone(UTC)
-    except (ValueError, OverflowError):
+    except ValueError:
         raise CliError(f"{text!r} is not a timestamp.", "Write it like 2025-06-24T09:00 or with an offset.") from None
     raise CliError(f"{text} is not one instant in New York: the clocks change that day.", "Write it with an offset.")

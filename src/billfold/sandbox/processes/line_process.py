@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from billfold.cli.child_python import python_command
 from billfold.platform.errors import Unavailable
 
 TIMEOUT_SECONDS = 10.0
@@ -69,9 +69,7 @@ class LineProcess:
         """Send a request; return its response, nothing when the process ends before."""
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                *self._words,
+                *python_command("-m", *self._words),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 env=environment_of_others(),

@@ -72,6 +72,10 @@ def test_a_signature_over_what_was_sent_holds_for_five_minutes(fields):
         ({"created": datetime.fromtimestamp(NOW.timestamp() - 301, UTC)}, "created"),
         ({"created": datetime.fromtimestamp(NOW.timestamp() + 301, UTC)}, "created"),
         ({"created": None}, "created"),
+        *(
+            ({"created": None, "more": f";created={digits}"}, "created")
+            for digits in ("9" * 400, "9" * 5_000, "\N{ARABIC-INDIC DIGIT ONE}")
+        ),
         ({"keyid": "unknown"}, "registered key"),
         ({"more": ";expires=1"}, "expires"),
         ({"covered": tuple(VALUES)}, "content-digest"),

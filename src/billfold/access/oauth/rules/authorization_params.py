@@ -125,7 +125,7 @@ def _max_age(params: Mapping[str, str]) -> int | None:
     text = params.get("max_age")
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit()) or int(text) > _AGE_MAX:
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(_AGE_MAX)) or int(text) > _AGE_MAX:
         raise invalid_request("max_age must be a number of seconds.")
     return int(text)
 

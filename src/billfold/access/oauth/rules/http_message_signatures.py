@@ -22,6 +22,7 @@ from billfold.access.oauth.types import ClientKey
 
 WINDOW_SECONDS = 300
 _ALGORITHMS = {"ecdsa-p256-sha256": "ES256", "ed25519": "EdDSA"}
+_SECONDS = re.compile(r"\d{1,12}", re.ASCII)
 _COVERED = frozenset({"@method", "@authority", "@target-uri", "authorization"})
 _INPUT = re.compile(r'sig1=(\(("[!#-~]+"(?: "[!#-~]+")*)\)((?:;[a-z]+=(?:"[!#-~]*"|\d+))*))')
 _PARAMETER = re.compile(r';([a-z]+)=(?:"([!#-~]*)"|(\d+))')
@@ -62,7 +63,7 @@ def verify_message(message: Message, keys: Iterable[ClientKey], now: datetime) -
     ):
         raise InvalidSignature(f"The signature must cover {', '.join(sorted(required))}, each once.")
     created = signature_input.parameters.get("created", "")
-    if not created.isdigit() or abs(int(created) - now.timestamp()) > WINDOW_SECONDS:
+    if not _SECONDS.fullmatch(created) or abs(int(created) - now.timestamp()) > WINDOW_SECONDS:
         raise InvalidSignature(f"`created` must be within {WINDOW_SECONDS} seconds of now.")
     if "expires" in signature_input.parameters:
         raise InvalidSignature("`expires` is not understood here; `created` says enough.")

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from lxml import etree
 
 from billfold.payments.wires.iso20022.types import FedwireMistake
+from billfold.platform.dates import require_in_range
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
 _CENTS = Decimal(100)
@@ -141,7 +142,7 @@ def _read_text(element: Element) -> str:
 
 
 def _read_instant(element: Element) -> datetime:
-    at = datetime.fromisoformat(_read_text(element))
+    at = require_in_range(datetime.fromisoformat(_read_text(element)))
     if at.tzinfo is None:
         reason = f"{_read_text(element)} has no offset from UTC"
         raise ValueError(reason)
@@ -149,7 +150,7 @@ def _read_instant(element: Element) -> datetime:
 
 
 def _read_day(element: Element) -> date:
-    return date.fromisoformat(_read_text(element))
+    return require_in_range(date.fromisoformat(_read_text(element)))
 
 
 def _write_money(element: Element, cents: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 from uuid import UUID
@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption
 from billfold.cli.context import CliError
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.proofs import prove_customer
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 group = CommandGroup(
     "proof", "Prove what the bank owed at the close of a day.", example=f"customer {EXAMPLE_ID} --day 2025-06-02"
 )
-Day = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help="The business day; by default the last.")]
+Day = Annotated[date | None, DayOption(help="The business day; by default the last.")]
 Out = Annotated[Path | None, typer.Option(help="Where to write it; by default it is printed.")]
 _USE: Final = "Check it with tools/check_proof.py."
 
@@ -31,7 +31,7 @@ _USE: Final = "Check it with tools/check_proof.py."
 @group.view(f"customer {EXAMPLE_ID} --day 2025-06-02 --out proof.json")
 async def customer(bank: Bank, customer_id: UUID, *, day: Day = None, out: Out = None) -> str | None:
     """Write the proof of a customer's balance, which shows nothing of the others."""
-    root = await store.get_root(bank.pool, day and day.date())
+    root = await store.get_root(bank.pool, day)
     proof = await prove_customer(bank.pool, bank, root, customer_id)
     return _write(msgspec.json.format(msgspec.json.encode(proof)), out)
 
@@ -39,14 +39,14 @@ async def customer(bank: Bank, customer_id: UUID, *, day: Day = None, out: Out =
 @group.view("backing --day 2025-06-02 --out backing.json")
 async def backing(bank: Bank, *, day: Day = None, out: Out = None) -> str | None:
     """Write the proof that the custodian holds, or is to receive, as many bills as customers own."""
-    root = await store.get_root(bank.pool, day and day.date())
+    root = await store.get_root(bank.pool, day)
     return _write(msgspec.json.format(msgspec.json.encode({"root": root.jws})), out)
 
 
 @group.view("root --day 2025-06-02 --out 2025-06-02.jws")
 async def root(bank: Bank, *, day: Day = None, out: Out = None) -> str | None:
     """Write the signed root of a day, as it is published."""
-    return _write((await store.get_root(bank.pool, day and day.date())).jws.encode(), out)
+    return _write((await store.get_root(bank.pool, day)).jws.encode(), out)
 
 
 @group.command("publish")

@@ -10,6 +10,7 @@ from billfold.http.caller import Caller
 from billfold.http.operations import OPEN, SIGNED, get, with_scope
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
+from billfold.platform.dates import parse_day
 from billfold.platform.errors import NotFound
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.proofs import prove_customer
@@ -45,6 +46,6 @@ async def get_daily_proof(caller: Caller, bank: Bank, day: str, customer_id: UUI
 
 def _day(text: str) -> date:
     try:
-        return date.fromisoformat(text)
+        return parse_day(text)
     except ValueError:
         raise NotFound("There is no such day.") from None

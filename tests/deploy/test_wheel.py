@@ -1,0 +1,190 @@
+"""The wheel as a bank installs it: in an empty environment it has every package that it imports, and its services run.
+
+BILLFOLD_WHEEL_SECONDS is how long each service runs once it is ready; the standing tests keep it short.
+"""
+
+import base64
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import tomllib
+from contextlib import ExitStack, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from urllib.error import HTTPError
+from urllib.request import urlopen
+
+import pytest
+from tests.support.databases import as_application
+from tests.support.sandbox_process import free_ports
+from typing_extensions import override
+
+ROOT = Path(__file__).parents[2]
+CONSTRAINTS = ROOT / "src/billfold/constraints.txt"
+EXTRAS = ("", *tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"])
+IMAGE = "image"
+TRACED = {"otel", IMAGE}
+START_SECONDS, STOP_SECONDS = 90, 30
+RUN_SECONDS = float(os.environ.get("BILLFOLD_WHEEL_SECONDS", "3"))
+LOCAL_CHAIN = {"billfold.sandbox.chain.json_rpc", "billfold.sandbox.chain.local_chain"}
+IMPORT_ALL = """
+import importlib, pkgutil, billfold
+for each in pkgutil.walk_packages(billfold.__path__, "billfold."):
+    if not each.name.endswith("__main__"):
+        try:
+            importlib.import_module(each.name)
+        except ImportError as error:
+            print(each.name, error.name)
+"""
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """What `make wheel` builds, the wheel and the requirements of the image."""
+    folder = tmp_path_factory.mktemp("wheel")
+    path = os.pathsep.join((str(Path(sys.executable).parent), str(ROOT / ".uv/bin"), os.environ["PATH"]))
+    build = ["sh", "tools/build_wheel.sh", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, env=os.environ | {"PATH": path})
+    (made,) = folder.glob("*.whl")
+    return made, folder / "requirements.txt"
+
+
+@pytest.fixture(scope="module", params=[*EXTRAS, IMAGE], ids=lambda extras: extras or "no_extras")
+def installed(request, wheel, tmp_path_factory):
+    """The programs of an environment that has the wheel with an extra, or as the image has it, and nothing else."""
+    file, requirements = wheel
+    python = tmp_path_factory.mktemp("venv") / "venv/bin/python"
+    uv = shutil.which("uv", path=f"{ROOT / '.uv/bin'}{os.pathsep}{os.environ['PATH']}")
+    assert uv is not None
+    install = [uv, "pip", "install", "--quiet", "--python", python]
+    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, python.parents[1]], check=True)
+    if request.param == IMAGE:
+        subprocess.run([*install, "--require-hashes", "-r", requirements], check=True, env=os.environ | _index())
+        subprocess.run([*install, "--no-index", "--no-deps", file], check=True)
+    else:
+        wanted = f"billfold[{request.param}] @ {file.as_uri()}"
+        subprocess.run([*install, "--constraint", CONSTRAINTS, wanted], check=True, env=os.environ | _index())
+    yield request.param, python.parent
+    shutil.rmtree(python.parents[1])
+
+
+def _index():
+    """The package index that this machine gives pip, as tools/setup.sh gives it to uv."""
+    ask = [str(Path(sys.executable).resolve()), "-m", "pip", "config", "get", "global.index-url"]
+    index = subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()
+    return {"UV_DEFAULT_INDEX": index} if index and "UV_DEFAULT_INDEX" not in os.environ else {}
+
+
+def test_every_module_of_the_wheel_imports_when_only_its_extras_are_installed(installed, tmp_path):
+    extras, programs = installed
+    run = subprocess.run(
+        [programs / "python", "-P", "-c", IMPORT_ALL], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    failed = dict(line.split() for line in run.stdout.splitlines())
+    assert failed == ({} if extras == "sandbox" else dict.fromkeys(LOCAL_CHAIN, "eth_tester"))
+
+
+def test_serve_and_worker_of_the_wheel_run_when_only_its_extras_are_installed(installed, database_dsn, tmp_path):
+    extras, programs = installed
+    environ = settings_of_a_bank(tmp_path, database_dsn)
+    subprocess.run([programs / "billfold", "migrate", "up"], env=environ, check=True, capture_output=True, cwd=tmp_path)
+    del environ["BILLFOLD_DATABASE_OWNER_URL"]
+    with collector_of_traces() as (url, received):
+        if extras in TRACED:
+            environ |= {"BILLFOLD_TRACES": "otlp", "OTEL_EXPORTER_OTLP_ENDPOINT": url}
+        run_services(programs, environ, tmp_path)
+    assert set(received) == ({"/v1/traces"} if extras in TRACED else set())
+    for name in ("serve", "worker"):
+        log = (tmp_path / f"{name}.log").read_text()
+        assert re.findall(r"Traceback|\w+Error|restarting|\b(?:error|critical)\b", log) == [], log
+
+
+def run_services(programs, environ, folder):
+    """Run both services at once until they are ready, and a little longer; they must stop by themselves."""
+    with ExitStack() as stack:
+        services = {}
+        for name in ("serve", "worker"):
+            (port,) = free_ports(1)
+            out = stack.enter_context((folder / f"{name}.log").open("w"))
+            own = environ | {"BILLFOLD_MANAGEMENT_PORT": str(port)}
+            process = subprocess.Popen([programs / "billfold", name], env=own, stdout=out, stderr=out, cwd=folder)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            services[port] = process
+        deadline = time.monotonic() + START_SECONDS
+        while {readiness(port) for port in services} != {200}:
+            said = "".join(each.read_text() for each in folder.glob("*.log"))
+            assert {each.poll() for each in services.values()} == {None}, said
+            assert time.monotonic() < deadline, said
+            time.sleep(0.2)
+        time.sleep(RUN_SECONDS)
+        assert {readiness(port) for port in services} == {200}
+        for each in services.values():
+            each.send_signal(signal.SIGTERM)
+        assert {each.wait(STOP_SECONDS) for each in services.values()} == {0}
+
+
+@contextmanager
+def collector_of_traces():
+    """Listen as a collector of OpenTelemetry does; yield its address, and the paths that were sent to."""
+    received = []
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            received.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+
+        @override
+        def log_message(self, format, *_words):
+            """Write no line."""
+
+    with HTTPServer(("127.0.0.1", 0), Collector) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", received
+        server.shutdown()
+
+
+def settings_of_a_bank(folder, dsn):
+    """The settings of a bank in production, behind a proxy that ends TLS."""
+    port, http_port = free_ports(2)
+    return {
+        "PATH": os.environ["PATH"],
+        "BILLFOLD_ENVIRONMENT": "production",
+        "BILLFOLD_STATE_DIR": str(folder / "state"),
+        "BILLFOLD_DATABASE_URL": as_application(dsn),
+        "BILLFOLD_DATABASE_OWNER_URL": dsn,
+        "BILLFOLD_SEED": "a seed that no other bank has",
+        "BILLFOLD_ENCRYPTION_KEY": base64.b64encode(secrets.token_bytes(32)).decode(),
+        "BILLFOLD_MAIL_URL": "smtps://mail.bank.example",
+        "BILLFOLD_MAIL_FROM": "no-reply@bank.example",
+        "BILLFOLD_PORT": str(port),
+        "BILLFOLD_HTTP_PORT": str(http_port),
+        "BILLFOLD_BEHIND_PROXY": "yes",
+        "BILLFOLD_TRUSTED_PROXIES": "127.0.0.1",
+        "BILLFOLD_DOMAIN": "bank.example",
+        "BILLFOLD_BANK_NAME": "First Bank of Bills",
+        "BILLFOLD_BANK_ROUTING_NUMBER": "021000021",
+        "BILLFOLD_BANK_BIC": "FBOBUS33",
+        "BILLFOLD_BANK_PHONE": "+1 212 555 0100",
+        "BILLFOLD_BANK_ADDRESS": "1 Bill Street, New York, NY 10004, US",
+        "BILLFOLD_CUSTODIAN": "none",
+        "BILLFOLD_LINKING_PROVIDER": "none",
+        "BILLFOLD_IDENTITY_CHECK": "none",
+    }
+
+
+def readiness(port):
+    with suppress(OSError):
+        try:
+            return urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5).status
+        except HTTPError as error:
+            return error.code
+    return None
