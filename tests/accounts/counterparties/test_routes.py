@@ -202,6 +202,12 @@ async def test_every_kind_is_added_shown_and_listed(customer_desk, customer_worl
     assert by_id(seen["items"]) == by_id(made)
 
 
+@pytest.mark.parametrize("kind", ["incoming_wire", "micro_deposits"])
+async def test_a_verification_that_does_not_fit_a_wallet_is_refused(customer_desk, kind):
+    await customer_desk.pocket()
+    await customer_desk.ask("POST", PATH, wallet(verification={"type": kind}), status=422)
+
+
 async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):
     await customer_desk.pocket()
     wrong = wire(

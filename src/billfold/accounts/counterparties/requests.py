@@ -75,6 +75,10 @@ class CounterpartyQuery(msgspec.Struct, frozen=True, kw_only=True):
 Cents = Annotated[int, msgspec.Meta(ge=1, le=99_999)]
 
 
+_FROM_ACCOUNTS = frozenset({"incoming_wire", "micro_deposits"})
+"""Verifications by money from an account of another bank: neither a Pocket nor a wallet sends it."""
+
+
 class ChangeCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Another display name (null removes it), or `status` UNLINKED for ever."""
 
@@ -93,8 +97,9 @@ async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Fo
     verification = getattr(form, "verification", None)
     kind, details = str(form.__struct_config__.tag), details_of(form)
     target = await _find_target(bank, form) if isinstance(form, OnUsForm) else None
-    if isinstance(form, OnUsForm | WalletForm) and verification is not None and not verification.document_ids:
-        verification = None  # neither a wire nor deposits come from there
+    if isinstance(form, OnUsForm | WalletForm) and verification is not None and verification.type in _FROM_ACCOUNTS:
+        reason = f"{verification.type} proves no {kind}: send supporting_documents, or no verification"
+        raise InvalidInput([FieldError(("body", "verification", "type"), reason, "value_error")])
     if verification is not None and verification.document_ids:
         await _check_documents(bank, owner, verification.document_ids)
     if isinstance(form, WalletForm):

@@ -49,7 +49,7 @@ def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     moves: list[Any] = []
     known_as: UUID | None = None
     if cmd.sender is not None:
-        known_as, moves = verify_by_wire(book, ctx, cmd.sender)
+        known_as, moves = verify_by_wire(book, ctx, cmd.sender, name=cmd.details.get("counterparty_name") or "")
         details["counterparty_id"] = known_as
     record.transaction(
         book,

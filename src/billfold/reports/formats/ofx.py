@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from typing import IO, TYPE_CHECKING
 
-from billfold.platform.dates import et_instant
+from billfold.platform.dates import ET, et_instant
 from billfold.reports.entries.types import AccountType
 from billfold.reports.formats.texts import cut, decimal
 from billfold.reports.formats.types import codes_of
@@ -181,5 +181,7 @@ def _day(day: date) -> str:
 
 
 def _instant(at: datetime) -> str:
-    at = at.astimezone(UTC)
-    return f"{at:%Y%m%d%H%M%S}.{at.microsecond // 1000:03d}[0:GMT]"
+    """Return an instant in Eastern time, so that readers that drop the offset still see the day of the bank."""
+    at = at.astimezone(ET)
+    hours = int(at.strftime("%z")[:3])
+    return f"{at:%Y%m%d%H%M%S}.{at.microsecond // 1000:03d}[{hours}:{at:%Z}]"

@@ -49,7 +49,7 @@ def standing(teller, counterparty_id):
     return payee.status, payee.verification["type"], payee.verification["status"]
 
 
-def wire(teller, pocket, sender):
+def wire(teller, pocket, sender, name="Bert Stone"):
     return teller.do(
         ReceiveMoney,
         rail="WIRE",
@@ -57,7 +57,7 @@ def wire(teller, pocket, sender):
         pocket_id=pocket.pocket_id,
         amount=1_00,
         description="a wire",
-        details={},
+        details={"counterparty_name": name},
         sender=sender,
     )
 
@@ -197,6 +197,16 @@ def test_a_wire_verifies_whoever_waits_for_one_from_its_account(teller):
     assert standing(teller, waiting) == ("VERIFIED", "incoming_wire", "APPROVED")
     assert standing(teller, elsewhere)[0] == standing(teller, deposits)[0] == "PENDING"
     assert "counterparties" not in wire(teller, pocket, Account("021000021", "12345678"))
+
+
+def test_a_wire_under_another_name_leaves_a_counterparty_to_review(teller):
+    pocket = teller.pocket()
+    waiting = add(teller, "wire", "incoming_wire")
+    assert "counterparties" not in wire(teller, pocket, Account("021000021", "12345678"), name="Mallory Inc")
+    assert standing(teller, waiting) == ("PENDING", "incoming_wire", "PENDING_REVIEW")
+    assert "under another name" in teller.book.counterparties[waiting].verification["description"]
+    wire(teller, pocket, Account("021000021", "12345678"), name="STONE BERT")
+    assert standing(teller, waiting)[0] == "VERIFIED"
 
 
 def test_a_wire_from_abroad_is_known_by_its_bank_and_iban(teller):

@@ -1,4 +1,4 @@
-"""Files of Fedwire as they are dropped: all of one is booked or none, with line and reason."""
+"""Files of Fedwire as they are dropped: a bad form keeps a file out, a bad message only itself."""
 
 from datetime import date, timedelta
 
@@ -9,6 +9,7 @@ from tests.support.fedwire import changed
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import EVER, list_cleared
+from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires import cases as wire_cases
@@ -170,6 +171,63 @@ async def test_one_bad_message_keeps_a_whole_file_out_and_is_named_by_its_line(f
     assert fedwire.taken("half.xml") == ["COMPLETED"] * 3
     refused = await files_store.list_files(fedwire.bank.pool, rail="WIRE", state="REFUSED")
     assert len(refused) == len(spoiled)
+    await fedwire.prove()
+
+
+def beside(raw, kind, envelope):
+    """Return a file with a message of another kind, empty but for its header, before the others."""
+    head = "urn:iso:std:iso:20022:tech:xsd:head.001.001.03"
+    other = (
+        f"<FedwireFundsIncomingMessage><{envelope}><AppHdr xmlns='{head}'><BizMsgIdr>OTHER1</BizMsgIdr>"
+        f"<MsgDefIdr>{kind}</MsgDefIdr></AppHdr><Document xmlns='urn:iso:std:iso:20022:tech:xsd:{kind}'/>"
+        f"</{envelope}></FedwireFundsIncomingMessage>"
+    )
+    return raw.replace(b"<FedwireFundsIncomingMessage>", other.encode() + b"<FedwireFundsIncomingMessage>", 1)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["admi.002.001.01", "admi.004.001.02", "admi.007.001.01", "camt.052.001.08", "camt.110.001.01", "pain.013.001.07"],
+)
+async def test_a_message_of_another_kind_is_listed_and_the_payment_beside_it_booked(fedwire, holder, kind):
+    raw = write_messages([await fedwire.payment(kind, await fedwire.account_of(holder))], "incoming")
+    await fedwire.drop("both.xml", beside(raw, kind, "FedwireFundsOther"))
+    assert sorted(fedwire.taken("both.xml")) == ["COMPLETED", "NOT_READ"]
+    await fedwire.prove()
+
+
+async def test_a_transfer_between_banks_waits_for_a_person_and_the_payment_beside_it_is_booked(fedwire, holder):
+    raw = write_messages([await fedwire.payment("one", await fedwire.account_of(holder))], "incoming")
+    await fedwire.drop("both.xml", beside(raw, "pacs.009.001.08", "FedwireFundsFinancialInstitutionCreditTransfer"))
+    assert fedwire.taken("both.xml") == ["COMPLETED"]
+    (file,) = await retries.list_failing(fedwire.bank.pool)
+    assert "pacs.009.001.08 is not read here" in file.report
+    await fedwire.prove()
+
+
+async def test_a_status_of_an_unknown_message_is_listed_and_the_payment_beside_it_booked(fedwire, holder):
+    wire_id = await fedwire.settled(holder)
+    told = changed(await fedwire.status(wire_id), message_id=AGAIN)
+    strange = about(told, message_id="20250602BLFDUS33000099")
+    await fedwire.drop("both.xml", strange, await fedwire.payment("one", await fedwire.account_of(holder)))
+    refused, booked = fedwire.taken("both.xml")
+    assert (refused, booked) == (
+        "REFUSED: OrgnlMsgId: no message 20250602BLFDUS33000099 was sent",
+        "COMPLETED",
+    )
+    await fedwire.prove()
+
+
+async def test_a_return_of_an_unknown_payment_waits_for_a_person_and_a_retry_books_nothing_twice(fedwire, holder):
+    back = about(await fedwire.payment_return(await fedwire.settled(holder)), uetr=UNKNOWN)
+    await fedwire.drop("both.xml", back, await fedwire.payment("one", await fedwire.account_of(holder)))
+    assert fedwire.taken("both.xml") == ["COMPLETED"]
+    legs = await fedwire.legs()
+    (file,) = await retries.list_failing(fedwire.bank.pool)
+    await fedwire.room.gate.process(fedwire.bank, file)
+    assert await fedwire.legs() == legs
+    (file,) = await retries.list_failing(fedwire.bank.pool)
+    assert f"no payment {UNKNOWN} was sent" in file.report
     await fedwire.prove()
 
 

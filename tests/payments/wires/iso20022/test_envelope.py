@@ -11,7 +11,7 @@ from lxml import etree
 from tests.payments.wires.iso20022.wires import MESSAGES, OURS, a_credit_transfer, a_wire
 
 from billfold.payments.files.types import InvalidFile
-from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
+from billfold.payments.wires.iso20022.envelope import read_file, read_messages, write_messages
 from billfold.payments.wires.iso20022.types import Agent, CreditTransfer, Message
 
 EVERY_KIND = [a_wire(message) for message in MESSAGES.values()]
@@ -107,6 +107,10 @@ WRONG: dict[str, tuple[Change, str]] = {
     "another message announced": (_with_text("MsgDefIdr", "pacs.009.001.08"), "announces"),
     "no debtor": (_without("Dbtr"), "Dbtr: is missing"),
     "a payment beside the payment": (_twice("CdtTrfTxInf"), "CdtTrfTxInf: is repeated"),
+    "a payment in a second body": (_twice("FIToFICstmrCdtTrf"), "holds 2 elements, not 1"),
+    "a payment in a second document": (_twice("Document"), "holds 3 elements, not 2"),
+    "a second header": (_twice("AppHdr"), "holds 3 elements, not 2"),
+    "a second message": (_twice("FedwireFundsCustomerCreditTransfer"), "holds not exactly one message"),
     "two amounts": (_twice("IntrBkSttlmAmt"), "IntrBkSttlmAmt: is repeated"),
     "two creditors": (_twice("Cdtr"), "Cdtr: is repeated"),
 }
@@ -124,6 +128,44 @@ def test_a_mistake_is_reported_with_line_and_element(name):
     (mistake,) = refused.value.mistakes
     assert told in str(mistake)
     assert mistake.line > 1
+
+
+def _read_changed(change):
+    """Return the one payment of a file after a change."""
+    root = etree.fromstring(write_messages([a_wire()], "incoming"))
+    change(root)
+    ((_, wire),), unread = read_file(etree.tostring(root), "incoming")
+    assert unread == []
+    return wire.message
+
+
+def test_a_party_keeps_its_name_when_its_address_is_lines_alone():
+    def change(root):
+        address = next(root.iter("{*}Dbtr")).find("{*}PstlAdr")
+        for child in list(address):
+            address.remove(child)
+        for text in ("1 Main St", "New York NY 10001"):
+            etree.SubElement(address, f"{{{etree.QName(address).namespace}}}AdrLine").text = text
+
+    assert _read_changed(change).debtor.name == "Acme Inc"
+
+
+def test_a_bank_of_another_clearing_system_has_no_routing_number():
+    def change(root):
+        member = next(root.iter("{*}DbtrAgt")).find(".//{*}ClrSysMmbId")
+        member.find("{*}ClrSysId/{*}Cd").text, member.find("{*}MmbId").text = "GBDSC", "200000"
+
+    agent = _read_changed(change).debtor_agent
+    assert (agent.routing_number, agent.name) == (None, "Example Bank")
+
+
+def test_an_element_that_is_not_read_may_repeat():
+    def change(root):
+        debtor = next(root.iter("{*}Dbtr"))
+        for _ in range(2):
+            etree.SubElement(debtor, f"{{{etree.QName(debtor).namespace}}}CtctDtls")
+
+    assert _read_changed(change).debtor.name == "Acme Inc"
 
 
 def test_an_unknown_message_or_a_file_of_the_other_direction_is_refused():

@@ -14,6 +14,7 @@ from billfold.accounts.counterparties.rules.manage import (
     notification_of,
     schedule_deposits,
 )
+from billfold.accounts.counterparties.rules.names import NameMatch, match_names
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, SanctionsStatus
 from billfold.documents.types import DocumentRow
@@ -146,10 +147,10 @@ def seal_counterparty(books: Books, cmd: SealCounterparty, ctx: Context) -> Outc
     return _outcome(payee)
 
 
-def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | None, list[Any]]:
-    """Verify the counterparties that wait for a wire from this account.
+def verify_by_wire(book: Book, ctx: Context, sender: Account, name: str) -> tuple[UUID | None, list[Any]]:
+    """Verify the counterparties that wait for a wire from this account, if its sender has their name.
 
-    Returns the sender's counterparty, if one is known, and the notifications.
+    One with another name stays in review. Returns the sender's counterparty, if one is known, and the notifications.
     """
     found: UUID | None = None
     moves: list[Any] = []
@@ -161,6 +162,10 @@ def verify_by_wire(book: Book, ctx: Context, sender: Account) -> tuple[UUID | No
             continue
         found = found or payee.counterparty_id
         if payee.status == CounterpartyStatus.PENDING and payee.verification["type"] == "incoming_wire":
+            if match_names(payee.name, name) == NameMatch.NO_MATCH:
+                told = {**payee.verification, "description": rules.OTHER_SENDER}
+                _save(book, ctx, msgspec.structs.replace(payee, verification=told))
+                continue
             outcome = _close(book, ctx, payee, status="APPROVED", text="A wire came from the account.")
             moves += outcome["counterparties"]
     return found, moves

@@ -61,6 +61,8 @@ _SANCTIONS_TEXTS: Final[Mapping[SanctionsStatus, str]] = MappingProxyType(
 SANCTION_SCREEN_FAILED: Final = "SANCTION_SCREEN_FAILED"
 """Why a verification or a payment ends where a name is on a sanctions list (contract 1.7)."""
 _REVIEWED_KINDS: Final = frozenset({"incoming_wire", "micro_deposits", "supporting_documents"})
+OTHER_SENDER: Final = "A wire came from the account under another name. The bank reviews the counterparty."
+"""Why a wire from the account did not verify a counterparty."""
 _HEAD_OFFICE = "X" * 3
 NAME_CHECKS_MAX: Final = 20
 """How many names that do not match may be tried a day: who may try on learns whose account it is."""

@@ -11,16 +11,24 @@ from typing_extensions import override
 
 from billfold.payments.files import retries
 from billfold.payments.files.inbound import WAIT, InboundFiles
-from billfold.payments.files.types import InvalidFile
-from billfold.payments.wires.inbound.booking import book
-from billfold.payments.wires.inbound.validation import CheckContext, NumberedMessages, mistakes_in, numbers_of
-from billfold.payments.wires.iso20022.envelope import read_messages
+from billfold.payments.files.types import InvalidFile, StuckLine
+from billfold.payments.wires.inbound.booking import BookedMessage, book
+from billfold.payments.wires.inbound.validation import (
+    CheckContext,
+    NumberedMessages,
+    contradictions_in,
+    mistakes_in,
+    numbers_of,
+)
+from billfold.payments.wires.iso20022.envelope import read_file
 from billfold.payments.wires.iso20022.types import (
+    CreditTransfer,
     FedwireMistake,
     PaymentReturn,
     PaymentStatus,
     ReturnRequest,
     ReturnRequestResponse,
+    UnreadMessage,
 )
 from billfold.payments.wires.outbound import environment_of
 from billfold.payments.wires.store import cases, wires
@@ -69,33 +77,63 @@ class FedwireFileProcessor(InboundFiles):
 
     @override
     async def book(self, bank: Bank, file: RailFile, content: bytes) -> dict[str, Any]:
-        lines = read_messages(content, "incoming")
-        await _check(bank, file, lines)
-        booked, stuck = await book(bank, lines)
-        return {"messages": len(lines), "items": [each._asdict() for each in booked], "stuck": stuck}
+        lines, unread = read_file(content, "incoming")
+        if not lines and not unread:
+            raise InvalidFile([FedwireMistake(1, "file", "contains no messages")])
+        valid, mistakes = await _check(bank, file, lines)
+        if mistakes and not valid and not unread:
+            raise InvalidFile(mistakes)
+        booked, stuck = await book(bank, valid)
+        listed, held = _set_aside(lines, mistakes, unread)
+        items = sorted((*booked, *listed), key=lambda each: each.line)
+        return {
+            "messages": len(valid),
+            "items": [each._asdict() for each in items],
+            "stuck": [*stuck, *held],
+        }
 
 
-async def _check(bank: Bank, file: RailFile, lines: NumberedMessages) -> None:
-    """Raise InvalidFile for an invalid file; else record the numbers of its messages.
+async def _check(bank: Bank, file: RailFile, lines: NumberedMessages) -> tuple[NumberedMessages, list[FedwireMistake]]:
+    """Return the messages to book, their numbers recorded, and the mistakes of the others.
 
-    A file with recorded numbers was valid before: it is not validated against its own effects.
+    Raises InvalidFile if the file contradicts itself. A message with recorded numbers was valid before: it is
+    not validated against its own effects.
     """
-    if not lines:
-        raise InvalidFile([FedwireMistake(1, "file", "contains no messages")])
-    numbers = [number for _, wire in lines for number in numbers_of(wire)]
-    if await _is_recorded(bank, file.file_id):
-        return
-    mistakes = mistakes_in(lines, await _load_context(bank, file.file_id, numbers, lines=lines))
-    if mistakes:
-        raise InvalidFile(mistakes)
-    await wires.record_arrived(bank.pool, numbers, file.file_id, now=await bank.now())
+    recorded = await _list_recorded(bank, file.file_id)
+    new = [(line, wire) for line, wire in lines if not recorded.issuperset(numbers_of(wire))]
+    if not recorded and (contradictions := contradictions_in(lines)):
+        raise InvalidFile(contradictions)
+    numbers = [number for _, wire in new for number in numbers_of(wire)]
+    mistakes = mistakes_in(new, await _load_context(bank, file.file_id, numbers, lines=new))
+    wrong = {each.line for each in mistakes}
+    own = [number for line, wire in new if line not in wrong for number in numbers_of(wire)]
+    await wires.record_arrived(bank.pool, own, file.file_id, now=await bank.now())
+    return [(line, wire) for line, wire in lines if line not in wrong], mistakes
 
 
-async def _is_recorded(bank: Bank, file_id: UUID) -> bool:
-    recorded: bool = await bank.pool.fetchval(
-        "SELECT EXISTS (SELECT 1 FROM received_wire_message WHERE file_id = $1)", file_id
-    )
-    return recorded
+def _set_aside(
+    lines: NumberedMessages, mistakes: Sequence[FedwireMistake], unread: Sequence[UnreadMessage]
+) -> tuple[list[BookedMessage], list[StuckLine]]:
+    """Return the messages that are only listed, and those with money, which wait for a person."""
+    listed = [BookedMessage(each.line, each.name, each.number, "NOT_READ") for each in unread if not each.carries_money]
+    held = [StuckLine(each.line, each.number, f"{each.name} is not read here") for each in unread if each.carries_money]
+    by_line = dict(lines)
+    for line in dict.fromkeys(each.line for each in mistakes):
+        wire, own = by_line[line], [each for each in mistakes if each.line == line]
+        reason = "; ".join(f"{each.element}: {each.reason}" for each in own)
+        repeats = all(each.element in {"MsgId", "UETR"} for each in own)
+        if isinstance(wire.message, CreditTransfer | PaymentReturn) and not repeats:
+            held.append(StuckLine(line, wire.message.message_id, reason))
+        else:
+            outcome = f"REFUSED: {reason}"
+            listed.append(BookedMessage(line, wire.header.message_name, wire.message.message_id, outcome))
+    return listed, sorted(held, key=lambda each: each.line)
+
+
+async def _list_recorded(bank: Bank, file_id: UUID) -> set[str]:
+    """Return the numbers of the messages of this file that were valid before."""
+    rows = await bank.pool.fetch("SELECT number FROM received_wire_message WHERE file_id = $1", file_id)
+    return {row["number"] for row in rows}
 
 
 async def _load_context(bank: Bank, file_id: UUID, numbers: Sequence[str], lines: NumberedMessages) -> CheckContext:

@@ -50,13 +50,21 @@ def numbers_of(wire: FedwireMessage) -> tuple[str, ...]:
 
 
 def mistakes_in(lines: NumberedMessages, context: CheckContext) -> list[FedwireMistake]:
-    """Return the mistakes of a file, with lines and reasons."""
+    """Return the mistakes of messages, with lines and reasons."""
+    mistakes: list[FedwireMistake] = []
+    for line, wire in lines:
+        mistakes += _repeats(line, wire, context)
+        mistakes += [FedwireMistake(line, *each) for each in _mistakes(wire, context)]
+    return mistakes
+
+
+def contradictions_in(lines: NumberedMessages) -> list[FedwireMistake]:
+    """Return the mistakes by which the messages of a file contradict each other: none of them can be trusted."""
     mistakes: list[FedwireMistake] = []
     first_lines: dict[str, int] = {}
     ended: dict[str, tuple[str, int]] = {}
     for line, wire in lines:
-        mistakes += _duplicates(line, wire, context, first_lines=first_lines)
-        mistakes += [FedwireMistake(line, *each) for each in _mistakes(wire, context)]
+        mistakes += _duplicates(line, wire, first_lines)
         mistakes += _conflicts(line, wire, ended)
     return mistakes
 
@@ -76,18 +84,27 @@ def _conflicts(line: int, wire: FedwireMessage, ended: dict[str, tuple[str, int]
         yield FedwireMistake(line, "OrgnlUETR", f"the payment is {earlier} on line {first_line} already")
 
 
-def _duplicates(
-    line: int, wire: FedwireMessage, context: CheckContext, first_lines: dict[str, int]
-) -> Iterator[FedwireMistake]:
+def _repeats(line: int, wire: FedwireMessage, context: CheckContext) -> Iterator[FedwireMistake]:
+    """Yield the numbers that came in another file."""
     for number in numbers_of(wire):
-        element = "UETR" if number.startswith("uetr:") else "MsgId"
-        displayed = number.partition(":")[2]
         if number in context.arrived:
-            reason = f"{displayed} came in the file {context.arrived[number]} already"
-            yield FedwireMistake(line, element, reason)
-        elif number in first_lines:
+            element, displayed = _displayed(number)
+            yield FedwireMistake(line, element, f"{displayed} came in the file {context.arrived[number]} already")
+
+
+def _duplicates(line: int, wire: FedwireMessage, first_lines: dict[str, int]) -> Iterator[FedwireMistake]:
+    """Yield the numbers that stand twice in a file."""
+    for number in numbers_of(wire):
+        if number in first_lines:
+            element, displayed = _displayed(number)
             yield FedwireMistake(line, element, f"{displayed} stands on line {first_lines[number]} already")
         first_lines.setdefault(number, line)
+
+
+def _displayed(number: str) -> tuple[str, str]:
+    """Return the element of a number, and the number in it."""
+    kind, _, displayed = number.partition(":")
+    return ("UETR" if kind == "uetr" else "MsgId"), displayed
 
 
 def _mistakes(wire: FedwireMessage, context: CheckContext) -> Iterator[tuple[str, str]]:

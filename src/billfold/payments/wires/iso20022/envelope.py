@@ -16,6 +16,7 @@ from billfold.payments.wires.iso20022.types import (
     FedwireMistake,
     FileDirection,
     Header,
+    UnreadMessage,
 )
 from billfold.payments.wires.iso20022.xml_fields import (
     Element,
@@ -64,23 +65,41 @@ def read_messages(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMess
     Raises InvalidFile if any message is wrong: malformed or truncated XML, an unknown
     message, a value that does not keep its pattern, another currency.
     """
+    wires, unread = read_file(raw, way)
+    if unread:
+        mistakes = [FedwireMistake(each.line, each.name, "is no message that is known here") for each in unread]
+        raise InvalidFile(mistakes)
+    return wires
+
+
+def read_file(raw: bytes, way: FileDirection) -> tuple[list[tuple[int, FedwireMessage]], list[UnreadMessage]]:
+    """Return the messages of a file with their lines, and those of kinds that are not read here.
+
+    Raises InvalidFile as `read_messages` does. A message holds one header and one document with one payment.
+    """
     root = _parse(raw)
     namespace = f"urn:fedwirefunds:{way}:v001"
     name = f"FedwireFunds{way.capitalize()}"
     if root.tag != f"{{{namespace}}}{name}":
         raise _invalid(root, f"is no {name} of {namespace}")
     wires: list[tuple[int, FedwireMessage]] = []
+    unread: list[UnreadMessage] = []
     mistakes: list[FedwireMistake] = []
     for message_element in root:
+        line = message_element.sourceline or 0
         try:
-            wires.append((message_element.sourceline or 0, _read_wire(message_element, namespace)))
+            wrapper = _only_child(message_element, namespace, f"{name}Message")
+            if etree.QName(wrapper).localname in _TYPES_BY_ENVELOPE:
+                wires.append((line, _read_wire(wrapper)))
+            else:
+                unread.append(_describe(wrapper, line))
         except InvalidFile as invalid:
             mistakes += invalid.mistakes
         if len(mistakes) >= MISTAKES_MAX:
             break
     if mistakes:
         raise InvalidFile(mistakes)
-    return wires
+    return wires, unread
 
 
 def _parse(raw: bytes) -> Element:
@@ -97,18 +116,30 @@ def _parse(raw: bytes) -> Element:
     return root
 
 
-def _read_wire(message_element: Element, namespace: str) -> FedwireMessage:
-    wrapper = message_element[0] if len(message_element) == 1 else None
-    if wrapper is None:
+def _only_child(message_element: Element, namespace: str, name: str) -> Element:
+    """Return the one message of an element of the envelope."""
+    if message_element.tag != f"{{{namespace}}}{name}":
+        raise _invalid(message_element, f"is no {name} of {namespace}")
+    if len(message_element) != 1:
         raise _invalid(message_element, "holds not exactly one message")
-    name = etree.QName(wrapper)
-    message_type = _TYPES_BY_ENVELOPE.get(name.localname) if name.namespace == namespace else None
-    if message_type is None:
-        raise _invalid(wrapper, "is no message that is known here")
+    if etree.QName(message_element[0]).namespace != namespace:
+        raise _invalid(message_element[0], f"is not of {namespace}")
+    return message_element[0]
+
+
+def _describe(wrapper: Element, line: int) -> UnreadMessage:
+    """Return a message that is not read, by the name and the number in its header."""
+    name = wrapper.findtext(".//{*}AppHdr/{*}MsgDefIdr") or etree.QName(wrapper).localname
+    number = wrapper.findtext(".//{*}AppHdr/{*}BizMsgIdr") or ""
+    return UnreadMessage(line, name.strip(), number.strip())
+
+
+def _read_wire(wrapper: Element) -> FedwireMessage:
+    message_type = _TYPES_BY_ENVELOPE[etree.QName(wrapper).localname]
     layout, message_name = LAYOUTS[message_type], _name_of(message_type)
-    head = _child(wrapper, _HEADER_NAME, "AppHdr")
-    document = _child(wrapper, message_name, "Document")
-    body = _child(document, message_name, layout.element)
+    head = _child(wrapper, _HEADER_NAME, "AppHdr", count=2)
+    document = _child(wrapper, message_name, "Document", count=2)
+    body = _child(document, message_name, layout.element, count=1)
     header = _read_struct(head, HEADER, Header)
     message = _read_struct(body, layout.rows, message_type)
     if header.message_name != message_name:
@@ -116,16 +147,19 @@ def _read_wire(message_element: Element, namespace: str) -> FedwireMessage:
     return FedwireMessage(header=header, message=message)
 
 
-def _child(parent: Element, message_name: str, name: str) -> Element:
+def _child(parent: Element, message_name: str, name: str, count: int) -> Element:
+    """Return the child of a name. Raises InvalidFile if the parent has more than `count` children."""
     child = parent.find(f"{{{_ISO}{message_name}}}{name}")
     if child is None:
         raise _invalid(parent, f"has no {name} of {message_name}")
+    if len(parent) > count:
+        raise _invalid(parent, f"holds {len(parent)} elements, not {count}: send each payment in a message of its own")
     return child
 
 
 def _read_struct(element: Element, rows: Sequence[ElementMapping], message_type: type[_StructT]) -> _StructT:
     fields, mistakes = read_rows(element, rows)
-    mistakes += repeated_in(element)
+    mistakes += repeated_in(element, rows)
     if mistakes:
         raise InvalidFile(mistakes)
     try:

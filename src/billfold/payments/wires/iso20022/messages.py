@@ -15,6 +15,8 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequestResponse,
 )
 from billfold.payments.wires.iso20022.xml_fields import (
+    CLEARING_MEMBER,
+    CLEARING_SYSTEM,
     DAY,
     INSTANT,
     INSTRUCTED_AMOUNT,
@@ -58,8 +60,8 @@ def _bank(path: str, field: str) -> Table:
 
 _AGENT: Table = (
     ElementMapping("FinInstnId/BICFI", "bic", TEXT),
-    ElementMapping("FinInstnId/ClrSysMmbId/ClrSysId/Cd", "routing_number", constant("USABA")),
-    ElementMapping("FinInstnId/ClrSysMmbId/MmbId", "routing_number", TEXT),
+    ElementMapping("FinInstnId/ClrSysMmbId/ClrSysId/Cd", "routing_number", CLEARING_SYSTEM),
+    ElementMapping("FinInstnId/ClrSysMmbId/MmbId", "routing_number", CLEARING_MEMBER),
     ElementMapping("FinInstnId/Nm", "name", TEXT),
     ElementMapping("FinInstnId/PstlAdr", "address", _ADDRESS),
 )

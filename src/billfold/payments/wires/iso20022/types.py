@@ -193,6 +193,19 @@ class FedwireMessage(msgspec.Struct, frozen=True, kw_only=True):
     message: Message
 
 
+class UnreadMessage(NamedTuple):
+    """A message of a kind that is not read here: the line, its name and the number of its header."""
+
+    line: int
+    name: str
+    number: str
+
+    @property
+    def carries_money(self) -> bool:
+        """Tell whether money may have moved with it: a person decides about it."""
+        return self.name.startswith("pacs.") and not self.name.startswith(("pacs.002", "pacs.028"))
+
+
 FileDirection = Literal["outgoing", "incoming"]
 """The direction of a file: to or from the service."""
 FEDWIRE_ROUTING_NUMBER = "021151080"

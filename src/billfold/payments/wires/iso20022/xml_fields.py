@@ -35,6 +35,8 @@ _REPEATABLE = frozenset(
 )
 """Elements that ISO 20022 allows to repeat. The first one is read; none of them moves money."""
 
+_ADDRESS, _ADDRESS_MINIMUM = "PstlAdr", frozenset({"town", "country"})
+
 
 class ElementCodec(NamedTuple):
     """Reads and writes the value of one element. `read` raises ValueError with the reason."""
@@ -85,19 +87,35 @@ def read_rows(parent: Element, rows: Iterable[ElementMapping]) -> tuple[dict[str
         else:
             value, nested_mistakes = read_rows(element, row.form)
             mistakes += nested_mistakes
+            if row.path == _ADDRESS and not value.keys() >= _ADDRESS_MINIMUM:
+                continue  # lines alone: the file keeps them, and no rule needs an address
         if row.field and value is not None:
             fields[row.field] = value
     return fields, mistakes
 
 
-def repeated_in(element: Element) -> Iterator[FedwireMistake]:
-    """Yield the elements that repeat although only one is allowed: their values would conflict."""
-    for parent in element.iter():
-        tags: set[object] = set()
-        for child in parent:
-            if child.tag in tags and etree.QName(child).localname not in _REPEATABLE:
+def repeated_in(parent: Element, rows: Iterable[ElementMapping]) -> Iterator[FedwireMistake]:
+    """Yield the elements that are read and repeat although only one is allowed: their values would conflict."""
+    yield from _repeated_below(parent, list(_paths_of(rows)))
+
+
+def _repeated_below(parent: Element, paths: list[list[str]]) -> Iterator[FedwireMistake]:
+    below: dict[str, list[list[str]]] = {}
+    for first, *rest in filter(None, paths):
+        below.setdefault(first, []).append(rest)
+    for name, further in below.items():
+        for place, child in enumerate(parent.findall(f"{{*}}{name}")):
+            if place and name not in _REPEATABLE:
                 yield mistake_at(child, "is repeated")
-            tags.add(child.tag)
+            yield from _repeated_below(child, further)
+
+
+def _paths_of(rows: Iterable[ElementMapping]) -> Iterator[list[str]]:
+    """Yield the path of each element that is read."""
+    for row in rows:
+        yield (steps := row.path.split("/"))
+        if not isinstance(row.form, ElementCodec):
+            yield from (steps + nested for nested in _paths_of(row.form))
 
 
 def mistake_at(element: Element, reason: str) -> FedwireMistake:
@@ -177,9 +195,18 @@ def _ignore(_: Element) -> None:
     """Reads a repeated element once."""
 
 
+def _read_member(element: Element) -> str | None:
+    """Return a routing number; None for the number of a bank in another clearing system."""
+    system = element.getparent().find("{*}ClrSysId/{*}Cd")  # type: ignore[union-attr]
+    return _read_text(element) if system is not None and _read_text(system) == "USABA" else None
+
+
 TEXT = ElementCodec(_write_text, _read_text)
 INSTANT = ElementCodec(lambda element, at: _write_text(element, at.isoformat()), _read_instant)
 DAY = ElementCodec(_write_text, _read_day)
 MONEY = ElementCodec(_write_money, _read_money)
 INSTRUCTED_AMOUNT = ElementCodec(_write_money, _ignore)
 """The amount in the sender's currency: outbound always dollars, inbound any currency."""
+CLEARING_SYSTEM = ElementCodec(lambda element, _: _write_text(element, "USABA"), _ignore)
+CLEARING_MEMBER = ElementCodec(_write_text, _read_member)
+"""A bank other than sender and receiver, which may belong to any clearing system."""
