@@ -221,7 +221,7 @@ def _begin(book: Book, ctx: Context, settles_on: date) -> None:
 
 
 def _move_bills(transfer: _Transfer) -> int:
-    """Move whole bills worth at least the amount at the mark, shortest maturity first.
+    """Move whole bills worth at least the amount at the mark, shortest maturity first, but for matured ones.
 
     Returns the value moved in cents. Cash is not moved. Lots keep acquisition date and tax basis;
     their earnings basis becomes the value at the transfer, so that neither pocket earns by it.
@@ -230,17 +230,13 @@ def _move_bills(transfer: _Transfer) -> int:
     roll_business_day(book, origin, ctx)
     roll_business_day(book, destination, ctx)
     _begin(book, ctx, ctx.business_date)
-
-    def mark(cusip: str) -> int:
-        return ctx.market.mark(ctx.market.bill(cusip), ctx.now)
-
     target_cents = cmd.amount
     if target_cents is None:
-        target_cents = sum(cents_for(units, mark(cusip)) for cusip, units in origin.positions())
+        target_cents = sum(cents_for(units, ctx.mark(cusip)) for cusip, units in origin.positions())
     held_back = fees.split_accrued_fee(origin.fee_accrued)[0] + origin.held_cents(ctx.now)
-    sales = lots.plan_sale(origin.lots, target_cents, mark) if target_cents > 0 else None
+    sales = lots.plan_sale(origin.lots, target_cents, ctx.mark) if target_cents > 0 else None
     moved = sum(sale.proceeds_cents for sale in sales or ())
-    if sales is None or liquidation_value(origin, mark) - moved < held_back:
+    if sales is None or liquidation_value(origin, ctx.mark) - moved < held_back:
         raise _Rejected("INSUFFICIENT_FUNDS")
     for sale in sales:
         _move_lots(transfer, sale)

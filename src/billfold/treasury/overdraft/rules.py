@@ -1,8 +1,8 @@
 """What a pocket owes: money that must go back though it is no longer there.
 
 A clawback is never refused. What the pocket has is sold, the bank advances the rest on the
-pocket's account `owed`, and whatever arrives later recovers that first. So a pocket that owes holds
-nothing, but what is reserved for payments by card. The customer sees both as transactions of kind GENERIC.
+pocket's account `owed`, and whatever arrives later recovers that first, bills that are redeemed included. So a pocket
+that owes holds nothing, but matured bills and what is reserved for payments by card. The customer sees both as transactions of kind GENERIC.
 """
 
 from __future__ import annotations
@@ -74,7 +74,15 @@ def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -
     due = min(owed, liquidation_value(pocket, ctx.t0_bid)) if owed else 0
     if due > 0:
         raise_cash(book, pocket, ctx, need=due, price_of=ctx.t0_bid, settles_on=book.business_date)
+        recover_overdraft_from_cash(book, pocket, ctx)
+
+
+def recover_overdraft_from_cash(book: Book, pocket: PocketBook, ctx: Context) -> None:
+    """Recover what the pocket owes as far as its free cash reaches, in the open journal."""
+    due = min(overdraft_of(pocket), pocket.cash.balance - pocket.cash.reserved)
+    if due > 0:
         book.post(pocket.cash, pocket.bank, due)
+        pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
         recover_overdraft(book, pocket, ctx, amount=due)
 
 
