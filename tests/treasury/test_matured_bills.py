@@ -1,4 +1,4 @@
-"""A matured bill is neither sold nor moved: from the midnight of its maturity on it waits for its redemption at 08:30."""
+"""A matured bill is neither sold nor moved: from the midnight of its maturity on it waits for its redemption."""
 
 import pytest
 from tests.support.cardholder import Cardholder

@@ -129,7 +129,7 @@ def _require_receivable(pocket: PocketBook, amount: int) -> None:
 
 def _require_covered(pocket: PocketBook, ctx: Context, amount: int) -> None:
     require_not_closed(pocket)
-    kept = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now)
+    kept = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now, ctx.calendars)
     if liquidation_value(pocket, ctx.t0_bid) - kept < amount:
         raise Refused("insufficient-funds", "The pocket does not cover the adjustment.")
 

@@ -233,7 +233,7 @@ def _move_bills(transfer: _Transfer) -> int:
     target_cents = cmd.amount
     if target_cents is None:
         target_cents = sum(cents_for(units, ctx.mark(cusip)) for cusip, units in origin.positions())
-    held_back = fees.split_accrued_fee(origin.fee_accrued)[0] + origin.held_cents(ctx.now)
+    held_back = fees.split_accrued_fee(origin.fee_accrued)[0] + origin.held_cents(ctx.now, ctx.calendars)
     sales = lots.plan_sale(origin.lots, target_cents, ctx.mark) if target_cents > 0 else None
     moved = sum(sale.proceeds_cents for sale in sales or ())
     if sales is None or liquidation_value(origin, ctx.mark) - moved < held_back:

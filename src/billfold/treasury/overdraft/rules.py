@@ -2,7 +2,8 @@
 
 A clawback is never refused. What the pocket has is sold, the bank advances the rest on the
 pocket's account `owed`, and whatever arrives later recovers that first, bills that are redeemed included. So a pocket
-that owes holds nothing, but matured bills and what is reserved for payments by card. The customer sees both as transactions of kind GENERIC.
+that owes holds nothing, but matured bills and what is reserved for payments by card.
+The customer sees both as transactions of kind GENERIC.
 """
 
 from __future__ import annotations
