@@ -3,6 +3,7 @@
 from datetime import date, timedelta
 
 import pytest
+from tests.support import payees
 from tests.support.whole_bank import expect_clean
 
 from billfold.audit.types import Origin
@@ -136,3 +137,29 @@ async def test_one_customer_who_cannot_be_told_stops_no_other(closures, monkeypa
     assert len(await closures.told()) == 2
     assert await closures.bank.pool.fetchval("SELECT count(*) FROM failed_work") == 0
     assert TUESDAY + timedelta(days=1) == WEDNESDAY
+
+
+async def test_a_wire_that_waits_for_a_day_that_is_declared_closed_leaves_on_the_next_open_one(closures):
+    desk = closures.desk
+    pocket = await desk.funded(50_000_00)
+    await desk.until("2025-06-03T18:30:00-04:00")
+    linked = await desk.post(f"/api/v2/customers/{pocket.customer}/counterparties/", payees.wire())
+    approved = {"counterparty_id": linked["id"], "status": "APPROVED"}
+    await desk.ask("POST", "/api/v1/sandbox/counterparty-verification/", approved, status=202)
+    body = {"counterparty_id": linked["id"], "amount_usdc": 10_000_00}
+    wire = await desk.post(f"/api/v1/service-accounts/{pocket.id}/wires/", body)
+    await closures.declare(WEDNESDAY)
+    path = f"{pocket.path}transactions/"
+    await desk.until("2025-06-04T18:00:00-04:00")
+    assert (await desk.get(f"/api/v1/wires/{wire['id']}/"))["status"] == "PENDING"
+    (paid,) = [
+        each for each in (await desk.get(path))["items"] if each["direction"] == "DEBIT" and each["type"] == "WIRE"
+    ]
+    assert (paid["status"], paid["time_settled"]) == ("BOOKED", None)
+    await desk.until("2025-06-05T18:00:00-04:00")
+    assert (await desk.get(f"/api/v1/wires/{wire['id']}/"))["status"] == "COMPLETED"
+    (paid,) = [
+        each for each in (await desk.get(path))["items"] if each["direction"] == "DEBIT" and each["type"] == "WIRE"
+    ]
+    assert (paid["status"], paid["time_settled"]) == ("SETTLED", "2025-06-05T12:00:00Z")
+    await expect_clean(closures.bank)

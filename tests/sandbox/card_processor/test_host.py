@@ -132,7 +132,7 @@ async def test_a_partial_approval_covers_purchases_and_never_cash(place, version
         def approve(cents):
             bank.decide = lambda _: {"decision": "PARTIALLY_APPROVED", "approved_amount": cents}
 
-        fields = {"version": version, "de3": "090000", "de54": cash(20_00)}
+        fields, first = {"version": version, "de3": "090000", "de54": cash(20_00)}, {}
         for cents, terminal, code in (
             (30_00, "610211", without_cash),
             (30_00, "610201", without_cash),
