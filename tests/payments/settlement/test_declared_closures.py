@@ -43,12 +43,17 @@ class Closures:
         return [(each["status"], each["settled_date"]) for each in items]
 
 
+@pytest.fixture(autouse=True)
+def calendars(bank):
+    """The market outlives the bank of a test: its calendars are those of every test again."""
+    usual = bank.market.calendars
+    yield
+    bank.market.calendars = usual
+
+
 @pytest.fixture
 async def closures(partner_desk):
-    made = Closures(partner_desk)
-    calendars = made.bank.market.calendars
-    yield made
-    made.bank.market.calendars = calendars
+    return Closures(partner_desk)
 
 
 async def test_a_trade_settles_on_the_next_open_day_when_its_own_is_declared_closed(closures):
@@ -139,8 +144,9 @@ async def test_one_customer_who_cannot_be_told_stops_no_other(closures, monkeypa
     assert TUESDAY + timedelta(days=1) == WEDNESDAY
 
 
-async def test_a_wire_that_waits_for_a_day_that_is_declared_closed_leaves_on_the_next_open_one(closures):
-    desk = closures.desk
+async def test_a_wire_that_waits_for_a_day_that_is_declared_closed_leaves_on_the_next_open_one(partner_desks):
+    desk = await partner_desks("acme", features=("wires",))
+    closures = Closures(desk)
     pocket = await desk.funded(50_000_00)
     await desk.until("2025-06-03T18:30:00-04:00")
     linked = await desk.post(f"/api/v2/customers/{pocket.customer}/counterparties/", payees.wire())
