@@ -14,7 +14,7 @@ from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus, profile_reference
 from billfold.ledger.types import PocketStatus
 from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
-from billfold.treasury.overdraft.rules import overdraft_of
+from billfold.treasury.rules.recover import overdraft_of
 
 if TYPE_CHECKING:
     from billfold.accounts.commands import CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer

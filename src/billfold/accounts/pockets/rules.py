@@ -24,8 +24,8 @@ from billfold.ledger.types import (
     TransactionType,
 )
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.overdraft.rules import overdraft_of
 from billfold.treasury.rules.day_end import ONE_DAY, charge_fee, roll_business_day
+from billfold.treasury.rules.recover import overdraft_of
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:

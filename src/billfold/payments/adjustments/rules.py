@@ -18,9 +18,10 @@ from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
-from billfold.treasury.overdraft.rules import claw_back, overdraft_of
+from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
+from billfold.treasury.rules.recover import overdraft_of
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from datetime import date
 from typing import TYPE_CHECKING
 
-from billfold.ledger.book import recording as record
-from billfold.ledger.types import Direction, TransactionType
+from billfold.ledger.types import Direction
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
+from billfold.treasury.rules.recover import overdraft_of, record_overdraft, recover_overdraft_from_cash
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -54,21 +54,6 @@ def advance(book: Book, pocket: PocketBook, ctx: Context, *, cents: int) -> None
     book.post(pocket.bank, pocket.cash, cents)
 
 
-def overdraft_of(pocket: PocketBook) -> int:
-    """Cents that the pocket owes."""
-    return -pocket.owed.balance if pocket.owed is not None else 0
-
-
-def recover_overdraft(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> int:
-    """Recover the overdraft out of `amount` cents on the bank account; return the cents recovered."""
-    repaid = min(amount, overdraft_of(pocket))
-    if repaid:
-        pocket.outflow += repaid
-        posting_no = book.post(pocket.bank, book.owed_account(pocket), repaid)
-        _record_transaction(book, pocket, ctx, posting_no=posting_no, direction=Direction.DEBIT, cents=repaid)
-    return repaid
-
-
 def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Sell bills that arrived in kind as far as the pocket owes, in the open journal."""
     owed = overdraft_of(pocket)
@@ -78,43 +63,8 @@ def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -
         recover_overdraft_from_cash(book, pocket, ctx)
 
 
-def recover_overdraft_from_cash(book: Book, pocket: PocketBook, ctx: Context) -> None:
-    """Recover what the pocket owes as far as its free cash reaches, in the open journal."""
-    due = min(overdraft_of(pocket), pocket.cash.balance - pocket.cash.reserved)
-    if due > 0:
-        book.post(pocket.cash, pocket.bank, due)
-        pocket.uninvested = min(pocket.uninvested, pocket.cash.balance)
-        recover_overdraft(book, pocket, ctx, amount=due)
-
-
 def _extend_overdraft(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> None:
     """The bank advances the rest and keeps the claim."""
     pocket.inflow += cents
     posting_no = book.post(book.owed_account(pocket), pocket.bank, cents)
-    _record_transaction(book, pocket, ctx, posting_no=posting_no, direction=Direction.CREDIT, cents=cents)
-
-
-_TITLES = {
-    Direction.CREDIT: ("Shortfall carried", "Carried by the bank until the next deposit"),
-    Direction.DEBIT: ("Shortfall repaid", "Repaid from what arrived"),
-}
-
-
-def _record_transaction(
-    book: Book, pocket: PocketBook, ctx: Context, posting_no: int, direction: Direction, cents: int
-) -> None:
-    group = ctx.ids.next_group()
-    title, description = _TITLES[direction]
-    record.transaction(
-        book,
-        pocket,
-        posting_no=posting_no,
-        group=group,
-        type=TransactionType.GENERIC,
-        direction=direction,
-        amount=cents,
-        title=title,
-        description=description,
-        settles_at=book.booked_at,
-        details={},
-    )
+    record_overdraft(book, pocket, ctx, posting_no=posting_no, direction=Direction.CREDIT, cents=cents)

@@ -8,9 +8,9 @@ from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for
-from billfold.treasury.overdraft.rules import recover_overdraft_from_cash
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.invest import invest
+from billfold.treasury.rules.recover import recover_overdraft_from_cash
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
