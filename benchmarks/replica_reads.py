@@ -99,7 +99,7 @@ async def _read_file(bank: Bank) -> None:
         return await activity.rows(reading.pool, TransactionFilters(), now=now, after=after, limit=ROWS_PER_PAGE)
 
     def cells_of(row: TransactionRow) -> list[Any]:
-        return [render_transaction(row, now).id, row.amount, row.description]
+        return [render_transaction(row, now, bank.calendars).id, row.amount, row.description]
 
     chunks = csv_stream("n.csv", ("id",), fetch, cells_of=cells_of, separators=Separators.COMMA, bank=bank).chunks
     lines = sum([each.count(b"\n") async for each in chunks])

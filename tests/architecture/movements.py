@@ -52,8 +52,8 @@ from billfold.payments.ach.commands import SendMicroDeposits
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.on_us.types import TransferOrder
-from billfold.payments.settlement.commands import CloseBankDay
-from billfold.payments.settlement.rules import RailTotals, SettlementBlock
+from billfold.payments.settlement.commands import CloseBankDay, ReportMoves
+from billfold.payments.settlement.rules import MovedPocket, RailTotals, SettlementBlock
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.reports.proofs.roots.commands import AnnounceRoot
 from billfold.reports.requests.commands import FinishReport
@@ -115,12 +115,15 @@ def play_arrivals(new_stage):
 def play_maturities(new_stage):
     for title, weeks in (("Maturity, reinvested", 4), ("Maturity, not reinvested", None)):
         stage = new_stage()
-        anna, _ = stage.rich(reinvest=weeks)
+        anna, pocket = stage.rich(reinvest=weeks)
         stage.until(date(2025, 6, 23), 18)
         with stage.row(title):
             stage.catch_up(anna, date(2025, 6, 24), 9)
         with stage.row("Report finished"):
             stage.submit(FinishReport, anna, report_request_id=anna)
+        with stage.row("Moved settlements reported"):
+            moved = MovedPocket(pocket.id, date(2025, 6, 26))
+            stage.submit(ReportMoves, anna, day=date(2025, 6, 25), pockets=(moved,))
 
 
 def play_accounts(new_stage):

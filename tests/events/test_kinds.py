@@ -9,13 +9,14 @@ from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, example_
 
 
 def test_partners_see_what_the_contract_gives_them():
-    assert {kind.split(".")[0] for kind in PARTNER_KINDS} == {"application", "card", "proofs", "reports", "transfers"}
-    assert len(PARTNER_KINDS) == 32
+    families = {"application", "card", "proofs", "reports", "settlements", "transfers"}
+    assert {kind.split(".")[0] for kind in PARTNER_KINDS} == families
+    assert len(PARTNER_KINDS) == 33
     assert not {"trades.maturity", "transfers.on-us.received"} & set(PARTNER_KINDS)
 
 
 def test_customers_see_their_own_wires_transfers_bills_and_reports():
-    assert len(CUSTOMER_KINDS) == 12
+    assert len(CUSTOMER_KINDS) == 13
     assert not [kind for kind in CUSTOMER_KINDS if ".ach." in kind or ".crypto." in kind]
     assert set(CUSTOMER_KINDS) - set(PARTNER_KINDS) == {"trades.maturity", "transfers.on-us.received"}
 

@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from itertools import permutations
 from random import Random
+from typing import Any
 
 import pytest
 from tests.fixtures.teller import Customers
@@ -118,7 +119,7 @@ def replay(world, orders):
 def test_a_planner_that_is_greedy_for_profit_finds_none(world):
     begun = replay(world, [])
     assert begun.worth() <= MILLION
-    orders = []
+    orders: list[Any] = []
     for _ in range(DEPTH):
         tries = []
         for number, order in enumerate(begun.orders()):

@@ -26,6 +26,7 @@ from billfold.events.payloads import (
     OnUsPayload,
     OnUsReceivedPayload,
     ReportPayload,
+    SettlementPayload,
     WirePayload,
 )
 
@@ -64,6 +65,7 @@ _on_us_received = OnUsReceivedPayload(on_us_id=_TRANSFER, transaction_activity_i
 _crypto = CryptoPayload(crypto_transfer_id=_TRANSFER, service_account_id=_POCKET)
 _card_transaction = CardTransactionPayload(card_id=_CARD, amount=12_50, account_id=_POCKET)
 _maturity = MaturityPayload(trade_id=_ACTIVITY, pocket_id=_POCKET, cusip="912797PX6")
+_settlement = SettlementPayload(pocket_id=_POCKET, settlement_date=date(2025, 6, 5), moved_to=date(2025, 6, 6))
 _report_completed = ReportPayload(report_request_id=_TRANSFER, report_id=_ACTIVITY)
 _daily_root = DailyRootPayload(
     day=date(2025, 6, 2), root="eyJhbGciOiJFZERTQSJ9.eyJkYXkiOiIyMDI1LTA2LTAyIn0.c2lnbmF0dXJl"
@@ -134,6 +136,11 @@ CRYPTO_OUT_REJECTED = _for_partners(
     "transfers.crypto.withdrawal.rejected", "A crypto withdrawal was rejected.", _crypto
 )
 TRADE_MATURITY = _for_customers("trades.maturity", "A Treasury bill of a Pocket matured and was paid back.", _maturity)
+SETTLEMENT_MOVED = _for_both(
+    "settlements.moved",
+    "A day was declared closed, or open again: the trades and payments of a Pocket that were to settle on it move.",
+    _settlement,
+)
 REPORT_COMPLETED = _for_both("reports.completed", "A report is ready.", _report_completed)
 REPORT_FAILED = _for_both("reports.failed", "A report could not be made.", _report_failed)
 DAILY_ROOT_PUBLISHED = _for_partners(

@@ -83,6 +83,14 @@ class MaturityPayload(msgspec.Struct, frozen=True, kw_only=True):
     cusip: Annotated[str, msgspec.Meta(min_length=9, max_length=9)]
 
 
+class SettlementPayload(msgspec.Struct, frozen=True, kw_only=True):
+    """A Pocket in which something was to settle on `settlement_date`, and the open day on which it settles now."""
+
+    pocket_id: UUID
+    settlement_date: date
+    moved_to: date
+
+
 class ReportPayload(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A request for a report. `report_id` is left out until there is a report."""
 

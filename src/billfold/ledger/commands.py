@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.audit.types import Origin
-from billfold.bills.rules.pricing import subtract_spread
+from billfold.bills.rules.pricing import NO_BID, subtract_spread
 from billfold.ledger.ports import NoScreening, Screening
 from billfold.ledger.types import Agreements
 from billfold.platform.calendars import WireHours
@@ -215,12 +215,12 @@ class Context:
     def t0_bid(self, cusip: str) -> int:
         """The bank's own bid for a bill now, micro-dollars per $100, settling today (T+0).
 
-        Raises MarketDataStale, as `t1_bid`.
+        Nothing for a bill that has matured: it waits for its redemption. Raises MarketDataStale, as `t1_bid`.
         """
         price = self._t0.get(cusip)
         if price is None:
-            price = self.market.t0_bid(self._bill_to_sell(cusip), self.now)
-            price = subtract_spread(price, self.terms.haircut_bps)
+            bill = self._bill_to_sell(cusip)
+            price = subtract_spread(self.market.t0_bid(bill, self.now), self.terms.haircut_bps) if bill else NO_BID
             self._t0[cusip] = price
         return price
 
@@ -228,7 +228,8 @@ class Context:
         """The dealers' bid for a bill now, micro-dollars per $100, settling on the next business day (T+1)."""
         price = self._t1.get(cusip)
         if price is None:
-            price = self._t1[cusip] = self.market.t1_bid(self._bill_to_sell(cusip), self.now)
+            bill = self._bill_to_sell(cusip)
+            price = self._t1[cusip] = self.market.t1_bid(bill, self.now) if bill else NO_BID
         return price
 
     @property
@@ -241,6 +242,11 @@ class Context:
         """The terms of a sale for the next business day (T+1)."""
         return SaleTerms(self.t1_bid, self.settles_on, self.settles_on)
 
+    def mark(self, cusip: str) -> int:
+        """The price at which bills are moved now, micro-dollars per $100; nothing for a bill that has matured."""
+        bill = self.market.bill(cusip)
+        return self.market.mark(bill, self.now) if self.now < self.market.matures_at(bill) else NO_BID
+
     def find_offer(self, weeks: int) -> tuple[Bill, int] | None:
         """The bill a strategy buys now, and its ask in micro-dollars per $100; None without current market data."""
         if weeks not in self._offers:
@@ -252,10 +258,11 @@ class Context:
                 self._offers[weeks] = None
         return self._offers[weeks]
 
-    def _bill_to_sell(self, cusip: str) -> Bill:
+    def _bill_to_sell(self, cusip: str) -> Bill | None:
         bill = self.market.bill(cusip)
-        if self.now < self.market.matures_at(bill):
-            self.market.require_current(self.now)
+        if self.now >= self.market.matures_at(bill):
+            return None
+        self.market.require_current(self.now)
         return bill
 
 

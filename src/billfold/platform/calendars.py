@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import holidays
 
-from billfold.platform.dates import ET, et_instant, require_aware
+from billfold.platform.dates import ET, et_date, et_instant, require_aware
 
 _ONE_DAY = timedelta(days=1)
 _SATURDAY, _SUNDAY = 5, 6
@@ -105,6 +105,10 @@ class Calendars:
         """Return the first settlement day strictly after this day."""
         return self.settlement_on_or_after(day + _ONE_DAY)
 
+    def has_settled(self, agreed_on: date, today: date) -> bool:
+        """Tell whether bills that were to settle on a day have settled: on it, or on the next day open after it."""
+        return agreed_on <= self.settlement_on_or_before(today)
+
     def settlement_on_or_after(self, day: date) -> date:
         """Return this day when bills settle on it, else the next day on which they do."""
         while not self.is_settlement_day(day):
@@ -117,6 +121,18 @@ class Calendars:
             day -= _ONE_DAY
         return day
 
+    def settles_at(self, agreed_at: datetime) -> datetime:
+        """Return when a payment settles that was to settle then.
+
+        On a day that was declared closed since, that is at the same hour of the next open Reserve day.
+        """
+        if not self.overrides:
+            return agreed_at
+        day = et_date(agreed_at)
+        if day not in self.overrides or self.is_fed_day(day):
+            return agreed_at
+        return et_instant(self.fed_on_or_after(day), agreed_at.astimezone(ET).time())
+
     def next_fed_day(self, day: date) -> date:
         """Return the first Reserve day strictly after this day."""
         return self.fed_on_or_after(day + _ONE_DAY)
@@ -125,6 +141,12 @@ class Calendars:
         """Return this day when the Reserve is open, else the next day on which it is."""
         while not self._day(day).fed:
             day += _ONE_DAY
+        return day
+
+    def fed_on_or_before(self, day: date) -> date:
+        """Return this day when the Reserve is open, else the day before on which it was."""
+        while not self._day(day).fed:
+            day -= _ONE_DAY
         return day
 
     def add_fed_days(self, day: date, n: int) -> date:

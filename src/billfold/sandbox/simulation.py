@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.card_processor.client import SimulatedCardProcessor
 from billfold.sandbox.card_processor.launch import CARD_PROCESSOR
-from billfold.sandbox.card_processor.settlement import CYCLE_JOB, send_cycle
+from billfold.sandbox.card_processor.settlement import CLEARING_JOB, CYCLE_JOB, claim_swipe, send_cycle
 from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner
 from billfold.sandbox.simulated_custodian import SimulatedCustodian
 from billfold.sandbox.simulated_identity_check import SimulatedIdentityCheck
@@ -36,4 +36,9 @@ class Simulation:
 
     def job_runners(self) -> JobRunners:
         """Return the function of every kind of job that only a sandbox has."""
-        return {WIRE_ANSWER: self.wires.answer, SIMULATED_ANSWER: self.ach.answer, CYCLE_JOB: send_cycle}
+        return {
+            WIRE_ANSWER: self.wires.answer,
+            SIMULATED_ANSWER: self.ach.answer,
+            CLEARING_JOB: claim_swipe,
+            CYCLE_JOB: send_cycle,
+        }

@@ -13,6 +13,7 @@ from billfold.onboarding.applications.rescreening import screen_backlog
 from billfold.payments.crypto.deposits.worker import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
 from billfold.payments.on_us.worker import execute_all_pending
+from billfold.payments.settlement.moves import MovedSettlements
 from billfold.reports.requests.worker import PARALLEL, make_reports
 from billfold.reports.statements.worker import StatementMaker
 from billfold.reports.tax.worker import TaxFormMaker
@@ -40,6 +41,7 @@ async def work(bank: Bank, stop: asyncio.Event) -> None:
         execute_all_pending,
         screen_backlog,
         WaitingCash().invest,
+        MovedSettlements().report,
         *file_receivers(),
         *withdrawal_senders(bank.chains),
         *[make_reports] * PARALLEL,

@@ -8,6 +8,7 @@ import pytest
 from billfold.accounts.transactions.schemas import render_transaction, render_v1_transaction
 from billfold.accounts.transactions.store import TransactionRow
 from billfold.platform import ids
+from billfold.platform.calendars import Calendars
 
 AT = datetime(2025, 6, 2, 13, tzinfo=UTC)
 
@@ -35,7 +36,9 @@ def row_of(kind, details):
 
 
 def test_a_variant_shows_its_own_details_and_unknown_ones_are_null():
-    shown = msgspec.to_builtins(render_transaction(row_of("FEE", {"fee_type": "WIRE_FEE", "secret": 1}), AT))
+    shown = msgspec.to_builtins(
+        render_transaction(row_of("FEE", {"fee_type": "WIRE_FEE", "secret": 1}), AT, Calendars())
+    )
     assert (shown["type"], shown["object_type"]) == ("FEE", "FeeTransactionActivity")
     assert (shown["fee_type"], shown["related_transaction_id"]) == ("WIRE_FEE", None)
     assert "secret" not in shown
@@ -53,7 +56,7 @@ def test_a_variant_shows_its_own_details_and_unknown_ones_are_null():
     ],
 )
 def test_v1_knows_seven_types_and_a_block_for_each_but_generic(kind, details, older, block):
-    shown = render_v1_transaction(row_of(kind, details), AT).details
+    shown = render_v1_transaction(row_of(kind, details), AT, Calendars()).details
     assert shown["transaction_type"] == older
     usual = {"title", "transaction_type", "sub_title", "transaction_type_title", "direction"}
     assert set(shown) - usual == ({block} if block else set())

@@ -33,6 +33,8 @@ from billfold.payments.crypto.withdrawals.commands import CompleteWithdrawal, Re
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.settlement.commands import ReportMoves
+from billfold.payments.settlement.rules import MovedPocket
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.platform.ids import command_id, derive
 from billfold.reports.proofs.roots.commands import AnnounceRoot
@@ -283,6 +285,7 @@ def test_every_kind_that_is_not_listed_as_unraised_was_raised_in_one_life(teller
     teller.use_card(pocket)
     teller.deposit_on_chain(pocket)
     teller.do(AnnounceRoot, day=date(2025, 6, 2), root="a.b.c")
+    teller.do(ReportMoves, day=date(2025, 6, 3), pockets=(MovedPocket(pocket.pocket_id, date(2025, 6, 4)),))
     for status in EVENTS:
         teller.do(ReportApplication, application_id=LATER, status=status)
     for report_id in (None, LATER):

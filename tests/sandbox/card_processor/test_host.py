@@ -106,6 +106,55 @@ async def test_what_the_bank_decides_is_said_in_the_codes_of_the_standard(place,
         assert len(bank.messages) == count  # the network declined it: there is nothing to post
 
 
+def cash(cents):
+    return f"0040840D{cents:012}"
+
+
+@pytest.mark.parametrize("version", ["0", "1"])
+async def test_a_partial_approval_covers_purchases_and_never_cash(place, version):
+    word, bank = WORDS[version], place.bank
+    without_cash = {"0": "87", "1": "002"}[version]
+    async with place.serving() as switch:
+
+        async def asked(processing="090000", **fields):
+            await switch.ask(f"{version}100", switch.purchase(50_00, version=version, de3=processing, **fields))
+            told = bank.messages[-1]
+            return told["cash"], told["is_partial_allowed"], told["is_purchase_only_allowed"]
+
+        assert await asked("000000", de48="610211") == (0, True, True)
+        assert await asked("010000", de48="610210") == (50_00, True, False)
+        assert await asked(de48="610201", de54=cash(20_00)) == (20_00, False, True)
+        assert await asked(de48="610211", de54="0002840C000000000001" + cash(20_00)) == (20_00, True, True)
+        assert await asked(de48="610211") == (50_00, True, True)  # nobody says how much of it is cash
+        assert await asked(de54=cash(20_00)) == (20_00, False, False)
+        assert await asked(de54=cash(90_00)) == (50_00, False, False)
+
+        def approve(cents):
+            bank.decide = lambda _: {"decision": "PARTIALLY_APPROVED", "approved_amount": cents}
+
+        fields, first = {"version": version, "de3": "090000", "de54": cash(20_00)}, {}
+        for cents, terminal, code in (
+            (30_00, "610211", without_cash),
+            (30_00, "610201", without_cash),
+            (30_00, "610210", word["part"]),
+            (12_00, "610211", word["part"]),
+        ):
+            approve(cents)
+            first = switch.purchase(50_00, de48=terminal, **fields)
+            _, reply = await switch.ask(f"{version}100", first)
+            assert (reply[39], reply[4], reply[54]) == (code, f"{cents:012}", "0057840C000000005000")
+            assert (await switch.ask(f"{version}101", first))[1] == reply
+        bank.decide = lambda message: {"decision": "APPROVED", "approved_amount": message["amount"]}
+        assert (
+            await switch.code(f"{version}100", switch.purchase(7_00, version=version, de37=first[37]))
+            == (APPROVED[version])
+        )
+        assert (bank.messages[-1]["type"], bank.messages[-1]["cash"]) == ("INCREMENT", 0)
+        advised = switch.purchase(30_00, de39=without_cash, **fields)
+        assert await switch.code(f"{version}120", advised) == APPROVED[version]
+        assert (bank.messages[-1]["type"], bank.messages[-1]["amount"]) == ("ADVICE", 30_00)
+
+
 async def test_a_connection_signs_on_and_off_and_echoes(place):
     async with place.serving() as switch:
         for version, mti, element, codes in (

@@ -5,10 +5,12 @@ Thursday 2025-06-05 after the close: what is sold for the next day settles on Mo
 
 from datetime import date
 from itertools import pairwise
+from typing import Any
 from uuid import UUID
 
 import pytest
 from tests.fixtures.teller import Teller
+from tests.support.commands import BETA
 
 from billfold.accounts.counterparties.types import Payee
 from billfold.ledger.book.rows import TransactionEntry
@@ -51,19 +53,9 @@ def paid_out(teller, pocket, cents=None):
     """Pay another customer from the pocket; return the cents paid."""
     place = teller.new_pocket(teller.new_customer(f"Payee {teller.count}"))
     link = place.id
-    teller.bank.seen.put(
-        teller.customer,
-        link,
-        Payee(
-            counterparty_id=link,
-            type="on_us",
-            status="LINKED",
-            counterparty_name="Payee",
-            verification={"type": "name_match"},
-            details={},
-            target_pocket_id=place.id,
-        ),
-    )
+    linked: dict[str, Any] = {"type": "on_us", "status": "LINKED", "counterparty_name": BETA, "details": {}}
+    linked |= {"counterparty_id": link, "verification": {"type": "name_match"}, "target_pocket_id": place.id}
+    teller.bank.seen.put(teller.customer, link, Payee(**linked))
     order = TransferOrder(counterparty_id=link)
     paid = teller.transfer(teller.place_of(pocket), place, cents, order=order, addresses=("a", "b"), references=(link,))
     return paid["amount"] if paid["status"] == "COMPLETED" else 0

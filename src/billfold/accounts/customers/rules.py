@@ -13,9 +13,8 @@ from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus, profile_reference
 from billfold.ledger.types import PocketStatus
-from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
-from billfold.treasury.overdraft.rules import overdraft_of
+from billfold.treasury.rules.recover import overdraft_of
 
 if TYPE_CHECKING:
     from billfold.accounts.commands import CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer
@@ -136,7 +135,8 @@ def _obstacles(book: Book, ctx: Context) -> Iterator[str]:
         yield f"Every pocket must be empty first; these are not: {', '.join(held)}."
     if any(overdraft_of(p) for p in book.pockets.values()):
         yield "An overdraft must be repaid first."
-    if any(p.settles_after(et_date(ctx.now)) for p in book.pockets.values()):
+    settled_through = ctx.calendars.settlement_on_or_before(ctx.today)
+    if any(p.settles_after(settled_through) for p in book.pockets.values()):
         yield "Every trade must have settled first."
     if book.pending:
         yield "A transfer is pending."

@@ -254,7 +254,7 @@ class ExplainedPocket:
                     Formula("W", "round(100 * u * H)", Unit.CENTS, label, TO_CENT),
                     comes_to=self._t0_proceeds(struck.t0_bid_micros, settled),
                     inputs=[
-                        given("u", f"Bills of {units} that have settled", settled, Unit.UNITS),
+                        given("u", f"Bills of {units} that have settled and not matured", settled, Unit.UNITS),
                         given("h", "Spread of the bank", bps, Unit.BASIS_POINTS),
                     ],
                     parts=[bid],

@@ -23,10 +23,9 @@ from billfold.ledger.types import (
     PocketStatus,
     TransactionType,
 )
-from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.overdraft.rules import overdraft_of
 from billfold.treasury.rules.day_end import ONE_DAY, charge_fee, roll_business_day
+from billfold.treasury.rules.recover import overdraft_of
 from billfold.treasury.rules.unsettled import pay_from_cash
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
@@ -165,7 +164,7 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
 
     Its fee is charged, and what is left is paid into the customer's oldest other pocket if it buys no bill.
     """
-    if pocket.lots or pocket.cash.reserved or pocket.held_cents(ctx.now):
+    if pocket.lots or pocket.cash.reserved or pocket.held_cents(ctx.now, ctx.calendars):
         raise Refused("pocket-not-empty", "The pocket still holds money. Transfer it to another pocket or payee first.")
     _require_settled(book, pocket, ctx)
     others = [p for p in book.pockets.values() if p is not pocket and p.status == PocketStatus.OPEN]
@@ -185,10 +184,9 @@ def _require_settled(book: Book, pocket: PocketBook, ctx: Context) -> None:
         raise Refused(
             "pocket-not-empty", f"The pocket owes the bank {overdraft_of(pocket)} cents. Pay them in, then close it."
         )
-    if pocket.settles_after(et_date(ctx.now)):
-        raise Refused(
-            "pocket-not-empty", f"Its trades settle on {pocket.unsettled_until}. Close the pocket on that day."
-        )
+    if pocket.unsettled_until is not None and not ctx.calendars.has_settled(pocket.unsettled_until, ctx.today):
+        day = ctx.calendars.settlement_on_or_after(pocket.unsettled_until)
+        raise Refused("pocket-not-empty", f"Its trades settle on {day}. Close the pocket on that day.")
     if any(t.touches(pocket.pocket_id) for t in book.pending.values()):
         raise Refused("pocket-not-empty", "A transfer of the pocket is still pending.")
     if any(payment.pocket_id == pocket.pocket_id for payment in open_payments(book)):

@@ -193,14 +193,18 @@ def valuation(
 
 
 def positions_of(row: PocketRow, bank: Bank, now: datetime) -> list[tuple[str, int, int]]:
-    """The Pocket's (cusip, units, settled units), the shortest maturity first."""
+    """The Pocket's (cusip, units, settled units), the shortest maturity first.
+
+    Of a bill that has matured nothing counts as settled: it is not sold any more, it waits for its redemption.
+    """
     today = bank.calendars.business_date(now)
     held: dict[str, list[int]] = {}
     for cusip, units, acquired_on in zip(row.lot_cusips, row.lot_units, row.lot_dates, strict=True):
         units_and_settled = held.setdefault(cusip, [0, 0])
         units_and_settled[0] += units
         # A bill settles on the day after it was bought; until then only the bank can sell it.
-        if acquired_on < today and bank.calendars.next_settlement_day(acquired_on) <= today:
+        is_settled = acquired_on < today and bank.calendars.next_settlement_day(acquired_on) <= today
+        if is_settled and now < bank.market.matures_at(bank.market.bill(cusip)):
             units_and_settled[1] += units
     return sorted(
         ((cusip, units, settled) for cusip, (units, settled) in held.items()),

@@ -187,7 +187,8 @@ async def _read(
 ) -> Page[TradeRow]:
     """Return a page of trades of (customer_id, pocket ids), newest booking first unless requested otherwise."""
     # A Pocket opened between two pages does not spoil the cursor: `scope` names what was requested.
-    return await wanted.read(bank, TRADES, *of, *query.values(), scope=scope, filters=query)
+    values = query.by_calendars(bank.calendars).values()
+    return await wanted.read(bank, TRADES, *of, *values, scope=scope, filters=query)
 
 
 def _of_v1(query: TradeFilters) -> TradeFilters:

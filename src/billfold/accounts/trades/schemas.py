@@ -100,12 +100,13 @@ class V1Trade(msgspec.Struct, kw_only=True):
 def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
     """A trade of v2."""
     bill = bank.market.bill(row.cusip)
-    settled = is_settled(row, now)
+    settled_on = bank.calendars.settlement_on_or_after(row.settles_on)
+    settled = is_settled(row, now, bank.calendars)
     shared: dict[str, Any] = {
         "id": row.trade_id,
         "trade_datetime": row.traded_at,
         "book_date": row.book_date,
-        "settled_date": row.settles_on if settled else None,
+        "settled_date": settled_on if settled else None,
         "status": "SETTLED" if settled else "BOOKED",
         "pocket_id": row.pocket_id,
         "cusip": row.cusip,
@@ -131,11 +132,12 @@ def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
 def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
     """The same trade in its older form."""
     bill = bank.market.bill(row.cusip)
-    settled = is_settled(row, now)
+    settled_on = bank.calendars.settlement_on_or_after(row.settles_on)
+    settled = is_settled(row, now, bank.calendars)
     return V1Trade(
         id=row.trade_id,
         trade_datetime=row.traded_at,
-        settled_date=row.settles_on if settled else None,
+        settled_date=settled_on if settled else None,
         is_settled=settled,
         activity=row.activity,
         cusip=row.cusip,
@@ -168,6 +170,9 @@ def priced_from(row: TradeRow, calendars: Calendars) -> date:
     return calendars.pricing_day(row.traded_at) if row.settles_on == row.book_date else row.settles_on
 
 
-def is_settled(row: TradeRow, now: datetime) -> bool:
-    """Bills settle on their day, not on the evening before, which has its business date."""
-    return row.settles_on <= et_date(now)
+def is_settled(row: TradeRow, now: datetime, calendars: Calendars) -> bool:
+    """Bills settle on their day, not on the evening before, which has its business date.
+
+    A day that was declared closed since settles nothing: the next open one does.
+    """
+    return calendars.has_settled(row.settles_on, et_date(now))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -15,8 +15,12 @@ from billfold.platform.ids import place_of
 if TYPE_CHECKING:
     from asyncpg import Record
 
+    from billfold.platform.calendars import Calendars
     from billfold.platform.database.pool import Connection, Pool
 
+_ONE_DAY = timedelta(days=1)
+_FIRST_DAY = date(2000, 1, 31)
+"""No trade is so old; what the calendars say of earlier days is never asked for."""
 _COLUMNS = (
     "t.customer_id, t.pocket_id, t.entry_no, t.trade_no, t.trade_id, t.activity, t.incoming, "
     "t.cusip, t.units, t.price_micros, t.notional, t.traded_at, t.book_date, t.settles_on, "
@@ -61,6 +65,15 @@ class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
     booked_to: date | None = None
     settled_from: date | None = None
     settled_to: date | None = None
+
+    def by_calendars(self, calendars: Calendars) -> TradeFilters:
+        """Return the filters of the days that trades agreed on: what was to settle on a closed day settles later."""
+        settled_from, settled_to = self.settled_from, self.settled_to
+        if settled_from is not None and settled_from > _FIRST_DAY:
+            settled_from = calendars.settlement_on_or_before(settled_from - _ONE_DAY) + _ONE_DAY
+        if settled_to is not None and settled_to > _FIRST_DAY:
+            settled_to = calendars.settlement_on_or_before(settled_to)
+        return msgspec.structs.replace(self, settled_from=settled_from, settled_to=settled_to)
 
     def values(self) -> tuple[BookedIn, *tuple[object, ...]]:
         """Return the values of TRADES after the Pockets, whatever subclasses add."""

@@ -63,7 +63,7 @@ async def list_transactions(
     Transactions of all customers.
     """
     page = await _partner_page(caller, bank, wanted, query=query)
-    return searched_page_of(page, [render_transaction(row, caller.now) for row in page.items])
+    return searched_page_of(page, [render_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
 @get("/api/v2/transactions/", READS, name="list_transactions", refuses=("not-found",), may_be_stale=True)
@@ -75,7 +75,7 @@ async def list_own_transactions(
     Transactions of all Pockets, or of those named.
     """
     page = await _customer_page(member, bank, member.customer_id, wanted=wanted, query=query)
-    return searched_page_of(page, [render_transaction(row, member.now) for row in page.items])
+    return searched_page_of(page, [render_transaction(row, member.now, bank.calendars) for row in page.items])
 
 
 @get("/api/v2/customers/{customer_id}/transactions/", may_be_stale=True)
@@ -85,7 +85,7 @@ async def list_customer_transactions(
     """List transactions of a customer."""
     owner = await caller.owner(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted=wanted, query=query)
-    return searched_page_of(page, [render_transaction(row, caller.now) for row in page.items])
+    return searched_page_of(page, [render_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
 @get("/api/v2/pockets/{pocket_id}/transactions/", may_be_stale=True)
@@ -95,7 +95,7 @@ async def list_pocket_transactions(
     """List transactions of a Pocket."""
     key = await caller.pocket(bank, pocket_id)
     page = await _pocket_page(caller, bank, key, wanted=wanted, query=query)
-    return searched_page_of(page, [render_transaction(row, caller.now) for row in page.items])
+    return searched_page_of(page, [render_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
 @get("/api/v2/transactions.csv", READS, documented=CSV_ANSWER, refuses=("not-found",))
@@ -118,7 +118,7 @@ async def get_transactions_csv(
         "transactions.csv",
         _COLUMNS,
         fetch,
-        cells_of=lambda row: _cells(render_transaction(row, member.now)),
+        cells_of=lambda row: _cells(render_transaction(row, member.now, bank.calendars)),
         separators=separator,
         bank=bank,
     )
@@ -134,7 +134,7 @@ async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, tran
     key: tuple[UUID, UUID | None] = (
         (await caller.owner(bank, None), None) if pocket_id is None else await caller.pocket(bank, pocket_id)
     )
-    return render_transaction(await _read(bank, *key, transaction_id), caller.now)
+    return render_transaction(await _read(bank, *key, transaction_id), caller.now, bank.calendars)
 
 
 class V1Query(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,7 +172,7 @@ async def list_v1_customer_transactions(
     """
     owner = await caller.owner(bank, customer_id)
     page = await _customer_page(caller, bank, owner, wanted=wanted, query=filters.now(account))
-    return searched_page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
+    return searched_page_of(page, [render_v1_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
 @get("/api/v1/service-accounts/{account_id}/transactions/", tag="accounts", deprecated=V1_READS)
@@ -185,7 +185,7 @@ async def list_v1_transactions(
     """
     key = await caller.pocket(bank, account_id)
     page = await _pocket_page(caller, bank, key, wanted=wanted, query=filters.now())
-    return searched_page_of(page, [render_v1_transaction(row, caller.now) for row in page.items])
+    return searched_page_of(page, [render_v1_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
 @get("/api/v1/service-accounts/{account_id}/transactions/{transaction_id}/", tag="accounts", deprecated=V1_READS)
@@ -195,7 +195,7 @@ async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, trans
     As v1 shows it. Use v2 instead.
     """
     key = await caller.pocket(bank, account_id)
-    return render_v1_transaction(await _read(bank, *key, transaction_id), caller.now)
+    return render_v1_transaction(await _read(bank, *key, transaction_id), caller.now, bank.calendars)
 
 
 async def _read(bank: Bank, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID) -> TransactionRow:

@@ -10,6 +10,9 @@ import msgspec
 
 from billfold.accounts.transactions.store import TransactionRow
 from billfold.http.schemas import Amount, one_of, usd
+from billfold.ledger.types import TransactionType
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import et_date, et_instant
 
 
 class Shared(msgspec.Struct, kw_only=True):
@@ -155,10 +158,20 @@ class V1Transaction(msgspec.Struct, kw_only=True):
     object_type: Literal["Transaction"] = "Transaction"
 
 
-def render_transaction(row: TransactionRow, now: datetime) -> Transaction:
-    """A transaction of v2. SETTLED from the moment written at its booking on."""
+def settles_at(row: TransactionRow, calendars: Calendars) -> datetime:
+    """When a transaction settles: on the next open day if its own has been declared closed since."""
+    if row.settles_at <= row.booked_at:
+        return row.settles_at
+    if row.type != TransactionType.ON_US:
+        return calendars.settles_at(row.settles_at)
+    return et_instant(calendars.settlement_on_or_after(et_date(row.settles_at)), 0)
+
+
+def render_transaction(row: TransactionRow, now: datetime, calendars: Calendars) -> Transaction:
+    """A transaction of v2. SETTLED from its instant on."""
     details = msgspec.json.decode(row.details)
-    settled = now >= row.settles_at
+    at = settles_at(row, calendars)
+    settled = now >= at
     fields = _FIELDS[row.type]
     variant: Transaction = _VARIANTS[row.type](
         id=row.activity_id,
@@ -166,7 +179,7 @@ def render_transaction(row: TransactionRow, now: datetime) -> Transaction:
         description=row.description,
         amount=usd(row.amount),
         time_booked=row.booked_at,
-        time_settled=row.settles_at if settled else None,
+        time_settled=at if settled else None,
         status="SETTLED" if settled else "BOOKED",
         title=row.title,
         direction=row.direction,
@@ -178,7 +191,7 @@ def render_transaction(row: TransactionRow, now: datetime) -> Transaction:
     return variant
 
 
-def render_v1_transaction(row: TransactionRow, now: datetime) -> V1Transaction:
+def render_v1_transaction(row: TransactionRow, now: datetime, calendars: Calendars) -> V1Transaction:
     """The same transaction in its older form."""
     block = msgspec.json.decode(row.details)
     kind = block.get("fee_type") or block.get("credit_type")
@@ -197,6 +210,6 @@ def render_v1_transaction(row: TransactionRow, now: datetime) -> V1Transaction:
         service_account_id=row.pocket_id,
         amount=usd(row.amount),
         timestamp=row.booked_at,
-        status="COMPLETED" if now >= row.settles_at else "PENDING",
+        status="COMPLETED" if now >= settles_at(row, calendars) else "PENDING",
         details=details,
     )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from billfold.bills.rules.pricing import NO_BID
 from billfold.platform.money import cents_for, round_half_up
 
 _MICROS_PER_CENT = 10_000
@@ -80,18 +81,20 @@ def plan_sale(lots: Sequence[LotType], need_cents: int, price_of: Callable[[str]
 
     `lots` come with the shortest maturity first and the oldest first within a CUSIP; every lot
     holds at least one unit. Each CUSIP is one trade with one rounding, only the last is partial,
-    and it sells the fewest units that suffice.
+    and it sells the fewest units that suffice. What has no bid stays: it has matured, so it comes first.
     """
     if need_cents <= 0:
         return []
-    if not lots:
+    price, matured = NO_BID, 0
+    while matured < len(lots) and (price := price_of(lots[matured].cusip)) == NO_BID:
+        matured += 1
+    if matured == len(lots):
         return None
-    first = lots[0]
-    price = price_of(first.cusip)
+    first = lots[matured]
     units = units_to_sell(need_cents, price)
     if units <= first.units:
         return [Sale(first.cusip, units, price, proceeds_cents=cents_for(units, price), taken=[(first, units)])]
-    return _plan_across(lots, need_cents, price_of)
+    return _plan_across(lots[matured:], need_cents, price_of)
 
 
 def _plan_across(

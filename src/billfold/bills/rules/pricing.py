@@ -21,6 +21,8 @@ _BPS = 10_000
 # Forty digits leave the square root exact far beyond the three decimals that are published.
 _CONTEXT = Context(prec=40, rounding=ROUND_HALF_UP)
 _THOUSANDTH = Decimal("0.001")
+NO_BID = 0
+"""The bid for a bill that nobody buys."""
 
 
 def price_from_rate(rate_milli: int, days: int) -> int:

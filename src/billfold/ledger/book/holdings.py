@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from bisect import insort
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from uuid import UUID
 
 import msgspec
 
 from billfold.ledger.types import AccountKind, PocketStatus
+from billfold.platform.calendars import Calendars
 
 
 class Account(msgspec.Struct, array_like=True, eq=False, gc=False):
@@ -42,6 +43,10 @@ class Lot(Account, array_like=True, eq=False, gc=False):
     def cusip(self) -> str:
         """The bill."""
         return self.asset
+
+
+HOLDS_KEPT = timedelta(days=14)
+"""How long a book has a hold beyond its end: days that are declared closed lengthen it."""
 
 
 def selling_order(lot: Lot) -> tuple[date, str, date]:
@@ -142,6 +147,6 @@ class PocketBook(PocketColumns, array_like=True, eq=False, kw_only=True, gc=Fals
         """Cents of the cash that have not settled on this day."""
         return self.unsettled if self.unsettled_on is not None and day < self.unsettled_on else 0
 
-    def held_cents(self, now: datetime) -> int:
-        """Cents that may not leave yet."""
-        return sum(amount for amount, until in self.liens if until > now)
+    def held_cents(self, now: datetime, calendars: Calendars) -> int:
+        """Cents that may not leave yet: a hold does not end on a day that was declared closed since."""
+        return sum(amount for amount, until in self.liens if calendars.settles_at(until) > now)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.book import Book, pocket_due
-from billfold.ledger.book.holdings import Account, Lot, PocketBook, PocketColumns
+from billfold.ledger.book.holdings import HOLDS_KEPT, Account, Lot, PocketBook, PocketColumns
 from billfold.ledger.engine.serialized_book import deserialize_book, restore_book
 from billfold.platform.clock import HOLD_CLOCK, ClockState, clock_of_row, read_clock
 from billfold.platform.database.distribution import HEADS_LOCKED
@@ -59,7 +59,7 @@ SELECT customer_id, {", ".join(PocketColumns.__struct_fields__)}
 """
 _HOLDS = """
 SELECT customer_id, l.pocket_id, l.amount, l.until FROM hold l JOIN ledger_head h USING (customer_id)
- WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at
+ WHERE customer_id = ANY($1::uuid[]) AND l.until > h.booked_at - $2::interval
 """
 
 
@@ -120,7 +120,7 @@ async def load_from_tables(conn: Connection, books: dict[UUID, Book], market: Ma
         _apply_pocket(books, row)
     for row in await conn.fetch(_ACCOUNTS, ids):
         _apply_account(books[row["customer_id"]], row, market)
-    for row in await conn.fetch(_HOLDS, ids):
+    for row in await conn.fetch(_HOLDS, ids, HOLDS_KEPT):
         pocket = books[row["customer_id"]].pockets[row["pocket_id"]]
         pocket.liens.append((row["amount"], row["until"]))
 

@@ -15,7 +15,7 @@ import msgspec
 from asyncpg.pgproto import pgproto
 
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import Account, PocketBook
+from billfold.ledger.book.holdings import HOLDS_KEPT, Account, PocketBook
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import DERIVED_BALANCES
 
@@ -50,7 +50,7 @@ def serialize_book(book: Book) -> bytes:
     pockets = list(book.pockets.values())
     for pocket in pockets:
         if pocket.liens:
-            pocket.liens = [lien for lien in pocket.liens if lien[1] > book.booked_at]
+            pocket.liens = [lien for lien in pocket.liens if lien[1] > book.booked_at - HOLDS_KEPT]
     for account in book.house.values():
         if account.kind in DERIVED_BALANCES:
             account.balance = 0

@@ -18,9 +18,10 @@ from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
-from billfold.treasury.overdraft.rules import claw_back, overdraft_of
+from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
+from billfold.treasury.rules.recover import overdraft_of
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ def _require_receivable(pocket: PocketBook, amount: int) -> None:
 
 def _require_covered(pocket: PocketBook, ctx: Context, amount: int) -> None:
     require_not_closed(pocket)
-    kept = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now)
+    kept = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now, ctx.calendars)
     if liquidation_value(pocket, ctx.same_day) - kept < amount:
         raise Refused("insufficient-funds", "The pocket does not cover the adjustment.")
 

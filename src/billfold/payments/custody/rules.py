@@ -133,7 +133,7 @@ def _require_deliverable(pocket: PocketBook, cmd: DeliverBills, ctx: Context) ->
     if pocket.settles_after(ctx.business_date):
         raise Refused("bill-not-deliverable", f"The pocket's trades settle on {pocket.unsettled_until}.")
     held = sum(lot.balance for lot in pocket.lots if lot.asset == cmd.cusip)
-    held_back = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now)
+    held_back = fees.split_accrued_fee(pocket.fee_accrued)[0] + pocket.held_cents(ctx.now, ctx.calendars)
     leaves = cents_for(cmd.units, ctx.t0_bid(cmd.cusip))
     if held < cmd.units:
         raise Refused("insufficient-funds", f"The pocket holds {held} of these bills.")

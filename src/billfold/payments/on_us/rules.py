@@ -33,9 +33,10 @@ from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
 from billfold.platform.money import cents_for
-from billfold.treasury.overdraft.rules import overdraft_of, recover_overdraft_by_selling
+from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
+from billfold.treasury.rules.recover import overdraft_of
 from billfold.treasury.rules.withdraw import InsufficientFunds, Withdrawn, require_at_most, withdraw
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
@@ -235,7 +236,7 @@ def _begin(book: Book, ctx: Context, settles_on: date) -> None:
 
 
 def _move_bills(transfer: _Transfer) -> int:
-    """Move whole bills worth at least the amount at the mark, shortest maturity first.
+    """Move whole bills worth at least the amount at the mark, shortest maturity first, but for matured ones.
 
     Returns the value moved in cents. Cash is not moved. Lots keep acquisition date and tax basis;
     their earnings basis becomes the value at the transfer, so that neither pocket earns by it.
@@ -244,17 +245,13 @@ def _move_bills(transfer: _Transfer) -> int:
     roll_business_day(book, origin, ctx)
     roll_business_day(book, destination, ctx)
     _begin(book, ctx, ctx.business_date)
-
-    def mark(cusip: str) -> int:
-        return ctx.market.mark(ctx.market.bill(cusip), ctx.now)
-
     target_cents = cmd.amount
     if target_cents is None:
-        target_cents = sum(cents_for(units, mark(cusip)) for cusip, units in origin.positions())
-    held_back = fees.split_accrued_fee(origin.fee_accrued)[0] + origin.held_cents(ctx.now)
-    sales = lots.plan_sale(origin.lots, target_cents, mark) if target_cents > 0 else None
+        target_cents = sum(cents_for(units, ctx.mark(cusip)) for cusip, units in origin.positions())
+    held_back = fees.split_accrued_fee(origin.fee_accrued)[0] + origin.held_cents(ctx.now, ctx.calendars)
+    sales = lots.plan_sale(origin.lots, target_cents, ctx.mark) if target_cents > 0 else None
     moved = sum(sale.proceeds_cents for sale in sales or ())
-    if sales is None or liquidation_value(origin, ctx.same_day._replace(price_of=mark)) - moved < held_back:
+    if sales is None or liquidation_value(origin, ctx.same_day._replace(price_of=ctx.mark)) - moved < held_back:
         raise _Rejected("INSUFFICIENT_FUNDS")
     for sale in sales:
         _move_lots(transfer, sale)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from billfold.ledger.commands import Command
-from billfold.payments.settlement.rules import RailTotals, SettlementBlock, close_bank_day
+from billfold.payments.settlement.rules import MovedPocket, RailTotals, SettlementBlock, close_bank_day, report_moves
 
 
 class CloseBankDay(Command, frozen=True, kw_only=True):
@@ -21,3 +21,13 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
     day: date
     blocks: tuple[SettlementBlock, ...]
     clearings: tuple[RailTotals, ...] = ()
+
+
+class ReportMoves(Command, frozen=True, kw_only=True):
+    """Tell a customer where what was to settle on `day` settles, now that the calendars have changed."""
+
+    rule = report_moves
+    needs_identifiers = False
+
+    day: date
+    pockets: tuple[MovedPocket, ...]

@@ -78,9 +78,8 @@ def liquidity(
             inflow[day] += units[cusip] * FACE_CENTS
     for block in blocks:
         if block.side != TradeActivity.MATURITY:
-            (outflow if block.side == TradeActivity.BUY else inflow)[max(block.settles_on, today)] += (
-                block.customers_cents
-            )
+            day = max(bank.calendars.settlement_on_or_after(block.settles_on), today)
+            (outflow if block.side == TradeActivity.BUY else inflow)[day] += block.customers_cents
     for each in rails:
         inflow[max(each.settles_on, today)] += each.unsettled_in
         outflow[max(each.settles_on, today)] += each.unsettled_out

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 from datetime import date
 from typing import TYPE_CHECKING, Final
+from uuid import UUID
 
 import msgspec
 
 from billfold.bills.types import BillSettlement
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.payments.clearing.types import RailSettlement
@@ -24,7 +27,7 @@ from billfold.platform.money import cents_for
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account
-    from billfold.payments.settlement.commands import CloseBankDay
+    from billfold.payments.settlement.commands import CloseBankDay, ReportMoves
 
 
 BANK_DAY_CLOSED_JOB: Final = "daily-root"
@@ -49,6 +52,22 @@ class RailTotals(msgspec.Struct, frozen=True):
     rail: str  # "ACH", "WIRE", "CARD" or "CRYPTO"
     inflow: int
     outflow: int
+
+
+class MovedPocket(msgspec.Struct, frozen=True):
+    """A pocket of which something moves to another day."""
+
+    pocket_id: UUID
+    moved_to: date
+
+
+def report_moves(books: Books, cmd: ReportMoves, ctx: Context) -> Outcome:
+    """Raise an event per pocket. Its rows stay as they are: the calendars say on which day they settle."""
+    book = book_of(books, cmd.customers[0])
+    for each in cmd.pockets:
+        payload = payloads.SettlementPayload(pocket_id=each.pocket_id, settlement_date=cmd.day, moved_to=each.moved_to)
+        record.event(book, ctx, kinds.SETTLEMENT_MOVED, payload=payload)
+    return {"moved": len(cmd.pockets)}
 
 
 def close_bank_day(books: Books, cmd: CloseBankDay, ctx: Context) -> Outcome:

@@ -75,7 +75,8 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
             if open_day is None or open_day["customers_first"]:
                 return closed
             day = open_day["business_date"]
-            blocks = await find_unsettled(conn, day)
+            # A day that was declared closed while it was open settles nothing.
+            blocks = await find_unsettled(conn, bank.calendars.settlement_on_or_before(day))
             clearings = await find_uncleared(conn, bank, day)
             await _store_closing_prices(conn, bank, day)
         await bank.engine.submit(
@@ -99,7 +100,7 @@ async def find_unsettled(conn: Connection, day: date) -> tuple[SettlementBlock, 
 
 async def find_uncleared(conn: Connection, bank: Bank, day: date) -> tuple[RailTotals, ...]:
     """Return the unsettled amounts of the rails that settle by the close of `day`."""
-    first = day - LOOKBACK
+    first, day = day - LOOKBACK, bank.calendars.fed_on_or_before(day)
     span = SettlementPeriod(first, et_instant(first, 0), day, ends=bank.calendars.closes_at(day))
     found = await list_cleared(conn, bank_customer_id(bank.seed), span)
     return tuple(

@@ -18,6 +18,7 @@ import structlog
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.data_keys.payment_keys import bank_key
 from billfold.data_keys.types import DataShredded
+from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import read_content, seal_content
@@ -26,7 +27,7 @@ from billfold.payments.wires.commands import RejectWire, SubmitWire
 from billfold.payments.wires.inbound.suspense import hold_rejected
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header, Message
-from billfold.payments.wires.rules import messages
+from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.database.claims import claimed
@@ -64,8 +65,12 @@ class FedwireSender:
 
     async def run(self, bank: Bank, job: ScheduledJob) -> None:
         """Send due messages: a scheduled job. One job sends the messages of all jobs of an instant."""
-        del job
-        await self.send(bank)
+        now = await bank.now()
+        if bank.calendars.is_fed_day(et_date(now)):
+            await self.send(bank)
+        else:  # it was declared closed since
+            at = cut_offs.send_time(now, bank.calendars, bank.terms.wire_hours, international=False)
+            await jobs_store.schedule(bank.pool, [job._replace(at=at)])
 
     async def send(self, bank: Bank) -> int:
         """Transmit all due messages; return the number of files.

@@ -17,9 +17,12 @@ import msgspec
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
+from billfold.payments.cards.authorizations.store import get_authorization
+from billfold.payments.cards.authorizations.types import AuthorizationStatus, Merchant
+from billfold.payments.cards.settlement.booking import book_record
 from billfold.payments.cards.settlement.file_format import write_file
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
-from billfold.payments.cards.settlement.types import FORMAT, VERSION, Fee, FeeKind, Header, RecordOfCard
+from billfold.payments.cards.settlement.types import FORMAT, VERSION, Fee, FeeKind, Header, Presentment, RecordOfCard
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
@@ -27,10 +30,15 @@ from billfold.platform.money import round_half_up
 from billfold.sandbox.card_processor.launch import CARD_PROCESSOR
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from billfold.ledger.bank import Bank
 
 CYCLE_JOB: Final = "sandbox.card_cycle"
 """The appointment at which the processor sends the file of a settlement date."""
+CLEARING_JOB: Final = "sandbox.card_clearing"
+"""The appointment at which the merchant of a swipe claims its money; its object is the authorization."""
+CLAIMED_AT: Final = time(4)
 SENT_AT: Final = time(5)
 _INTERCHANGE_BPS: Final = 150
 _NETWORK_FEE_BPS: Final = 13
@@ -52,6 +60,30 @@ async def present(bank: Bank, record: RecordOfCard, settles_on: date) -> None:
     await jobs_store.schedule(
         bank.pool, [ScheduledJob(CYCLE_JOB, command_id("card-cycle", str(settles_on)), None, at=at)]
     )
+
+
+async def schedule_clearing(bank: Bank, customer_id: UUID, authorization_id: UUID, settles_on: date) -> None:
+    """Let a merchant claim a purchase on its settlement date."""
+    job = ScheduledJob(CLEARING_JOB, authorization_id, customer_id, at=et_instant(settles_on, CLAIMED_AT))
+    await jobs_store.schedule(bank.pool, [job])
+
+
+async def claim_swipe(bank: Bank, job: ScheduledJob) -> None:
+    """Clear a swipe, unless something else has become of it: a scheduled job."""
+    assert job.customer_id is not None
+    held = await get_authorization(bank.pool, job.customer_id, job.object_id)
+    settles_on = bank.calendars.fed_on_or_after(et_date(job.at))
+    record = Presentment(
+        record_id=command_id(CLEARING_JOB, job.object_id),
+        card_id=held.card_id,
+        amount=held.remaining,
+        interchange=interchange_of(held.remaining, Presentment.direction),
+        network_reference=held.network_reference,
+        merchant=msgspec.json.decode(held.merchant, type=Merchant),
+    )
+    if held.status == AuthorizationStatus.PENDING and held.remaining and not held.cleared:
+        await present(bank, record, settles_on)
+        await book_record(bank, record, job.customer_id, settles_on)
 
 
 async def send_cycle(bank: Bank, job: ScheduledJob) -> None:

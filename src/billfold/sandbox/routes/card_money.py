@@ -18,6 +18,7 @@ from billfold.payments.cards.authorizations.types import (
     EntryMode,
     Merchant,
     NetworkReference,
+    authorization_id_of,
 )
 from billfold.payments.cards.authorizations.worker import release_hold
 from billfold.payments.cards.settlement.booking import book_record
@@ -26,7 +27,7 @@ from billfold.payments.cards.store import get_card
 from billfold.payments.cards.types import CardType
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
-from billfold.sandbox.card_processor.settlement import interchange_of, present
+from billfold.sandbox.card_processor.settlement import interchange_of, present, schedule_clearing
 from billfold.sandbox.operations import derived_id, request_id, sandbox_post
 
 SETTLES_AFTER = 2
@@ -53,14 +54,16 @@ class CardSwipe(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class CardPurchase(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A purchase; without a `network_reference` it gets one. An advice cannot be declined."""
+    """A purchase, `cash_usdc` of it cash back; without a `network_reference` it gets one. An advice is not declined."""
 
     card_id: UUID
     amount_usdc: Cents
     network_reference: NetworkReference | None = None
     merchant: Merchant = SHOP
     entry_mode: EntryMode = EntryMode.ECOMMERCE
+    cash_usdc: Annotated[int, msgspec.Meta(ge=0, le=999_999_999_999)] = 0
     is_partial_allowed: bool = False
+    is_purchase_only_allowed: bool = False
     is_preauthorization: bool = False
     is_advice: bool = False
 
@@ -131,12 +134,19 @@ class BookedCardRecord(msgspec.Struct, kw_only=True):
 
 
 @sandbox_post("card-swipe/", name="sandbox_card_swipe", moves_money=True, refuses=("not-found", "card-type-mismatch"))
-async def swipe_card(caller: Caller, bank: Bank, data: CardSwipe) -> None:
-    """Swipe a virtual card. An amount that ends in 04 is rejected; the event says what came of it."""
+async def swipe_card(caller: Caller, bank: Bank, data: CardSwipe) -> CardDecision:
+    """Swipe a virtual card. What is approved is cleared after two business days; an amount that ends in 04 is rejected.
+
+    `card-clearing` with the `network_reference` of the answer clears it before.
+    """
     owner, card_id = await caller.owned(bank, "card", data.card_id)
     if (await get_card(bank.pool, owner, card_id)).type != CardType.VIRTUAL:
         raise Refused("card-type-mismatch", "Only virtual cards are swiped here.")
-    await _send(caller, bank, card_id, MessageType.AUTHORIZATION, amount=data.amount_usdc)
+    decision = await _send(caller, bank, card_id, MessageType.AUTHORIZATION, amount=data.amount_usdc)
+    if decision.approved_amount:
+        settles_on = bank.calendars.add_fed_days(et_date(caller.now), SETTLES_AFTER)
+        await schedule_clearing(bank, owner, authorization_id_of(card_id, decision.network_reference), settles_on)
+    return decision
 
 
 @sandbox_post("card-authorization/", name="sandbox_card_authorization", moves_money=True, refuses=("not-found",))
@@ -152,7 +162,9 @@ async def authorize(caller: Caller, bank: Bank, data: CardPurchase) -> CardDecis
         amount=data.amount_usdc,
         merchant=data.merchant,
         entry_mode=data.entry_mode,
+        cash=data.cash_usdc,
         is_partial_allowed=data.is_partial_allowed,
+        is_purchase_only_allowed=data.is_purchase_only_allowed,
         is_preauthorization=data.is_preauthorization,
     )
 

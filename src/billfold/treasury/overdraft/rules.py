@@ -1,17 +1,18 @@
 """What a pocket owes: money that must go back though it is no longer there.
 
 A clawback is never refused. What the pocket has is sold, the bank advances the rest on the
-pocket's account `owed`, and whatever arrives later recovers that first. So a pocket that owes holds
-nothing, but what is reserved for payments by card. The customer sees both as transactions of kind GENERIC.
+pocket's account `owed`, and whatever arrives later recovers that first, bills that are redeemed included. So a pocket
+that owes holds nothing, but matured bills and what is reserved for payments by card.
+The customer sees both as transactions of kind GENERIC.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.ledger.book import recording as record
-from billfold.ledger.types import Direction, TransactionType
+from billfold.ledger.types import Direction
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
+from billfold.treasury.rules.recover import overdraft_of, record_overdraft, recover_overdraft_from_cash
 from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
 
 if TYPE_CHECKING:
@@ -49,59 +50,17 @@ def advance(book: Book, pocket: PocketBook, ctx: Context, *, cents: int) -> None
     book.post(pocket.bank, pocket.cash, cents)
 
 
-def overdraft_of(pocket: PocketBook) -> int:
-    """Cents that the pocket owes."""
-    return -pocket.owed.balance if pocket.owed is not None else 0
-
-
-def recover_overdraft(book: Book, pocket: PocketBook, ctx: Context, amount: int) -> int:
-    """Recover the overdraft out of `amount` cents on the bank account; return the cents recovered."""
-    repaid = min(amount, overdraft_of(pocket))
-    if repaid:
-        pocket.outflow += repaid
-        posting_no = book.post(pocket.bank, book.owed_account(pocket), repaid)
-        _record_transaction(book, pocket, ctx, posting_no=posting_no, direction=Direction.DEBIT, cents=repaid)
-    return repaid
-
-
 def recover_overdraft_by_selling(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """Sell bills that arrived in kind as far as the pocket owes, in the open journal."""
     owed = overdraft_of(pocket)
     due = min(owed, liquidation_value(pocket, ctx.same_day)) if owed else 0
     if due > 0:
         raise_cash(book, pocket, ctx, need=due, terms=ctx.same_day)
-        pay_from_cash(book, pocket, ctx, due)
-        recover_overdraft(book, pocket, ctx, amount=due)
+        recover_overdraft_from_cash(book, pocket, ctx)
 
 
 def _extend_overdraft(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> None:
     """The bank advances the rest and keeps the claim."""
     pocket.inflow += cents
     posting_no = book.post(book.owed_account(pocket), pocket.bank, cents)
-    _record_transaction(book, pocket, ctx, posting_no=posting_no, direction=Direction.CREDIT, cents=cents)
-
-
-_TITLES = {
-    Direction.CREDIT: ("Shortfall carried", "Carried by the bank until the next deposit"),
-    Direction.DEBIT: ("Shortfall repaid", "Repaid from what arrived"),
-}
-
-
-def _record_transaction(
-    book: Book, pocket: PocketBook, ctx: Context, posting_no: int, direction: Direction, cents: int
-) -> None:
-    group = ctx.ids.next_group()
-    title, description = _TITLES[direction]
-    record.transaction(
-        book,
-        pocket,
-        posting_no=posting_no,
-        group=group,
-        type=TransactionType.GENERIC,
-        direction=direction,
-        amount=cents,
-        title=title,
-        description=description,
-        settles_at=book.booked_at,
-        details={},
-    )
+    record_overdraft(book, pocket, ctx, posting_no=posting_no, direction=Direction.CREDIT, cents=cents)

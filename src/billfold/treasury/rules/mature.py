@@ -10,6 +10,7 @@ from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.invest import invest
+from billfold.treasury.rules.recover import recover_overdraft_from_cash
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
@@ -33,6 +34,7 @@ def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:
         by_cusip.setdefault(lot.asset, []).append(lot)
     for cusip, lots in by_cusip.items():
         _redeem(book, pocket, ctx, cusip=cusip, lots=lots)
+    recover_overdraft_from_cash(book, pocket, ctx)
     if pocket.reinvestment_weeks is not None:
         invest(book, pocket, ctx, weeks=pocket.reinvestment_weeks)
     book.close()

@@ -47,7 +47,7 @@ def payable_cents(pocket: PocketBook, ctx: Context) -> int:
 def _kept_cents(pocket: PocketBook, ctx: Context) -> int:
     """Return what a payment leaves behind: accrued fees, and what may not leave yet."""
     kept = fees.split_accrued_fee(pocket.fee_accrued)[0]
-    return kept + pocket.held_cents(ctx.now) if pocket.liens else kept
+    return kept + pocket.held_cents(ctx.now, ctx.calendars) if pocket.liens else kept
 
 
 def withdraw(
@@ -69,7 +69,7 @@ def withdraw(
         sell_all(book, pocket, ctx, terms=terms)
         charge_fee(book, pocket, ctx)
         amount = pocket.cash.balance - pocket.cash.reserved - fee_reserve
-        if amount <= 0 or pocket.held_cents(ctx.now):
+        if amount <= 0 or pocket.held_cents(ctx.now, ctx.calendars):
             raise InsufficientFunds
     else:
         need = amount + fee_reserve

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.treasury.overdraft.rules import recover_overdraft
 from billfold.treasury.rules.invest import invest
+from billfold.treasury.rules.recover import recover_overdraft
 from billfold.treasury.rules.unsettled import add_unsettled
 
 if TYPE_CHECKING:

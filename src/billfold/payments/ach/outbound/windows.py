@@ -56,6 +56,8 @@ class AchWindows:
 
     async def open_window(self, bank: Bank, at: ScheduledJob) -> None:
         """Send everything that is due, and complete files of an interrupted process."""
+        if await _postponed(bank, at):
+            return
         await _reject_stopped(bank, at.at)
         await reschedule_late(bank)
         sent = await self.assign_numbers(bank, at.at)
@@ -155,8 +157,23 @@ async def reschedule_late(bank: Bank) -> None:
     await _submit_by_customer(bank, RescheduleAch, late, caller="ach-window", key=f"late:{now.isoformat()}")
 
 
+async def _postponed(bank: Bank, job: ScheduledJob) -> bool:
+    """Schedule what was to be done on a day that was declared closed since for the next open day; tell whether it is.
+
+    A window gets the entries that missed theirs then.
+    """
+    at = bank.calendars.settles_at(job.at)
+    if at == job.at:
+        return False
+    object_id = window_at(at) if job.kind == ACH_WINDOW else job.object_id
+    await jobs_store.schedule(bank.pool, [job._replace(object_id=object_id, at=at)])
+    return True
+
+
 async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
     """Book the debits of a file that have settled: a scheduled job."""
+    if await _postponed(bank, at):
+        return
     entries_by_customer = await files.entries_by_customer(bank.pool, at.object_id, direction=Direction.DEBIT)
     commands = (
         CollectAch(
@@ -179,6 +196,8 @@ async def collect_debits(bank: Bank, at: ScheduledJob) -> None:
 
 async def count_settled(bank: Bank, at: ScheduledJob) -> None:
     """Count the entries of a file as settled: a scheduled job."""
+    if await _postponed(bank, at):
+        return
     entries = await files.entries_by_customer(bank.pool, at.object_id)
     await _submit_by_customer(bank, SettleAch, entries, caller="ach-file", key=f"count:{at.object_id}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, time
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from billfold.ledger.book import recording as record
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.payments.ach.rules.windows import held_until
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
-from billfold.platform.dates import et_date
+from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
@@ -132,7 +132,7 @@ def reverse_booking(
         posting_no = book.post(rail, pocket.bank, entry.amount)
         sweep_and_invest(book, pocket, ctx, amount=entry.amount, unsettled=_unsettled(entry, ctx))
     else:
-        _release_hold(book, pocket, entry)
+        _release_hold(book, pocket, entry, ctx=ctx)
         posting_no = claw_back(book, pocket, ctx, amount=entry.amount, to=rail, terms=ctx.next_day)
     _close_with_transaction(
         book,
@@ -196,9 +196,14 @@ def _close_with_transaction(
     book.close()
 
 
-def _release_hold(book: Book, pocket: PocketBook, entry: AchEntry) -> None:
+def _release_hold(book: Book, pocket: PocketBook, entry: AchEntry, ctx: Context) -> None:
     """Release the hold on the money of a collection, if it is still active."""
-    lien = (entry.amount, entry.held_until)
-    if entry.held_until is not None and lien in pocket.liens:
-        pocket.liens.remove((entry.amount, entry.held_until))
-        book.change(Hold, entry.ach_id, until=book.booked_at)
+    lien: Any = (entry.amount, entry.held_until)
+    calendars = ctx.calendars
+    is_held = entry.held_until is not None and calendars.settles_at(entry.held_until) > book.booked_at
+    if is_held and lien in pocket.liens:
+        pocket.liens.remove(lien)
+        until = book.booked_at
+        if calendars.settles_at(until) != until:  # no hold ends on a day that was declared closed
+            until = et_instant(calendars.fed_on_or_before(et_date(until)), time(23, 59))
+        book.change(Hold, entry.ach_id, until=until)

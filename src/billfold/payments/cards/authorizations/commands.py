@@ -48,23 +48,27 @@ class CardMessage(Command, frozen=True, kw_only=True):
     is_preauthorization: bool = False
 
 
-class AuthorizeCard(CardMessage, frozen=True, kw_only=True):
+class CardRequest(CardMessage, frozen=True, kw_only=True):
+    """Wants so many cents, `cash` of them paid out in cash; the flags say what the terminal can do with less."""
+
+    amount: int
+    cash: int = 0
+    is_partial_allowed: bool = False
+    is_purchase_only_allowed: bool = False
+
+
+class AuthorizeCard(CardRequest, frozen=True, kw_only=True):
     """Decide about a purchase of so many cents; an advice has been decided by others."""
 
     rule = authorize_card
 
-    amount: int
-    is_partial_allowed: bool = False
     is_advice: bool = False
 
 
-class IncrementAuthorization(CardMessage, frozen=True, kw_only=True):
+class IncrementAuthorization(CardRequest, frozen=True, kw_only=True):
     """Decide about so many cents more for a purchase that is held."""
 
     rule = increment_authorization
-
-    amount: int
-    is_partial_allowed: bool = False
 
 
 class ReverseAuthorization(CardMessage, frozen=True, kw_only=True):

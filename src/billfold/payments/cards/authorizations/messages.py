@@ -65,7 +65,11 @@ Cents = Annotated[int, msgspec.Meta(ge=0, le=AMOUNT_MAX)]
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A message about a card. `amount` is cents: of a reversal what is released, null is all of it."""
+    """A message about a card. `amount` is cents: of a reversal what is released, null is all of it.
+
+    `cash` is what of the amount is paid out in cash; at a cash machine it is all of it. `is_partial_allowed` and
+    `is_purchase_only_allowed` say what the terminal can do with less: with a part of a purchase, or without its cash.
+    """
 
     message_id: UUID
     type: MessageType
@@ -75,7 +79,9 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     merchant: Merchant
     transmitted_at: datetime
     currency: Literal["USD"] = "USD"
+    cash: Cents = 0
     is_partial_allowed: bool = False
+    is_purchase_only_allowed: bool = False
     is_preauthorization: bool = False
     entry_mode: EntryMode | None = None
 
@@ -89,6 +95,8 @@ class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
     authorization_id: UUID | None = None
 
 
+_TERMS: Final = ("cash", "is_partial_allowed", "is_purchase_only_allowed")
+"""What of a message decides how much of its amount can be approved."""
 _TIMED_OUT: Final = MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.TIMED_OUT)
 
 
@@ -159,14 +167,19 @@ def command_of(message: Message, customer_id: UUID) -> Command:
         return ReverseAuthorization(**common, **about, amount=message.amount)
     if message.amount is None:
         raise InvalidInput.at("body", "amount", msg="is only left out of a reversal")
-    about["amount"] = message.amount
+    if message.cash > message.amount:
+        raise InvalidInput.at("body", "cash", msg="is at most the amount")
+    about |= {name: getattr(message, name) for name in ("amount", *_TERMS)}
     if message.type == MessageType.INCREMENT:
-        return IncrementAuthorization(**common, **about, is_partial_allowed=message.is_partial_allowed)
-    is_advice = message.type == MessageType.ADVICE
-    return AuthorizeCard(**common, **about, is_partial_allowed=message.is_partial_allowed, is_advice=is_advice)
+        return IncrementAuthorization(**common, **about)
+    return AuthorizeCard(**common, **about, is_advice=message.type == MessageType.ADVICE)
 
 
 def _fingerprint(message: Message) -> bytes:
-    """Return what tells one message from another with its id; the time of sending does not."""
-    said = {name: getattr(message, name) for name in message.__struct_fields__ if name != "transmitted_at"}
+    """Return what tells one message from another with its id; the time of sending does not.
+
+    What earlier releases did not know is left out where it says nothing: their messages may be sent again.
+    """
+    unsaid = {"transmitted_at", *(name for name in ("cash", "is_purchase_only_allowed") if not getattr(message, name))}
+    said = {name: getattr(message, name) for name in message.__struct_fields__ if name not in unsaid}
     return hashlib.sha256(msgspec.json.encode(said)).digest()

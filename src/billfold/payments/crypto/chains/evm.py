@@ -57,7 +57,7 @@ class EvmNode:
     async def list_transfers(
         self, first: int, last: int, recipients: Sequence[str], tokens: Sequence[str] | None
     ) -> list[TokenTransfer]:
-        """Return the transfers of tokens, or of any, to these addresses, in the order of the chain.
+        """Return the transfers of tokens, or of any, to these addresses from others, in the order of the chain.
 
         Logs of other shapes with the same topic, such as those of ERC-721, are left out.
         """
@@ -65,19 +65,9 @@ class EvmNode:
         for start in range(0, len(recipients), ADDRESSES_PER_QUERY):
             chunk = recipients[start : start + ADDRESSES_PER_QUERY]
             log_filter: dict[str, Any] = {} if tokens is None else {"address": list(tokens)}
-            log_filter |= {
-                "fromBlock": hex(first),
-                "toBlock": hex(last),
-                "topics": [TRANSFER_TOPIC, None, [topic_of(each) for each in chunk]],
-            }
-            logs = await self._read("eth_getLogs", log_filter)
-            if not isinstance(logs, list):
-                raise NodeUnavailable(self.host, "eth_getLogs: no list")
+            log_filter["topics"] = [TRANSFER_TOPIC, None, [topic_of(each) for each in chunk]]
             expected = {each.lower() for each in chunk}
-            for log in logs:
-                transfer = self._transfer(log)
-                if transfer is None:
-                    continue
+            for transfer in await self._logged(first, last, log_filter):
                 is_asked = tokens is None or transfer.token in tokens
                 if not first <= transfer.block_number <= last or transfer.recipient.lower() not in expected:
                     is_asked = False
@@ -85,6 +75,14 @@ class EvmNode:
                     raise NodeUnavailable(self.host, "eth_getLogs: a log that was not requested")
                 found.append(transfer)
         return sorted(found, key=lambda each: (each.block_number, each.log_index))
+
+    async def units_sent(self, token: str, address: str, block: int) -> int:
+        """Return how many units of a token left an address for others in a block."""
+        log_filter = {"address": token, "topics": [TRANSFER_TOPIC, topic_of(address)]}
+        sent = await self._logged(block, block, log_filter)
+        if any((each.token, each.sender, each.block_number) != (token, address, block) for each in sent):
+            raise NodeUnavailable(self.host, "eth_getLogs: a log that was not requested")
+        return sum(each.units for each in sent)
 
     async def balance(self, token: str, address: str, block: int) -> int | None:
         """Return how many units of a token an address has after a block.
@@ -113,6 +111,14 @@ class EvmNode:
             return await self.rpc.call(method, *params)
         except NodeRefused as error:
             raise NodeUnavailable(self.host, f"{method}: {error}") from None
+
+    async def _logged(self, first: int, last: int, log_filter: dict[str, Any]) -> list[TokenTransfer]:
+        """Return the transfers that logs tell; one from an address to itself moves nothing and is left out."""
+        logs = await self._read("eth_getLogs", log_filter | {"fromBlock": hex(first), "toBlock": hex(last)})
+        if not isinstance(logs, list):
+            raise NodeUnavailable(self.host, "eth_getLogs: no list")
+        transfers = (self._transfer(log) for log in logs)
+        return [each for each in transfers if each is not None and each.sender != each.recipient]
 
     def _block(self, found: object) -> Block:
         if not isinstance(found, dict):

@@ -31,7 +31,10 @@ class ChainNode(Protocol):
     async def list_transfers(
         self, first: int, last: int, recipients: Sequence[str], tokens: Sequence[str] | None
     ) -> list[TokenTransfer]:
-        """Return the transfers of tokens, or of any, to these addresses, in the order of the chain."""
+        """Return the transfers of tokens, or of any, to these addresses from others, in the order of the chain."""
+
+    async def units_sent(self, token: str, address: str, block: int) -> int:
+        """Return how many units of a token left an address for others in a block."""
 
     async def balance(self, token: str, address: str, block: int) -> int | None:
         """Return how many units of a token an address has after a block, None where the node does not know."""

@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 CALLER = "chain-watcher"
-_UNBOOKED = frozenset({HoldReason.BALANCE_DIFFERS, HoldReason.BALANCE_UNKNOWN, HoldReason.AMOUNT_TOO_LARGE})
+_UNBOOKED = frozenset(
+    {HoldReason.BALANCE_DIFFERS, HoldReason.BALANCE_UNKNOWN, HoldReason.AMOUNT_TOO_LARGE, HoldReason.OWN_ADDRESS}
+)
 """Reasons that leave it open whether anything arrived at all."""
 
 
@@ -65,7 +67,9 @@ class DepositBooking:
             try:
                 doubt = await self._doubt(at_place, nodes)
                 for transfer in at_place:
-                    await self._book(transfer, recipients[transfer.recipient], doubt)
+                    # What one address of the bank sends another was credited when it came to the first.
+                    reason = HoldReason.OWN_ADDRESS if transfer.sender in recipients else doubt
+                    await self._book(transfer, recipients[transfer.recipient], reason)
             except NodeUnavailable:
                 raise
             except Exception as error:
@@ -138,12 +142,13 @@ class DepositBooking:
 
     async def _doubt(self, at_place: Sequence[TokenTransfer], nodes: Sequence[ChainNode]) -> HoldReason | None:
         """Compare what the logs of a place say with its balance: a token can lie in its log."""
-        grown = await self._votes.ask(nodes, partial(_growth, place=_place(at_place[0])))
-        if len(grown) < self._votes.quorum:
+        logged = sum(each.units for each in at_place)
+        received = await self._votes.ask(nodes, partial(_units_received, place=_place(at_place[0]), logged=logged))
+        if len(received) < self._votes.quorum:
             raise NodeUnavailable(self._chain.name, "too few nodes tell the balance of an address")
-        if None in grown.values():
+        if None in received.values():
             return HoldReason.BALANCE_UNKNOWN
-        has_less = min(each for each in grown.values() if each is not None) < sum(each.units for each in at_place)
+        has_less = min(each for each in received.values() if each is not None) < logged
         return HoldReason.BALANCE_DIFFERS if has_less else None
 
     async def _reason_to_hold(self, transfer: TokenTransfer, owner: Recipient) -> HoldReason | None:
@@ -221,11 +226,17 @@ class DepositBooking:
         return derive(self._bank.seed, command_id(f"{name}:{transfer.block_hash}", str(transfer.log_index)), 0)
 
 
-async def _growth(node: ChainNode, place: tuple[str, str, int]) -> int | None:
-    """Return by how many units a block changed the balance of an address, None where the node does not know."""
+async def _units_received(node: ChainNode, place: tuple[str, str, int], logged: int) -> int | None:
+    """Return how many units came to an address in a block by its balance, None where the node does not know.
+
+    What left in the same block came too; it is only looked for where the balance grew by less than is `logged`.
+    """
     token, address, block = place
     after, before = await node.balance(token, address, block), await node.balance(token, address, block - 1)
-    return None if after is None or before is None else after - before
+    if after is None or before is None:
+        return None
+    grown = after - before
+    return grown if grown >= logged else grown + await node.units_sent(token, address, block)
 
 
 def _about(row: CryptoDepositRow, kind: str, block_hash: str) -> dict[str, Any]:

@@ -84,13 +84,14 @@ def _filters(source: ReportSource) -> TradeFilters:
     by_settlement = parameters.date_type == DateType.SETTLEMENT_DATE
     booked_from, booked_to = (None, None) if by_settlement else days
     settled_from, settled_to = days if by_settlement else (None, None)
-    return TradeFilters(
+    filters = TradeFilters(
         activities=["BUY", "SELL"],
         booked_from=booked_from,
         booked_to=booked_to,
         settled_from=settled_from,
         settled_to=settled_to,
     )
+    return filters.by_calendars(source.bank.calendars)
 
 
 def _cells(source: ReportSource, entity: Entity) -> Callable[[TradeRow], Iterable[object]]:
@@ -111,13 +112,13 @@ def _cells(source: ReportSource, entity: Entity) -> Callable[[TradeRow], Iterabl
             row.activity,
             row.book_date,
             row.traded_at,
-            row.settles_on,
+            bank.calendars.settlement_on_or_after(row.settles_on),
             row.activity,
             Decimal(row.units * _PAR_DOLLARS),
             per_hundred(row.price_micros),
             *_rates(bank, row, bill),
             *_amounts(row),
-            "SETTLED" if is_settled(row, shown_at) else "BOOKED",
+            "SETTLED" if is_settled(row, shown_at, bank.calendars) else "BOOKED",
         )
 
     return cells

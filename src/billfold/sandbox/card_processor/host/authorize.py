@@ -119,7 +119,7 @@ class AuthorizationHost:
         if may_have and kept.kind in _PURCHASES:
             released = request.amount if kept.kind == Kind.INCREMENT else None
             declined = declined._replace(owed=(_follow_up(message, Kind.REVERSAL, amount=released),))
-        if kept.kind != Kind.AUTHORIZATION or request.entry_mode == CASH_MACHINE:
+        if kept.kind != Kind.AUTHORIZATION or request.entry_mode == CASH_MACHINE or request.cash:
             return await self._keep(request, declined)
         # The bank holds what an advice says at least: no more, if it had approved the purchase after all.
         advice = _follow_up(message, Kind.ADVICE, amount=request.amount)
@@ -167,7 +167,9 @@ def _bank_message(request: Request, found: Found, kept: Kept) -> BankMessage:
         "network_reference": kept.network_reference,
         "amount": amount,
         "currency": "USD",
+        "cash": request.cash if kept.kind in _PURCHASES else 0,
         "is_partial_allowed": request.is_partial_allowed,
+        "is_purchase_only_allowed": request.is_purchase_only_allowed,
         "is_preauthorization": request.is_preauthorization,
         "entry_mode": request.entry_mode,
         "merchant": request.merchant,
@@ -186,9 +188,12 @@ def _reply_of(request: Request, kept: Kept, answer: Answer) -> Reply:
         return Reply(_REASONS.get(answer.reason or "", Outcome.DO_NOT_HONOR))
     if kept.kind == Kind.REVERSAL:
         return Reply(Outcome.REVERSAL_ACCEPTED)
-    in_part = answer.decision == Decision.PARTIALLY_APPROVED
+    outcome = Outcome.APPROVED
+    if answer.decision == Decision.PARTIALLY_APPROVED:
+        is_whole_purchase = request.is_purchase_only_allowed and answer.approved_amount == request.amount - request.cash
+        outcome = Outcome.APPROVED_WITHOUT_CASH if is_whole_purchase else Outcome.APPROVED_IN_PART
     code = _approval_code(UUID(answer.authorization_id) if answer.authorization_id else request.message_id)
-    return Reply(Outcome.APPROVED_IN_PART if in_part else Outcome.APPROVED, answer.approved_amount, code)
+    return Reply(outcome, answer.approved_amount, code)
 
 
 def _approval_code(identifier: UUID) -> str:

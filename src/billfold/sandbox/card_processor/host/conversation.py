@@ -94,7 +94,7 @@ def _response(message: Message, reply: Reply) -> Message:
     fields["39"] = reply.outcome.code(is_1993=message.is_1993)
     if reply.approval_code is not None:
         fields["38"] = reply.approval_code
-    if reply.outcome == Outcome.APPROVED_IN_PART:
+    if reply.outcome.is_partial:
         fields["54"] = _amount_element(_ORIGINAL_AMOUNT, int(fields["4"]))
         fields["4"] = f"{reply.amount:012}"
     elif reply.outcome == Outcome.APPROVED and message.fields["3"].startswith("31"):

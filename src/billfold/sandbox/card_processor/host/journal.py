@@ -23,7 +23,9 @@ from billfold.sandbox.card_processor.vault import CardVault
 
 T = TypeVar("T")
 _Call = tuple[Callable[[CardVault], Any], "asyncio.Future[Any]"]
-_HARMLESS: Final = frozenset({"APPROVED", "APPROVED_IN_PART", "REVERSAL_ACCEPTED", "INSUFFICIENT_FUNDS"})
+_HARMLESS: Final = frozenset(
+    {"APPROVED", "APPROVED_IN_PART", "APPROVED_WITHOUT_CASH", "REVERSAL_ACCEPTED", "INSUFFICIENT_FUNDS"}
+)
 _KEPT: Final = timedelta(days=60)
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS exchange (
@@ -206,7 +208,7 @@ def look_up(
 def _earlier(vault: CardVault, request: Request, card_id: str) -> Earlier | None:
     """Return the approved message that this one reverses or adds to."""
     columns = "kind, network_reference, amount, approval_code"
-    approved = "card_id = ? AND amount > 0 AND outcome IN ('APPROVED', 'APPROVED_IN_PART')"
+    approved = "card_id = ? AND amount > 0 AND outcome IN ('APPROVED', 'APPROVED_IN_PART', 'APPROVED_WITHOUT_CASH')"
     row = None
     if request.original is not None:
         row = vault.database.execute(

@@ -14,7 +14,7 @@ from billfold.sandbox.card_processor.host.layouts import FormatError, Message
 from billfold.sandbox.card_processor.host.response_codes import Outcome
 
 USD: Final = "840"
-_PROMISED: Final = frozenset({"00", "10", "000", "001", "002", "003"})
+_PROMISED: Final = frozenset({"00", "10", "87", "000", "001", "002", "003"})
 _HALF_YEAR: Final = timedelta(days=182)
 _CHIP, _CONTACTLESS, _MAGSTRIPE, _KEYED = "CHIP", "CONTACTLESS", "MAGSTRIPE", "KEYED"
 _ECOMMERCE, _RECURRING, CASH_MACHINE = "ECOMMERCE", "RECURRING", "ATM"
@@ -36,6 +36,9 @@ _ENTRY_1993: Final[Mapping[str, str]] = MappingProxyType(
     | dict.fromkeys("STUV", _ECOMMERCE)
 )
 _REFERENCE: Final = re.compile("[!-~]+")
+_WITH_CASH_BACK: Final = "09"
+_CASH_AMOUNT: Final = re.compile(r"\d\d40(840)[CD](\d{12})")
+_AMOUNT_WIDTH: Final = 20
 _ESTIMATED: Final = frozenset({"101", "103", "105", "107"})
 _SUPPLEMENTARY: Final = frozenset({"106", "107"})
 
@@ -78,7 +81,10 @@ class Request(NamedTuple):
     amount: int
     released: int | None
     """What a reversal releases; None for all."""
+    cash: int
+    """What of the amount is paid out in cash; all of it where element 54 does not say."""
     is_partial_allowed: bool
+    is_purchase_only_allowed: bool
     is_preauthorization: bool
     is_advice: bool
     """Whether it says what happened, which nobody can decline."""
@@ -113,6 +119,7 @@ def read_request(message: Message, now: datetime) -> Request:
     if not pan or (track_pan and pan != track_pan):
         raise FormatError("2", message)
     private = _private_elements(message)
+    terminal = private.get("61", "")
     kind = _kind(message)
     amount, is_foreign = _amount(message, kind)
     return Request(
@@ -123,7 +130,9 @@ def read_request(message: Message, now: datetime) -> Request:
         cvv=private.get("92"),
         amount=amount,
         released=_released(message, amount) if kind == Kind.REVERSAL else None,
-        is_partial_allowed=private.get("61", "").startswith("1") and not is_foreign,
+        cash=_cash(message, amount),
+        is_partial_allowed=terminal[:1] == "1" and not is_foreign,
+        is_purchase_only_allowed=terminal[1:2] == "1" and not is_foreign,
         is_preauthorization=fields.get("24") in _ESTIMATED if message.is_1993 else fields.get("25") == "06",
         is_advice=message.mti[2] == "2",
         is_declined=message.mti[1:3] in {"12", "22"} and fields.get("39", "00") not in _PROMISED,
@@ -183,6 +192,20 @@ def _amount(message: Message, kind: Kind) -> tuple[int, bool]:
     if int(amount) == 0 and kind not in {Kind.REVERSAL, Kind.AUTHORIZATION}:
         raise NotSupported(Outcome.INVALID_AMOUNT)
     return int(amount), is_foreign
+
+
+def _cash(message: Message, amount: int) -> int:
+    """Return how many cents of the amount are paid out in cash."""
+    processing = message.fields["3"][:2]
+    if processing == "00":
+        return 0
+    amounts = message.fields.get("54", "")
+    if processing == _WITH_CASH_BACK:
+        for start in range(0, len(amounts), _AMOUNT_WIDTH):
+            found = _CASH_AMOUNT.fullmatch(amounts[start : start + _AMOUNT_WIDTH])
+            if found is not None:
+                return min(int(found[2]), amount)
+    return amount
 
 
 def _released(message: Message, amount: int) -> int | None:

@@ -10,6 +10,7 @@ class Outcome(Enum):
 
     APPROVED = ("00", "000")
     APPROVED_IN_PART = ("10", "002")
+    APPROVED_WITHOUT_CASH = ("87", "002")
     REVERSAL_ACCEPTED = ("00", "400")
     NETWORK_ACCEPTED = ("00", "800")
     DO_NOT_HONOR = ("05", "100")
@@ -34,6 +35,11 @@ class Outcome(Enum):
     DUPLICATE_TRANSMISSION = ("94", "913")
     ORIGINAL_NOT_FOUND = ("25", "914")
     MAC_INCORRECT = ("63", "916")
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether less is approved than was requested."""
+        return self in {Outcome.APPROVED_IN_PART, Outcome.APPROVED_WITHOUT_CASH}
 
     def code(self, *, is_1993: bool) -> str:
         """Return the code of a standard."""

@@ -38,7 +38,12 @@ from billfold.treasury.rules.withdraw import payable_cents
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.cards.authorizations.commands import AuthorizeCard, IncrementAuthorization, InquireBalance
+    from billfold.payments.cards.authorizations.commands import (
+        AuthorizeCard,
+        CardRequest,
+        IncrementAuthorization,
+        InquireBalance,
+    )
     from billfold.payments.cards.authorizations.types import AuthorizationRow
     from billfold.payments.cards.types import CardRow
 
@@ -48,6 +53,8 @@ _UNUSABLE = {
     CardStatus.FROZEN: DeclineReason.CARD_FROZEN,
     CardStatus.CLOSED: DeclineReason.CARD_CLOSED,
 }
+CASH_CATEGORIES = frozenset({"6010", "6011"})
+"""Merchant categories of ISO 18245 under which cash is paid out, at a counter or by a machine."""
 _FINISHED = frozenset({AuthorizationStatus.REVERSED, AuthorizationStatus.CLEARED, AuthorizationStatus.EXPIRED})
 
 
@@ -106,7 +113,7 @@ def inquire_balance(books: Books, cmd: InquireBalance, ctx: Context) -> Outcome:
 
 
 def _decide(
-    book: Book, card: CardRow, cmd: AuthorizeCard | IncrementAuthorization, ctx: Context, *, category: str
+    book: Book, card: CardRow, cmd: CardRequest, ctx: Context, *, category: str
 ) -> tuple[int, DeclineReason | None]:
     """Return how many cents are approved, or why none are."""
     reason = _unusable(book, card, cmd.entry_mode, ctx) or _stopped(
@@ -118,9 +125,17 @@ def _decide(
     payable = payable_cents(pocket, ctx) if cmd.amount else 0
     if payable >= cmd.amount:
         return cmd.amount, None
-    if cmd.is_partial_allowed and payable:
-        return payable, None
-    return 0, DeclineReason.INSUFFICIENT_FUNDS
+    cents = _in_part(cmd, payable, category=category)
+    return cents, None if cents else DeclineReason.INSUFFICIENT_FUNDS
+
+
+def _in_part(cmd: CardRequest, payable: int, *, category: str) -> int:
+    """Return what is approved of more than the pocket can pay: never cash, and what the terminal can do."""
+    is_cash = cmd.entry_mode == EntryMode.ATM or category in CASH_CATEGORIES
+    purchase = 0 if is_cash else cmd.amount - cmd.cash
+    if cmd.is_partial_allowed:
+        return min(payable, purchase)
+    return purchase if cmd.is_purchase_only_allowed and payable >= purchase else 0
 
 
 def _unusable(book: Book, card: CardRow, entry_mode: EntryMode | None, ctx: Context) -> DeclineReason | None:

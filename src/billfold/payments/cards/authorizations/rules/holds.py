@@ -29,8 +29,9 @@ from billfold.payments.cards.authorizations.types import (
 )
 from billfold.payments.cards.types import CardRow
 from billfold.platform.errors import NotFound
-from billfold.treasury.overdraft.rules import overdraft_of, recover_overdraft_by_selling
+from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.invest import invest
+from billfold.treasury.rules.recover import overdraft_of
 
 if TYPE_CHECKING:
     from uuid import UUID
