@@ -15,6 +15,7 @@ from tests.reference.shared_calls import (
     play_preview,
     play_reports,
     play_request_log,
+    send_deposits,
 )
 from tests.support.applications import PERSON, PICTURE, RETAIL
 from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
@@ -171,6 +172,7 @@ async def _play_verifications(r, customer):
     waiting = await EngineCommands(r.desk.bank, "examples").add_counterparty(
         UUID(customer), "ach", details=details, verification="micro_deposits", name=ACCOUNT["counterparty_name"]
     )
+    await send_deposits(r.desk.bank)
     await r.post("verify_micro_deposits", f"{v2}{waiting['counterparty_id']}/verify-micro-deposits/", DEPOSITS)
     path = f"{v1}counterparties/"
     begun = {"client_name": "Acme", "redirect_uri": "https://acme.example/linked"}

@@ -105,6 +105,11 @@ async def open_bank(dsn, **changes):
     return bank
 
 
+def with_limits(bank, limits):
+    """Let a running bank have other limits, by their names."""
+    bank.settings = replace(bank.settings, usage_limits=tuple(limits.items()))
+
+
 def _outside_of(simulation) -> dict[str, Any]:
     return {name: getattr(simulation, name, None) for name in ("linking", "identity", "cards", "signer")}
 

@@ -121,6 +121,15 @@ TRANSFERS = (
         "they can still be named.",
     ),
     Problem(
+        "micro-deposits-not-sent",
+        409,
+        "The micro deposits are not sent yet",
+        meaning="The two deposits leave with the next ACH file. Before that there is nothing to confirm.",
+        remedy="Wait until both are on the account's statement, two business days at most. In a sandbox advance the "
+        "clock.",
+        retryable=True,
+    ),
+    Problem(
         "micro-deposits-not-pending",
         409,
         "There are no micro deposits to confirm",
