@@ -62,6 +62,7 @@ async def open_bank(dsn, **changes):
         routing_number=settings.bank_routing_number,
         screening=SimulatedScreening(),
         wire_fee_cents=settings.wire_fee_cents,
+        usdc_minimum_cents=settings.usdc_minimum_cents,
         ach_review_above_cents=settings.ach_review_above_cents,
         ach_cutoff=settings.ach_cutoff,
         wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),

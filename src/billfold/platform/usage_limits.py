@@ -29,7 +29,7 @@ USAGE_LIMITS: Final[Mapping[str, int]] = MappingProxyType(
         "invitations.application": 50,
         "invitations.sender": 200,
         "password_resets.recipient": 10,
-        "notices.recipient": 200,
+        "emails.recipient": 200,
     }
 )
 """How often each is done on a day (UTC). Settings change them (`BILLFOLD_USAGE_LIMITS`)."""

@@ -121,6 +121,13 @@ TRANSFERS = (
         "they can still be named.",
     ),
     Problem(
+        "amount-below-minimum",
+        422,
+        "The amount is too small",
+        meaning="What leaves as USDC costs the bank a transaction on the chain. `minimum_usdc` is the least, in cents.",
+        remedy="Request a transfer of at least that amount.",
+    ),
+    Problem(
         "micro-deposits-not-sent",
         409,
         "The micro deposits are not sent yet",

@@ -113,6 +113,11 @@ class Settings:
         kinds.integer(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production.", 0
     )
     wire_fee_cents: int = setting(kinds.integer(0, 100_00, "cents"), "What sending a wire costs.", 0)
+    usdc_minimum_cents: int = setting(
+        kinds.integer(1, 1_000_000_00, "cents"),
+        "The least that leaves as USDC, so that what a transaction costs the bank is worth it.",
+        1_00,
+    )
     wires_open: time = setting(
         kinds.TIME_OF_DAY, "From when on wires leave on a Fedwire day.", WIRE_HOURS["wires_open"]
     )
