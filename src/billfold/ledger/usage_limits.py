@@ -8,7 +8,7 @@ from uuid import UUID
 
 from billfold.platform.clock import wall_now
 from billfold.platform.database.usage_counts import count_usage
-from billfold.platform.usage_limits import USAGE_LIMITS
+from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

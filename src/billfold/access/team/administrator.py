@@ -20,7 +20,7 @@ from billfold.audit.record import AuditedAction
 from billfold.events.notifications import notify as notification_notify
 from billfold.http.caller import CustomerCaller
 from billfold.ledger.bank import Bank
-from billfold.platform.usage_limits import USAGE_LIMITS
+from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.platform.errors import Refused
-from billfold.platform.usage_limits import USAGE_LIMITS, forgotten_at
+from billfold.platform.settings.usage_limits import USAGE_LIMITS, forgotten_at
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from billfold.platform.dates import require_aware
-from billfold.platform.usage_limits import parse_limit
+from billfold.platform.settings.usage_limits import parse_limit
 
 T = TypeVar("T")
 Default = TypeVar("Default")

@@ -26,7 +26,7 @@ from billfold.platform.settings.mistakes import (
     variable_name,
 )
 from billfold.platform.settings.reading import read_setting
-from billfold.platform.usage_limits import USAGE_LIMITS
+from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
 _HTTPS_PORT = 443
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
@@ -315,7 +315,7 @@ class Settings:
 
     @property
     def limits(self) -> Mapping[str, int]:
-        """Return every limit of `platform.usage_limits`, as it is set here."""
+        """Return every limit of `usage_limits`, as it is set here."""
         return USAGE_LIMITS if not self.usage_limits else {**USAGE_LIMITS, **dict(self.usage_limits)}
 
     @property
