@@ -205,7 +205,7 @@ def play_counterparties(new_stage):
     linked = {"linked": {"id": "x", "mask": "5678", "status": "PENDING_MANUAL_VERIFICATION", "access": ""}}
     corrected = {"account_number": "87654321", "account_type": "SAVINGS"}
     for title, verification, more, kind, fields in (
-        ("Micro-deposits confirmed", "micro_deposits", {}, ConfirmDeposits, {"amounts": (22, 11)}),
+        ("Micro-deposits confirmed", "micro_deposits", {}, ConfirmDeposits, {"amounts": (22, 11), "are_sent": True}),
         ("Verification decided", "supporting_documents", document, DecideVerification, {"approved": True}),
         ("Verification failed", "micro_deposits", {}, FailVerification, {"reason": "They came back."}),
         ("Verification expired", "incoming_wire", {}, ExpireVerification, {}),

@@ -13,6 +13,7 @@ from tests.reference.shared_calls import (
     play_explanations,
     play_reports,
     play_request_log,
+    send_deposits,
 )
 
 from billfold.reports.proofs.roots.worker import publish_root
@@ -96,6 +97,7 @@ async def _play_pockets(r, world):
 async def _play_counterparties(r):
     path = f"{V2}/counterparties/"
     one = f"{path}{(await r.post('create_counterparty', path, ACCOUNT))['id']}/"
+    await send_deposits(r.desk.bank)
     await r.post("verify_micro_deposits", f"{one}verify-micro-deposits/", DEPOSITS)
     await r.patch("update_counterparty", one, {"display_name": "Supplier"})
     await r.get("get_counterparty", one)

@@ -15,6 +15,7 @@ from tests.reference.shared_calls import (
     play_preview,
     play_reports,
     play_request_log,
+    send_deposits,
 )
 from tests.support.applications import PERSON, PICTURE, RETAIL
 from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
@@ -23,8 +24,7 @@ from tests.support.commands import ADDRESS, EngineCommands
 from billfold.platform import ids
 from billfold.reports.proofs.roots.worker import publish_root
 
-PROOF = "WIRE_COUNTERPARTY_VERIFICATION"
-BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
+PROOF, BOX, V1, V2 = "WIRE_COUNTERPARTY_VERIFICATION", "/api/v1/sandbox", "/api/v1", "/api/v2"
 
 
 async def play_partner_api(r):
@@ -45,8 +45,8 @@ async def play_partner_api(r):
     await _let_arrive(r, portal, other, inbox)
     await _play_reads(r, customer, pocket)
     await _play_portals(r, customer, pocket)
-    address = (await r.get("-", f"{V2}/pockets/{inbox}/portals/"))["items"][0]["network_address"]
-    await _play_payments(r, customer, pocket, address=address)
+    inbox_portal = (await r.get("-", f"{V2}/pockets/{inbox}/portals/"))["items"][0]
+    await _play_payments(r, customer, pocket, address=inbox_portal["network_address"])
     await _play_wires(r, customer, pocket)
     await _play_ach(r, customer, pocket)
     await _play_cards(r, customer, pocket)
@@ -171,9 +171,9 @@ async def _play_verifications(r, customer):
     waiting = await EngineCommands(r.desk.bank, "examples").add_counterparty(
         UUID(customer), "ach", details=details, verification="micro_deposits", name=ACCOUNT["counterparty_name"]
     )
+    await send_deposits(r.desk.bank)
     await r.post("verify_micro_deposits", f"{v2}{waiting['counterparty_id']}/verify-micro-deposits/", DEPOSITS)
-    path = f"{v1}counterparties/"
-    begun = {"client_name": "Acme", "redirect_uri": "https://acme.example/linked"}
+    path, begun = f"{v1}counterparties/", {"client_name": "Acme", "redirect_uri": "https://acme.example/linked"}
     await r.post("create_link_token", f"{path}linking-provider/link-token/", begun)
     r.notes["create_link_token"]["response"] = {
         "link_token": "link-sandbox-7d0f1c...",

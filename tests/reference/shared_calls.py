@@ -9,8 +9,10 @@ from tests.documents.inspection.test_sandboxed_process import a_picture
 from tests.reference.recorder import number
 from tests.support.applications import BUSINESS, OWNER, PAGE, PARTIES, Applicant, run_jobs
 
+from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE
 from billfold.events.webhooks.types import DeliveryAttempt
 from billfold.http.schemas import CursorList
+from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.reports.requests.worker import make_reports
 from billfold.reports.statements.making import make_statements
 from billfold.reports.statements.types import Month
@@ -30,6 +32,14 @@ SUBSCRIPTION = {
 }
 SINCE = {"since": "2025-06-02T00:00:00-04:00"}
 DEPOSITS = {"amounts": [11, 22]}
+
+
+async def send_deposits(bank):
+    """Let the micro-deposits that wait leave the bank, without a step of the clock."""
+    await run_scheduled_jobs(bank, await bank.now(), kinds=[DEPOSITS_DUE])
+    await bank.pool.execute("UPDATE ach_entry SET status = 'IN_TRANSIT' WHERE description = 'ACCTVERIFY'")
+
+
 ACCOUNT: dict[str, Any] = {
     "type": "ach",
     "counterparty_name": {"type": "business", "business_name": "Contoso"},

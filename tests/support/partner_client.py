@@ -68,11 +68,12 @@ def json_of(body):
 class PartnerClient:
     """Sends requests to an application in this process, signed by a partner."""
 
-    def __init__(self, app, partner, *, host=None, scheme="https"):
+    def __init__(self, app, partner, *, host=None, scheme="https", address="127.0.0.1"):
         self.partner = partner
         host = host or f"{partner.slug}.localhost"
         self.http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(app, raise_app_exceptions=False), base_url=f"{scheme}://{host}"
+            transport=httpx.ASGITransport(app, raise_app_exceptions=False, client=(address, 123)),
+            base_url=f"{scheme}://{host}",
         )
 
     def headers(self, path, body, *, key=None, secret=None):

@@ -43,6 +43,9 @@ SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
 
 
+_SAME_IN_POLICY = ("wire_fee_cents", "usdc_minimum_cents", "ach_review_above_cents", "ach_cutoff")
+
+
 async def open_bank(dsn, **changes):
     """Return a running bank on a migrated database, founded there if need be; close it with `close_bank`."""
     folder = Path(tempfile.gettempdir()) / f"billfold-{ids.new()}"
@@ -61,9 +64,7 @@ async def open_bank(dsn, **changes):
         aum_fee_bps=settings.aum_fee_bps,
         routing_number=settings.bank_routing_number,
         screening=SimulatedScreening(),
-        wire_fee_cents=settings.wire_fee_cents,
-        ach_review_above_cents=settings.ach_review_above_cents,
-        ach_cutoff=settings.ach_cutoff,
+        **{name: getattr(settings, name) for name in _SAME_IN_POLICY},
         wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),
         correspondent=settings.correspondent_routing_number,
         card_blocked_categories=frozenset(settings.card_blocked_categories),
@@ -103,6 +104,11 @@ async def open_bank(dsn, **changes):
     if not is_founded:
         await create_bank_customer(bank)
     return bank
+
+
+def with_limits(bank, limits):
+    """Let a running bank have other limits, by their names."""
+    bank.settings = replace(bank.settings, usage_limits=tuple(limits.items()))
 
 
 def _outside_of(simulation) -> dict[str, Any]:

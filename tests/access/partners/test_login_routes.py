@@ -78,6 +78,28 @@ async def test_the_sixth_login_attempt_is_locked_out_even_with_the_right_passwor
     assert 0 < int(answer.headers["retry-after"]) <= 15 * 60
 
 
+async def test_strangers_who_know_the_name_do_not_lock_the_networks_of_the_user(app, client):
+    assert (await log_in(client)).status_code == 200
+    stranger = PartnerClient(app, client.partner, address="198.51.100.7")
+    for _ in range(5):
+        assert (await log_in(stranger, "wrong")).status_code == 401
+    assert (await log_in(stranger, PASSWORD)).status_code == 429
+    assert (await log_in(client)).status_code == 200
+    for _ in range(5):
+        await log_in(client, "wrong")
+    assert (await log_in(client)).status_code == 429
+    await stranger.close()
+
+
+async def test_guesses_from_addresses_that_are_not_listed_lock_no_listed_one(app, bank, client):
+    await bank.pool.execute("UPDATE partner SET allowed_networks = ARRAY['127.0.0.1/32'::cidr]")
+    stranger = PartnerClient(app, client.partner, address="198.51.100.7")
+    answers = [(await log_in(stranger, "wrong")).status_code for _ in range(6)]
+    assert answers == [401] * 5 + [429]
+    assert (await log_in(client)).status_code == 200
+    await stranger.close()
+
+
 async def test_the_lock_ends_after_a_quarter_of_an_hour(client, bank):
     for _ in range(5):
         await log_in(client, "wrong")

@@ -8,6 +8,7 @@ import pytest
 from tests.support.approvals import hold_roles
 from tests.support.customer_client import Team, token_for
 from tests.support.oauth_users import member
+from tests.support.whole_bank import with_limits
 
 from billfold.access.oauth.access_tokens import insert_token
 from billfold.access.oauth.types import TokenSubject
@@ -170,6 +171,38 @@ async def test_an_invitation_is_sent_again_or_taken_back_until_it_is_accepted(cu
     for method in ("POST", "DELETE"):
         path = f"{PATH}{await own_id(other)}/invite/"
         await customer_desk.refused(method, path, status=409, code="invite-not-pending")
+
+
+async def test_one_mailbox_is_invited_thrice_a_day_however_its_address_is_written(customer_desk, other_customer):
+    written = ["ben.ode@contoso.example", "BEN.ODE+a@contoso.example", "benode@Contoso.example"]
+    for email in written:
+        await invited(customer_desk, email=email)
+    for desk, email in ((customer_desk, "b.e.n.ode+b@contoso.example"), (other_customer, "benode+c@contoso.example")):
+        body = BEN | {"email": email}
+        await desk.refused("POST", f"{PATH}invite/", body, status=429, code="invite-limit-reached")
+    assert len(await link_in(customer_desk.bank)) == 3
+    await invited(customer_desk, email="dee@contoso.example")
+
+
+async def test_invitations_side_by_side_and_sent_again_are_no_more_than_a_customer_may_send(customer_desk):
+    with_limits(customer_desk.bank, {"invitations.sender": 4})
+    bodies = [BEN | {"email": f"user{nth}@contoso.example"} for nth in range(8)]
+    answers = await asyncio.gather(*(customer_desk.send("POST", f"{PATH}invite/", each) for each in bodies))
+    assert sorted(each.status_code for each in answers) == [201] * 4 + [429] * 4
+    made = next(each.json() for each in answers if each.status_code == 201)
+    again = f"{PATH}{made['member_id']}/invite/"
+    await customer_desk.refused("POST", again, status=429, code="invite-limit-reached")
+    assert len(await link_in(customer_desk.bank)) == 4
+
+
+@pytest.mark.parametrize(
+    "name", ["https://evil.example", "Win at evil.com", "evil\u3002com", "Call 18005551234", "$1000"]
+)
+async def test_what_is_no_name_is_not_mailed_to_strangers(customer_desk, name):
+    for field in ("first_name", "last_name"):
+        body = BEN | {field: name}
+        told = (await customer_desk.ask("POST", f"{PATH}invite/", body, status=422)).json()["detail"]
+        assert [each["loc"] for each in told] == [["body", field]]
 
 
 async def test_a_new_role_holds_from_the_next_request_of_a_live_token(customer_desk, customer_desks):

@@ -292,9 +292,10 @@ async def test_both_layouts_of_an_account_abroad_are_one(customer_desk):
     assert (plain["identifier_type"], plain["account_number"]) == ("ACCOUNT_NUMBER", "12-345/6")
 
 
-async def test_a_repeated_confirmation_of_deposits_is_one_attempt(customer_desk, other_customer):
+async def test_a_repeated_confirmation_of_deposits_is_one_attempt(customer_desk, other_customer, customer_world):
     await customer_desk.pocket()
     made = await customer_desk.post(PATH, ach(verification={"type": "micro_deposits"}))
+    await customer_world.days(2)
     for body in ({"amounts": [11]}, {"amounts": [11, 22, 33]}, {"amounts": [0, 11]}, {}):
         await customer_desk.ask("POST", confirm(made), body, status=422)
     key = "a key"

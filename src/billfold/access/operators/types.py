@@ -39,6 +39,7 @@ POWERS: Mapping[Role, frozenset[Power]] = MappingProxyType(
 """What each role of the bank's own team may do; all of them read everything."""
 
 
+_ACCOUNT = re.compile(r".*, account (.+)\Z", re.DOTALL)
 _OF_MEMBER = re.compile(r" \(([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\)\Z")
 
 
@@ -64,6 +65,11 @@ class Operator:
         return cls(name=f"{origin.name} ({user_id})", origin=origin, role=role)
 
     @staticmethod
+    def of_account(name: str, account: str) -> str:
+        """Return the name of an operator with the account of the system that tells them from others."""
+        return f"{name}, account {account}"
+
+    @staticmethod
     def user_id_in(name: str) -> UUID | None:
         """Return whose the name of an operator is; None for one of the command line."""
         found = _OF_MEMBER.search(name)
@@ -71,10 +77,16 @@ class Operator:
 
     @staticmethod
     def are_same(one: str, other: str) -> bool:
-        """Tell whether two names are one operator's, who does not become two by another name or another case."""
+        """Tell whether two names are one operator's, who does not become two by another name or another case.
+
+        In production the command line is the same operator under every name, as long as the account is the same.
+        """
         user_id = Operator.user_id_in(one)
-        if user_id is not None:
+        if user_id is not None or Operator.user_id_in(other) is not None:
             return user_id == Operator.user_id_in(other)
+        accounts = [_ACCOUNT.match(each) for each in (one, other)]
+        if any(accounts):
+            return not all(accounts) or len({each[1] for each in accounts if each}) == 1
         return one.strip().casefold() == other.strip().casefold()
 
     def may(self, power: Power) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -20,11 +20,19 @@ from billfold.access.users import lockout
 from billfold.platform import crypto, ids
 from billfold.platform.crypto import Vault
 from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection, Pool
 
 _RSA_BITS_MIN = 2048
+_OWN_NETWORK = "partner_login.network"
+_OWN_NETWORK_KEPT = timedelta(days=90)
+_IS_OWN = "SELECT true FROM usage_count WHERE subject = $1 AND kind = $2 AND expires_at > $3"
+_KEEP_OWN = """
+INSERT INTO usage_count (subject, kind, used, expires_at) VALUES ($1, $2, 1, $3)
+ON CONFLICT (subject, kind) DO UPDATE SET expires_at = excluded.expires_at
+"""
 
 _NEW_PARTNER = """
 INSERT INTO partner (partner_id, slug, name, own_customer_id, features, rate_per_minute,
@@ -267,3 +275,17 @@ def _checked_key(algorithm: str, public_pem: str) -> tuple[str, str]:
     der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return pem.decode(), hashlib.sha256(der).hexdigest()
+
+
+async def is_own_network(conn: Connection | Pool, username: str, network: str, now: datetime) -> bool:
+    """Return whether a user has logged in from a network within the last months."""
+    return await conn.fetchval(_IS_OWN, _network_subject(username, network), _OWN_NETWORK, now) is True
+
+
+async def keep_own_network(conn: Connection | Pool, username: str, network: str, now: datetime) -> None:
+    """Remember that a user has logged in from a network."""
+    await conn.execute(_KEEP_OWN, _network_subject(username, network), _OWN_NETWORK, now + _OWN_NETWORK_KEPT)
+
+
+def _network_subject(username: str, network: str) -> UUID:
+    return command_id("partner network of", f"{network} {username}")

@@ -10,7 +10,7 @@ from typing_extensions import override
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store
 from billfold.access.partners.login_audit import record_failed_login, record_login
-from billfold.access.partners.rules import require_allowed_address
+from billfold.access.partners.rules import is_listed_address, require_allowed_address
 from billfold.access.users import lockout
 from billfold.access.users.passwords import PasswordGate
 from billfold.http.operations import PER_ADDRESS, post
@@ -19,6 +19,7 @@ from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
+from billfold.platform.network.addresses import network_of
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 
 if TYPE_CHECKING:
@@ -59,7 +60,11 @@ async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: Pass
     user = await partner_store.find_partner_user(pool, data.username)
     if user is not None and not is_host_of(user.partner_slug, request, bank):
         user = None
-    attempt = await _attempt(pool, gate, None if user is None else user.password_hash, data=data)
+    password_hash, network = None if user is None else user.password_hash, network_of(request.client)
+    partner = None if user is None else await partner_store.find_partner(pool, user.partner_slug)
+    # A listed network is the user's own from the first login on. Others count together, and lock only each other.
+    is_listed = partner is not None and is_listed_address(request.client, partner.allowed_networks)
+    attempt = await _attempt(pool, gate, password_hash, data=data, network=network, is_listed=is_listed)
     if not attempt.is_right or user is None:
         SIGN_IN_FAILURES.add("partner password")
         if user is not None:
@@ -75,6 +80,7 @@ async def log_in(data: LoginRequest, request: RawRequest, bank: Bank, gate: Pass
         SIGN_IN_FAILURES.add("partner address")
         record_failed_login(bank, user, request, wrong="address")
         raise
+    await credentials.keep_own_network(pool, data.username, network, now)
     async with pool.acquire() as conn, conn.transaction():
         token, expires = await credentials.issue_token(conn, partner_id=user.partner_id, user_id=user.user_id, now=now)
         await record_login(bank, conn, user, request, now=now, proved="password")
@@ -86,15 +92,18 @@ class _Attempt(NamedTuple):
     locks: bool
 
 
-async def _attempt(pool: Pool, gate: PasswordGate, password_hash: str | None, *, data: LoginRequest) -> _Attempt:
+async def _attempt(
+    pool: Pool, gate: PasswordGate, password_hash: str | None, *, data: LoginRequest, network: str, is_listed: bool
+) -> _Attempt:
     """Return whether a password is right, and whether it locks the user if not. Raises `login-locked`.
 
     The attempt is counted before the password is looked at, and only when its turn has come: guesses side by side
     count as well, and many logins of one program do not lock it out. An unknown user name takes as long as a known one.
     """
-    subject = lockout.partner_subject(data.username)
     async with gate.turn():
         async with pool.acquire() as conn:
+            is_own = is_listed or await credentials.is_own_network(conn, data.username, network, wall_now())
+            subject = lockout.partner_subject(data.username, network if is_own else None)
             attempt = await lockout.begin_attempt(conn, subject, wall_now())
         if attempt.wait_seconds:
             retry_after = (b"retry-after", str(attempt.wait_seconds).encode())

@@ -79,6 +79,11 @@ def require_allowed_address(address: str, networks: Sequence[str]) -> None:
         raise Refused("ip-not-allowed", f"Requests from {address} are not accepted.")
 
 
+def is_listed_address(address: str, networks: Sequence[str]) -> bool:
+    """Tell whether the address lies in one of the networks that are listed."""
+    return bool(networks) and _is_in(address, tuple(networks))
+
+
 @lru_cache(4096)
 def _is_in(address: str, networks: tuple[str, ...]) -> bool:
     try:

@@ -5,9 +5,9 @@ Administrators are named in e-mails, notifications and the audit log.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
@@ -20,6 +20,7 @@ from billfold.audit.record import AuditedAction
 from billfold.events.notifications import notify as notification_notify
 from billfold.http.caller import CustomerCaller
 from billfold.ledger.bank import Bank
+from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,7 @@ class Administrator(Actor):
     customer_name: str
     pages: str
     is_approved: bool = False
+    limits: Mapping[str, int] = field(default_factory=lambda: USAGE_LIMITS)
 
     @property
     def permissions(self) -> frozenset[str]:
@@ -45,6 +47,7 @@ async def calling_administrator(member: CustomerCaller, bank: Bank) -> Administr
         **await actor_fields(member, bank),
         customer_name=(await member.customer(bank)).name,
         pages=bank.settings.auth_origin,
+        limits=bank.settings.limits,
     )
 
 

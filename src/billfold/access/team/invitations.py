@@ -21,6 +21,7 @@ from billfold.audit.record import AuditedAction
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.platform import crypto, ids
+from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -164,6 +165,9 @@ async def _renew(audited_action: AuditedAction, by: Administrator, invited: Memb
 
 async def _send_link(conn: Connection, by: Administrator, invited: Member, secret: str) -> None:
     assert invited.email is not None
+    mailbox = outbox.mailbox_of(by.vault, invited.email)
+    uses = {("invitations.recipient", mailbox): 1, ("invitations.sender", by.customer_id): 1}
+    await count_usage(conn, by.limits, uses, by.wall, code="invite-limit-reached")
     link = f"{by.pages}/invitation?link={secret}"
     notice = notices.invitation(invited.first_name, by.customer_name, by.name, role=invited.role, link=link)
     await outbox.queue_email(conn, by.vault, invited.email, notice=notice, now=by.wall)

@@ -86,7 +86,13 @@ async def deactivate_team_member(member: CustomerCaller, bank: Bank, member_id: 
     return render_member(await team_members.deactivate_member(by, member_id))
 
 
-@post("/api/v1/team/invite/", WRITES, documented=MAY_NEED_APPROVAL, refuses=("member-already-invited",), tag="team")
+@post(
+    "/api/v1/team/invite/",
+    WRITES,
+    documented=MAY_NEED_APPROVAL,
+    refuses=("member-already-invited", "invite-limit-reached"),
+    tag="team",
+)
 async def invite_team_member(member: CustomerCaller, bank: Bank, data: InviteMember) -> TeamMember | HttpResponse:
     """Invite a team member.
 
@@ -105,7 +111,7 @@ async def invite_team_member(member: CustomerCaller, bank: Bank, data: InviteMem
     WRITES,
     status=200,
     documented=MAY_NEED_APPROVAL,
-    refuses=("invite-not-pending",),
+    refuses=("invite-not-pending", "invite-limit-reached"),
     tag="team",
 )
 async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember | HttpResponse:

@@ -11,6 +11,7 @@ import msgspec
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES
 from billfold.access.users.rules import PERMISSIONS, check_email, check_name, check_phone_number
 from billfold.access.users.types import Role, UserRole
+from billfold.events.email.plain_text import is_name
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def check_invited(requested: InviteMember) -> InviteMember:
 
     found = msgspec.structs.replace(
         requested,
-        first_name=checked(lambda: check_name(requested.first_name, "first_name")),
-        last_name=checked(lambda: check_name(requested.last_name, "last_name")),
+        first_name=checked(lambda: _check_written(requested.first_name, "first_name")),
+        last_name=checked(lambda: _check_written(requested.last_name, "last_name")),
         email=checked(lambda: check_email(requested.email)),
         phone_number=None
         if requested.phone_number is None
@@ -51,6 +52,14 @@ def check_invited(requested: InviteMember) -> InviteMember:
     if mistakes:
         raise InvalidInput(mistakes)
     return found
+
+
+def _check_written(name: str, field: str) -> str:
+    """Return a name that is mailed to its person. Raises InvalidInput for what is none."""
+    name = check_name(name, field)
+    if not is_name(name):
+        raise InvalidInput.at(field, msg="must be a name: letters, spaces, hyphens, apostrophes and points")
+    return name
 
 
 def permissions_of(role: Role, scopes: Collection[str] | None = None) -> frozenset[str]:

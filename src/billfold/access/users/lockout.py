@@ -65,9 +65,14 @@ def totp_subject(user_id: UUID) -> AttemptSubject:
     return AttemptSubject(command_id("code of", user_id), "code")
 
 
-def partner_subject(username: str) -> AttemptSubject:
-    """Return the subject of passwords given for a user name of a partner, whether anybody has it or not."""
-    return AttemptSubject(command_id("partner password of", username), "partner")
+def partner_subject(username: str, own_network: str | None = None) -> AttemptSubject:
+    """Return the subject of passwords given for a user name of a partner, whether anybody has it or not.
+
+    Each network that the user has logged in from counts for itself, all others count together: strangers, who know the
+    name, lock each other out and not the user.
+    """
+    who = username if own_network is None else f"{own_network} {username}"
+    return AttemptSubject(command_id("partner password of", who), "partner")
 
 
 def ip_subject(address: str) -> AttemptSubject:

@@ -70,7 +70,10 @@ class UpdateCounterparty(Command, frozen=True, kw_only=True):
 
 
 class ConfirmDeposits(Command, frozen=True, kw_only=True):
-    """Name the two amounts in cents that arrived at the account, in any order."""
+    """Name the two amounts in cents that arrived at the account, in any order.
+
+    `are_sent`: both deposits have left the bank. Before that no amounts are right or wrong.
+    """
 
     rule = confirm_deposits
     audit = AuditedAction("counterparty", "deposits_named")
@@ -78,6 +81,7 @@ class ConfirmDeposits(Command, frozen=True, kw_only=True):
 
     counterparty_id: UUID
     amounts: tuple[int, int]
+    are_sent: bool = False
 
 
 class DecideVerification(Command, frozen=True, kw_only=True):

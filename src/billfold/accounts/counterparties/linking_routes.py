@@ -35,17 +35,21 @@ from billfold.http.operations import get, post
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.usage_limits import limit_usage
 from billfold.platform.crypto import associated_data, hash_token, is_sealed_text
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _COUNTERPARTIES_MAX = 1000
+_LINKS = "account_links"
+"""What is asked of the linking provider, and counted: tokens, accounts, their status."""
+_LINK_REFUSES = ("linking-provider-not-configured", "link-login-required", "usage-limit-reached")
 
 
 @post(
     "/api/v1/customers/{customer_id}/counterparties/linking-provider/link-token/",
     tag="counterparties",
     status=200,
-    refuses=("linking-provider-not-configured", "link-login-required", "counterparty-type-mismatch"),
+    refuses=(*_LINK_REFUSES, "counterparty-type-mismatch"),
 )
 async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data: LinkTokenRequest) -> LinkTokenAnswer:
     """Create link token.
@@ -58,6 +62,7 @@ async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data:
     provider, access = _provider(bank), None
     if data.counterparty_id is not None:
         access, _ = await _link_of(bank, owner, data.counterparty_id)
+    await limit_usage(bank, _LINKS, owner)
     with _naming_fields():
         token = await provider.link_token(
             client_name=data.client_name,
@@ -73,7 +78,7 @@ async def create_link_token(caller: Caller, bank: Bank, customer_id: UUID, data:
 @post(
     "/api/v1/customers/{customer_id}/counterparties/linking-provider/",
     tag="counterparties",
-    refuses=("linking-provider-not-configured", "link-login-required", "customer-not-open"),
+    refuses=(*_LINK_REFUSES, "customer-not-open"),
 )
 async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: LinkRequest) -> LinkedCounterparties:
     """Link accounts.
@@ -88,6 +93,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
     if customer is None:
         raise NotFound("There is no such customer.")
     provider, exchange = _provider(bank), UUID(bytes=hash_token(data.public_token)[:16])
+    await limit_usage(bank, _LINKS, owner, more=len(chosen))
     with _naming_fields():
         access = await _exchange(caller, bank, owner, token=(exchange, data.public_token))
         linked = await provider.accounts(access, chosen)
@@ -113,7 +119,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
     "/api/v1/customers/{customer_id}/counterparties/{counterparty_id}/linking-provider/verify/",
     tag="counterparties",
     status=204,
-    refuses=("linking-provider-not-configured", "link-login-required", "counterparty-type-mismatch"),
+    refuses=(*_LINK_REFUSES, "counterparty-type-mismatch"),
 )
 async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, counterparty_id: UUID) -> None:
     """Refresh linked account.
@@ -122,10 +128,12 @@ async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, c
     """
     owner = await caller.owner(bank, customer_id)
     access, account_id = await _link_of(bank, owner, counterparty_id)
+    provider = _provider(bank)
+    await limit_usage(bank, _LINKS, owner)
     data_key = await bank.data_keys.of(bank.pool, owner)
     status, numbers = "VERIFICATION_FAILED", None
     with suppress(LinkError):  # the bank knows the account no more
-        account = await _provider(bank).refresh(access, account_id)
+        account = await provider.refresh(access, account_id)
         status, numbers = account.status, None
         if account.account_number is not None:
             numbers = seal_details(data_key, "ach", _numbers(account))

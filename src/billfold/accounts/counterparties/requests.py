@@ -28,6 +28,7 @@ from billfold.accounts.counterparties.schemas import (
 from billfold.accounts.counterparties.sealed_details import open_counterparties, seal_details
 from billfold.accounts.counterparties.store import document_ids_of
 from billfold.accounts.counterparties.types import CounterpartyRow
+from billfold.accounts.counterparties.usage import limit_new_counterparty
 from billfold.accounts.customers.profiles import open_profile
 from billfold.accounts.customers.schemas import address_of, format_address
 from billfold.accounts.portals import store as portal_store
@@ -126,7 +127,9 @@ async def add_counterparty(bank: Bank, command: AddCounterparty) -> UUID:
     """Link an account and screen its names at once; return the counterparty's id.
 
     Until they are screened it is not paid: the job of the same commit does it when this process ends before.
+    Raises Refused, `usage-limit-reached` before all else.
     """
+    await limit_new_counterparty(bank, command)
     answer = await bank.engine.submit(command)
     counterparty_id = UUID(answer.outcome["counterparty_id"])
     job = ScheduledJob(SCREENING_DUE, counterparty_id, command.customers[0], at=await bank.now())

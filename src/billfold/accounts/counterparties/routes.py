@@ -31,6 +31,7 @@ from billfold.accounts.counterparties.schemas import (
     WalletForm,
     WireForm,
 )
+from billfold.accounts.counterparties.usage import confirm_deposits
 from billfold.http.caller import Call, CustomerCaller, RequestApproval
 from billfold.http.list_params import ListQuery
 from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch, post, with_scope
@@ -41,8 +42,13 @@ from billfold.platform.errors import Refused
 
 READS = with_scope("transfers.read", "counterparties")
 WRITES = with_scope("transfers.write", "counterparties")
-_ADD_REFUSES = ("customer-not-open", "name-checks-exhausted")
-_DEPOSIT_REFUSES = ("micro-deposits-not-pending", "micro-deposits-mismatch")
+_ADD_REFUSES = ("customer-not-open", "name-checks-exhausted", "usage-limit-reached")
+_DEPOSIT_REFUSES = (
+    "micro-deposits-not-sent",
+    "micro-deposits-not-pending",
+    "micro-deposits-mismatch",
+    "usage-limit-reached",
+)
 _PATH, _OWN_PATH = "/api/v2/customers/{customer_id}/counterparties/", "/api/v2/counterparties/"
 
 
@@ -168,14 +174,13 @@ async def verify_micro_deposits(
 ) -> Counterparty:
     """Verify micro-deposits.
 
-    Send the amounts of the two deposits, in any order; three attempts.
+    Send the amounts of the two deposits, in any order, once both have left the bank. After three wrong attempts the
+    account cannot be verified for seven days, as another counterparty neither.
     """
     owner = await caller.owner(bank, customer_id)
-    await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     first, second = data.amounts
-    answer = await bank.engine.submit(
-        ConfirmDeposits(**caller.command_fields(owner), counterparty_id=counterparty_id, amounts=(first, second))
-    )
+    command = ConfirmDeposits(**caller.command_fields(owner), counterparty_id=counterparty_id, amounts=(first, second))
+    answer = await confirm_deposits(bank, command)
     if not answer.outcome["confirmed"]:
         left = answer.outcome["left"]
         rest = "The counterparty is unlinked." if left == 0 else f"Tries left: {left}."

@@ -7,11 +7,13 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
 from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
+from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,6 +81,13 @@ _KEEP_EXCHANGED = """
 INSERT INTO linking_exchange (customer_id, exchange_id, access, exchanged_at) VALUES ($1, $2, $3, $4)
     ON CONFLICT DO NOTHING
 """
+# The command that sent the deposits is found by the key it was given, and its entries by its outcome.
+_DEPOSITS_SENT = """
+SELECT coalesce(bool_and(coalesce(e.status IN ('IN_TRANSIT', 'PROCESSED', 'FAILED'), false)), false)
+  FROM command c CROSS JOIN json_array_elements_text(c.outcome->'ach_ids') AS a(ach_id)
+  LEFT JOIN ach_entry e ON e.customer_id = c.customer_id AND e.ach_id = a.ach_id::uuid
+ WHERE c.customer_id = $1 AND c.command_id = $2 AND c.accepted
+"""
 _FORGET_EXCHANGED = "DELETE FROM linking_exchange WHERE customer_id = $1 AND exchange_id = $2"
 COUNTERPARTIES = KeysetList(
     f"""{_COLUMNS}
@@ -135,6 +144,12 @@ def is_stopped(table: str) -> str:
 async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:
     """Counterparties whose documents wait for their review, the oldest first."""
     return [_counterparty(row) for row in await conn.fetch(_AWAITING_REVIEW, limit)]
+
+
+async def are_deposits_sent(conn: Connection | Pool, bank_customer_id: UUID, counterparty_id: UUID) -> bool:
+    """Return whether both micro-deposits of a counterparty have left the bank in a file."""
+    sent_by = command_id(DEPOSITS_CALLER, counterparty_id)
+    return await conn.fetchval(_DEPOSITS_SENT, bank_customer_id, sent_by) is True
 
 
 async def find_exchanged(pool: Pool, owner: UUID, exchange_id: UUID) -> str | None:

@@ -25,6 +25,7 @@ from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.rules import require_active
 from billfold.payments.crypto.withdrawals.destination import find_objection_to
+from billfold.payments.crypto.withdrawals.rules.withdrawals import require_minimum
 from billfold.platform.dates import et_date
 from billfold.platform.errors import Refused
 
@@ -80,6 +81,7 @@ async def with_payee(
         objection = await find_objection_to(bank, bank.pool, owner, payee["details"])
         if objection is not None:
             raise Refused(objection.code, objection.detail)
+        require_minimum(order.amount.amount_usdc, bank.terms)
     return msgspec.structs.replace(content, payee=payee)
 
 

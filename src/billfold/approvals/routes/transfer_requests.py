@@ -63,6 +63,7 @@ _EXECUTION_ERRORS = (
     "insufficient-funds",
     "market-data-stale",
     "amount-not-allowed",
+    "amount-below-minimum",
     "rail-not-available",
     "wallet-not-payable",
 )

@@ -12,10 +12,12 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.access.users.rules import normalize_email
 from billfold.events.email.ports import OutboundEmail
 from billfold.events.email.templates import EmailContent
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
+from billfold.platform.database.usage_counts import hashed_subject
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -70,6 +72,12 @@ async def seal_earlier_emails(bank: Bank, progress: Callable[[str], None]) -> in
     if rows:
         progress(f"{len(rows)} of outbound_email are sealed")
     return len(rows)
+
+
+def mailbox_of(vault: Vault, email: str) -> UUID:
+    """Return what stands for a mailbox in limits, however its address is written: case, points, tags."""
+    local, _, domain = normalize_email(email).rpartition("@")
+    return hashed_subject(vault, f"{local.partition('+')[0].replace('.', '')}@{domain}", "mailbox")
 
 
 async def claim_emails(conn: Connection | Pool, now: datetime) -> Sequence[Record]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from billfold.access.users.types import ClientInfo, User
+from billfold.events.email.plain_text import plain_text, without_links
 
 
 class EmailContent(NamedTuple):
@@ -19,6 +20,7 @@ class EmailContent(NamedTuple):
 
 def welcome(user: User, customer: str, link: str) -> EmailContent:
     """Invite a user to set their first password."""
+    customer = plain_text(customer)
     return _compose(
         user,
         f"Your access to {customer}",
@@ -30,6 +32,7 @@ def welcome(user: User, customer: str, link: str) -> EmailContent:
 
 def invitation(first_name: str, customer: str, inviter: str, role: str, link: str) -> EmailContent:
     """Invite a person, known or unknown, into a company's team."""
+    customer, inviter, first_name = plain_text(customer), plain_text(inviter), plain_text(first_name)
     return EmailContent(
         f"Join {customer}",
         f"Hello {first_name},\n\n{inviter} invites you into the team of {customer}, as "
@@ -41,7 +44,8 @@ def invitation(first_name: str, customer: str, inviter: str, role: str, link: st
 
 def application_invite(first_name: str | None, company: str, *, purpose: str, asks: str, link: str) -> EmailContent:
     """Ask a person without an account to help with an application; `asks` is a sentence that says who wants what."""
-    greeting = f"Hello {first_name}" if first_name else "Hello"
+    company = plain_text(company)
+    greeting = f"Hello {plain_text(first_name)}" if first_name else "Hello"
     return EmailContent(
         f"{purpose} {company}",
         f"{greeting},\n\n{asks}\n\nBegin here. The link works for seven days, on any "
@@ -52,6 +56,7 @@ def application_invite(first_name: str | None, company: str, *, purpose: str, as
 
 def access_ended(user: User, customer: str, now: datetime) -> EmailContent:
     """Notify a user that they can no longer act for a company."""
+    customer = plain_text(customer)
     return _compose(
         user,
         f"Your access to {customer} has ended",
@@ -105,6 +110,7 @@ def access_granted(
     user: User, client_name: str, customer: str, scope_texts: Iterable[str], now: datetime
 ) -> EmailContent:
     """Notify what an application was allowed to do."""
+    client_name, customer = plain_text(client_name), plain_text(customer)
     listed = "\n".join(f"  - {each}" for each in scope_texts)
     return _compose(
         user,
@@ -116,6 +122,7 @@ def access_granted(
 
 def client_changed(user: User, company: str, change: str, now: datetime) -> EmailContent:
     """Notify of a change of a company's applications: `change` is a clause, "Books was registered"."""
+    company, change = plain_text(company), plain_text(change, 200)
     return _compose(
         user,
         f"An application of {company} was changed",
@@ -141,7 +148,7 @@ _IF_NOT_YOU = "If this was not you, set a new password at once and tell your adm
 
 def _compose(user: User, subject: str, *paragraphs: str) -> EmailContent:
     body = "\n\n".join(paragraphs)
-    return EmailContent(subject, f"Hello {user.first_name},\n\n{body}\n")
+    return EmailContent(without_links(subject), f"Hello {plain_text(user.first_name)},\n\n{body}\n")
 
 
 def _local_time(user: User, now: datetime) -> str:

@@ -13,6 +13,8 @@ from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import forget, put_aside
 from billfold.platform.database.shortage import error_summary
+from billfold.platform.database.usage_counts import count_usage
+from billfold.platform.errors import Refused
 
 log = structlog.get_logger(__name__)
 
@@ -32,7 +34,11 @@ class EmailSender:
         for claimed in await outbox.claim_emails(bank.pool, now):
             email_id = claimed["email_id"]
             try:
-                await self._transport.send(outbox.open_email(claimed, bank.vault))
+                email = outbox.open_email(claimed, bank.vault)
+                if await self._may_send(bank, email.recipient, is_first=claimed["attempts"] == 1):
+                    await self._transport.send(email)
+                else:
+                    log.warning("email_dropped", email_id=str(email_id), why="limit of its recipient")
             except Exception as error:  # noqa: BLE001 - recorded
                 log.warning("email_send_failed", email_id=str(email_id), why=error_summary(error))
                 await put_aside(bank.pool, "email", str(email_id), error, now=now, tries=claimed["attempts"])
@@ -41,3 +47,15 @@ class EmailSender:
                 await forget(bank.pool, "email", [str(email_id)])
                 sent += 1
         return sent
+
+    async def _may_send(self, bank: Bank, recipient: str, *, is_first: bool) -> bool:
+        """Count an e-mail when it is sent first. Tell whether its recipient may get it today."""
+        if not is_first:
+            return True
+        uses = {("emails.recipient", outbox.mailbox_of(bank.vault, recipient)): 1}
+        try:
+            async with bank.pool.acquire() as conn:
+                await count_usage(conn, bank.settings.limits, uses, self._clock())
+        except Refused:
+            return False
+        return True

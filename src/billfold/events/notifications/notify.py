@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.email import outbox
+from billfold.events.email.plain_text import plain_text, without_links
 from billfold.events.email.templates import EmailContent
 from billfold.events.notifications.audiences import Recipient, get_audience, list_recipients
 from billfold.events.notifications.descriptions import seal_description
@@ -89,7 +90,7 @@ async def set_status(
 
 def _compose_email(reader: Recipient, title: str, description: str) -> EmailContent:
     text = (
-        f"Hello {reader.first_name},\n\n{description}\n\n"
+        f"Hello {plain_text(reader.first_name)},\n\n{without_links(description)}\n\n"
         "Your team's administrators choose who gets this notification.\n"
     )
-    return EmailContent(title, text)
+    return EmailContent(without_links(title), text)

@@ -11,6 +11,7 @@ import msgspec
 from billfold.audit.types import Origin
 from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.ledger.directory.rules import require_active
+from billfold.ledger.usage_limits import limit_usage
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import ApplicationChange, begin_application, changing
 from billfold.onboarding.applications.content import (
@@ -131,9 +132,10 @@ async def submit_application(
 
     `invite_id`: whoever was invited submits it.
 
-    Refuses: application-not-editable, application-incomplete, customer-not-open.
+    Refuses: application-not-editable, application-incomplete, customer-not-open, usage-limit-reached.
     """
-    require_active((await call.customer(bank, row.customer_id)).account_status)
+    owner = await call.customer(bank, row.customer_id)
+    require_active(owner.account_status)
     user_id = call.access.user_id if isinstance(call, CustomerCaller) else None
     async with _changing(call, bank, row, "submitted") as change:
         require_editable(change.row)
@@ -143,6 +145,10 @@ async def submit_application(
             accepted = {"agreement_consent": msgspec.to_builtins(consent)}
             await change.save(merge_content(content_of(change.application.form), accepted))
         require_complete(change.application.missing(bank.seed))
+        of_partner = owner.role == "partner"
+        await limit_usage(
+            bank, "application_checks", row.customer_id, of_partner=of_partner, conn=change.action.conn, wall=call.wall
+        )
         await change.move(
             ApplicationStatus.SUBMITTED,
             submitted_at=call.now,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
@@ -14,6 +14,8 @@ import msgspec
 from billfold.access.users.rules import check_email
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
+from billfold.events.email.outbox import mailbox_of
+from billfold.events.email.plain_text import plain_text
 from billfold.ledger.directory.rules import require_active
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, name_of
@@ -24,6 +26,7 @@ from billfold.onboarding.invites import rules, store
 from billfold.onboarding.invites.types import InvitationType, Invite, Invitee, InviteRow, WantedInvite
 from billfold.platform import crypto
 from billfold.platform.crypto import associated_data
+from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
 
@@ -32,7 +35,6 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection, Pool
 
-_COMPANY_CHARS_MAX = 100
 _PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = MappingProxyType(
     {
         InvitationType.COLLABORATOR: ("Fill in the application of", "fill in"),
@@ -41,7 +43,6 @@ _PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = MappingProxyType(
     }
 )
 """How the subject of the e-mail begins, and what it asks for."""
-_COUNTED: Final = {"address": "to one address", "application": "for an application", "owner": "for a customer"}
 
 
 class _Sender(NamedTuple):
@@ -189,20 +190,16 @@ def _new_party(invitee: Invitee) -> dict[str, object]:
 async def _count_emails(change: ApplicationChange, invitees: Sequence[Invitee]) -> None:
     """Count what is going to be mailed, in one order for everybody. Refuses: invite-limit-reached."""
     vault, row = change.bank.vault, change.row
-    addresses = [UUID(bytes=vault.blind_index(each.email, "invites mailed")[:16]) for each in invitees]
-    counts = Counter({(address, "address"): addresses.count(address) for address in addresses})
-    for subject, whose in ((row.applicant_id, "application"), (row.customer_id, "owner")):
-        counts[command_id("invites mailed", subject), whose] = len(invitees)
-    day = change.wall.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    for (subject, whose), more in sorted(counts.items()):
-        if more and await store.count_emails(change.action.conn, subject, day, more) > rules.EMAILS_PER_DAY[whose]:
-            most = f"At most {rules.EMAILS_PER_DAY[whose]} invites are mailed on a day"
-            raise Refused("invite-limit-reached", f"{most} {_COUNTED[whose]}.")
+    uses = Counter(("invitations.recipient", mailbox_of(vault, each.email)) for each in invitees)
+    uses["invitations.application", row.applicant_id] = len(invitees)
+    uses["invitations.sender", row.customer_id] = len(invitees)
+    limits = change.bank.settings.limits
+    await count_usage(change.action.conn, limits, uses, change.wall, code="invite-limit-reached")
 
 
 async def _mail(sender: _Sender, change: ApplicationChange, planned: _Planned, *, secret: str) -> None:
     bank, invitee = sender.bank, planned.invitee
-    company, inviter = _mailable(name_of(change.application)), _mailable(sender.name)
+    company, inviter = (plain_text(each) or "a business" for each in (name_of(change.application), sender.name))
     purpose, verb = _PURPOSES[planned.wanted.invitation_type]
     notice = notices.application_invite(
         invitee.first_name if rules.may_be_mailed(invitee.first_name or "") else None,
@@ -212,11 +209,6 @@ async def _mail(sender: _Sender, change: ApplicationChange, planned: _Planned, *
         link=f"{bank.settings.auth_origin}/onboarding?link={secret}",
     )
     await outbox.queue_email(change.action.conn, bank.vault, invitee.email, notice=notice, now=change.wall)
-
-
-def _mailable(name: str) -> str:
-    """Return a name that others chose as it may stand in an e-mail."""
-    return name[:_COMPANY_CHARS_MAX] if rules.may_be_mailed(name) else "a business"
 
 
 async def _seal(change: ApplicationChange, invite_id: UUID, invitee: Invitee) -> bytes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Final
 from uuid import UUID
 
+from billfold.events.email.plain_text import has_web_address
 from billfold.onboarding.applications.forms import RelatedPartyForm
 from billfold.onboarding.invites.types import InvitationType, InviteRow, InviteStatus
 from billfold.platform.errors import Refused
@@ -21,12 +20,9 @@ SESSION_LIFETIME: Final = timedelta(hours=12)
 INVITES_MAX: Final = 100
 """How many invites an application may have."""
 COLLABORATORS_MAX: Final = 20
-EMAILS_PER_DAY: Final[Mapping[str, int]] = MappingProxyType({"address": 3, "application": 50, "owner": 200})
-"""How many invites are mailed on a day (UTC, wall time) to an address, for an application and for its owner."""
 PARTY_FIELDS: Final = frozenset(RelatedPartyForm.__struct_fields__)
 _CLAIMS: Final = frozenset({"roles", "ownership_percentage"})
 """What a business says of a person: the person says it only where they are asked to."""
-_LINK: Final = re.compile(r"://|\bwww\.|\.[a-z]{2,}/|[<>@]", re.IGNORECASE)
 
 
 def status_of(row: InviteRow, parties: Collection[UUID], now: datetime) -> InviteStatus:
@@ -45,7 +41,7 @@ def is_just_sent(row: InviteRow, *, now: datetime, wall: datetime) -> bool:
 
 def may_be_mailed(text: str) -> bool:
     """Tell whether a text that others choose may stand in an e-mail: it leads nowhere."""
-    return _LINK.search(text) is None
+    return not has_web_address(text)
 
 
 def own_fields(row: InviteRow) -> frozenset[str]:

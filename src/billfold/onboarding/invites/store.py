@@ -47,10 +47,6 @@ _OPEN_SESSION = """
 INSERT INTO invite_session (session_hash, invite_id, last_seen_at, ends_at) VALUES ($1, $2, $3, $4)
 """
 _TOUCH = "UPDATE invite_session SET last_seen_at = $2 WHERE session_hash = $1"
-_COUNT_EMAILS = """
-INSERT INTO invite_email_count AS c (subject, starts_at, sent) VALUES ($1, $2, $3)
-ON CONFLICT (subject, starts_at) DO UPDATE SET sent = c.sent + excluded.sent RETURNING sent
-"""
 _PUT_DRAFT = """
 INSERT INTO invite_draft (invite_id, step, content) VALUES ($1, $2, $3)
 ON CONFLICT (invite_id, step) DO UPDATE SET content = excluded.content
@@ -122,12 +118,6 @@ async def end_session(conn: Connection | Pool, session_hash: bytes) -> None:
 async def end_sessions(conn: Connection, invite_id: UUID) -> None:
     """End the sessions of all browsers that opened an invite."""
     await conn.execute("DELETE FROM invite_session WHERE invite_id = $1", invite_id)
-
-
-async def count_emails(conn: Connection, subject: UUID, day: datetime, more: int) -> int:
-    """Count e-mails on a day; return how many there are now. Others who count the same subject wait."""
-    sent: int = await conn.fetchval(_COUNT_EMAILS, subject, day, more)
-    return sent
 
 
 async def list_drafts(conn: Connection | Pool, invite_id: UUID) -> dict[str, bytes]:

@@ -140,6 +140,7 @@ async def _administrator(bank: Bank, row: ApplicationRow) -> Administrator | Non
         name=company if row.submitted_by is None else own.name,
         origin=Origin.system(),
         pages=bank.settings.auth_origin,
+        limits=bank.settings.limits,
         now=now,
         business_date=bank.calendars.business_date(now),
         wall=wall_now(),

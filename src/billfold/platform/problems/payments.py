@@ -121,6 +121,22 @@ TRANSFERS = (
         "they can still be named.",
     ),
     Problem(
+        "amount-below-minimum",
+        422,
+        "The amount is too small",
+        meaning="What leaves as USDC costs the bank a transaction on the chain. `minimum_usdc` is the least, in cents.",
+        remedy="Request a transfer of at least that amount.",
+    ),
+    Problem(
+        "micro-deposits-not-sent",
+        409,
+        "The micro deposits are not sent yet",
+        meaning="The two deposits leave with the next ACH file. Before that there is nothing to confirm.",
+        remedy="Wait until both are on the account's statement, two business days at most. In a sandbox advance the "
+        "clock.",
+        retryable=True,
+    ),
+    Problem(
         "micro-deposits-not-pending",
         409,
         "There are no micro deposits to confirm",

@@ -113,6 +113,16 @@ REQUESTS = (
         retryable=True,
     ),
     Problem(
+        "usage-limit-reached",
+        429,
+        "Done too often",
+        meaning="What costs the bank or others is done so often on a day (UTC), for an account, a customer, a partner "
+        "or a recipient: `limit` names which. After three wrong tries an account is not verified for seven days, "
+        "whichever counterparty carries it.",
+        remedy="Wait for the seconds in `Retry-After`, or ask the bank for a higher limit.",
+        retryable=True,
+    ),
+    Problem(
         "name-checks-exhausted",
         429,
         "Too many names did not match",

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from billfold.platform.dates import require_aware
+from billfold.platform.settings.usage_limits import parse_limit
 
 T = TypeVar("T")
 Default = TypeVar("Default")
@@ -271,3 +272,4 @@ MERCHANT_CATEGORY = SettingType("a merchant category code: four digits", _mercha
 NETWORK: SettingType[Network] = SettingType("an address or a network like 10.0.0.0/8", ip_network)
 SEED = SettingType(f"a text of at most {_SEED_BYTES_MAX} bytes", _seed)
 SECRET_KEY = SettingType("32 random bytes in base64 (make them with: openssl rand -base64 32)", _secret_key)
+USAGE_LIMIT = SettingType("a limit and a number, like cards.customer=5", parse_limit)

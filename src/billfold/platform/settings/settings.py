@@ -26,6 +26,7 @@ from billfold.platform.settings.mistakes import (
     variable_name,
 )
 from billfold.platform.settings.reading import read_setting
+from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
 _HTTPS_PORT = 443
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
@@ -94,6 +95,11 @@ class Settings:
     money_rate_limit_per_minute: int = setting(
         kinds.integer(1, 1_000_000), "How many of them may move money; likewise.", 60
     )
+    usage_limits: tuple[tuple[str, int], ...] = setting(
+        kinds.list_of(kinds.USAGE_LIMIT),
+        "How often a day what costs the bank or a stranger is done, where it differs from the page of limits.",
+        (),
+    )
     aum_fee_bps: int = setting(kinds.integer(0, 1000, "basis points"), "The yearly fee on what a pocket is worth.", 25)
     same_day_haircut_bps: int = setting(
         kinds.integer(0, 1000, "basis points"), "What selling for the same day costs.", 0
@@ -107,6 +113,11 @@ class Settings:
         kinds.integer(0, 90, "days"), "How long an incoming ACH may not leave: 2 in production.", 0
     )
     wire_fee_cents: int = setting(kinds.integer(0, 100_00, "cents"), "What sending a wire costs.", 0)
+    usdc_minimum_cents: int = setting(
+        kinds.integer(1, 1_000_000_00, "cents"),
+        "The least that leaves as USDC, so that what a transaction costs the bank is worth it.",
+        1_00,
+    )
     wires_open: time = setting(
         kinds.TIME_OF_DAY, "From when on wires leave on a Fedwire day.", WIRE_HOURS["wires_open"]
     )
@@ -301,6 +312,11 @@ class Settings:
     def is_production(self) -> bool:
         """Tell whether this is a real bank."""
         return self.environment == "production"
+
+    @property
+    def limits(self) -> Mapping[str, int]:
+        """Return every limit of `usage_limits`, as it is set here."""
+        return USAGE_LIMITS if not self.usage_limits else {**USAGE_LIMITS, **dict(self.usage_limits)}
 
     @property
     def traded_rates_max_age_days(self) -> int | None:

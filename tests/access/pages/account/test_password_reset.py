@@ -124,6 +124,27 @@ async def test_one_reset_email_a_minute_is_sent(anna, browser, new_browser, emai
     assert len(await emails()) == 1
 
 
+async def test_a_second_request_leaves_the_first_link_valid_until_one_is_used(
+    bank, anna, browser, new_browser, emails, pages_clock
+):
+    first = await reset_link(browser, emails, anna.email)
+    pages_clock.forward(seconds=61)
+    second = await reset_link(browser, emails, anna.email)
+    assert first != second
+    assert (await new_browser().go(second)).status_code == 200
+    await browser.go(first)
+    assert (await browser.send("/password", password=NEW, again=NEW)).status_code == 303
+    assert (await new_browser().go(second)).status_code == 404
+
+
+async def test_a_user_gets_so_many_links_a_day_and_strangers_learn_nothing(bank, anna, browser, emails, pages_clock):
+    for _ in range(12):
+        await browser.go("/forgot")
+        assert (await browser.send("/forgot", email=anna.email)).status_code == 200
+        pages_clock.forward(seconds=61)
+    assert len(await emails()) == 10
+
+
 @pytest.mark.parametrize(
     ("password", "again", "said"),
     [

@@ -120,7 +120,7 @@ def test_who_tries_many_names_learns_no_more_that_day(teller):
 
 def test_what_was_verified_once_is_known_the_next_time(teller):
     first = add(teller, verification="micro_deposits")
-    teller.do(ConfirmDeposits, counterparty_id=first, amounts=(11, 22))
+    teller.do(ConfirmDeposits, counterparty_id=first, amounts=(11, 22), are_sent=True)
     assert standing(teller, add(teller, "wire", "incoming_wire")) == ("LINKED", "pre_verified", "NOT_REQUIRED")
     stranger = {"type": "business", "business_name": "Somebody Else"}
     assert standing(teller, add(teller, "wire", "incoming_wire", name=stranger))[0] == "PENDING"
@@ -139,21 +139,29 @@ def test_the_name_unverifiable_is_rejected_in_a_sandbox(teller):
 def test_deposits_are_confirmed_in_any_order(teller):
     for amounts in ((11, 22), (22, 11)):
         waiting = add(teller, details=ACCOUNT | {"account_number": str(amounts[0]) * 4})
-        said = teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=amounts)
+        said = teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=amounts, are_sent=True)
         assert said["confirmed"]
         assert standing(teller, waiting) == ("VERIFIED", "micro_deposits", "APPROVED")
         with pytest.raises(Refused, match="micro-deposits-not-pending"):
+            teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=amounts, are_sent=True)
+
+
+def test_no_amounts_are_right_or_wrong_before_the_deposits_have_left(teller):
+    waiting = add(teller)
+    for amounts in ((11, 22), (11, 11)):
+        with pytest.raises(Refused, match="micro-deposits-not-sent"):
             teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=amounts)
+    assert teller.book.counterparties[waiting].verification["failures"] == 0
 
 
 def test_a_counterparty_is_unlinked_when_other_amounts_are_named_three_times(teller):
     waiting = add(teller)
     for left in (2, 1, 0):
-        said = teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=(11, 11))
+        said = teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=(11, 11), are_sent=True)
         assert (said["confirmed"], said["left"]) == (False, left)
     assert standing(teller, waiting) == ("UNLINKED", "micro_deposits", "REJECTED")
     with pytest.raises(Refused, match="micro-deposits-not-pending"):
-        teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=(11, 22))
+        teller.do(ConfirmDeposits, counterparty_id=waiting, amounts=(11, 22), are_sent=True)
 
 
 def test_deposits_outside_a_sandbox_are_two_different_amounts_below_a_dollar():
@@ -171,7 +179,7 @@ def test_a_counterparty_is_unlinked_when_its_deposits_come_back(teller):
     teller.do(FailVerification, counterparty_id=waiting, reason="R03: no such account.")
     assert standing(teller, waiting) == ("UNLINKED", "micro_deposits", "REJECTED")
     done = add(teller)
-    teller.do(ConfirmDeposits, counterparty_id=done, amounts=(11, 22))
+    teller.do(ConfirmDeposits, counterparty_id=done, amounts=(11, 22), are_sent=True)
     teller.do(FailVerification, counterparty_id=done, reason="R03")
     assert standing(teller, done)[0] == "VERIFIED"
 

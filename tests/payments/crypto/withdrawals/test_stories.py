@@ -186,6 +186,9 @@ async def test_what_must_not_be_paid_is_refused_before_anything_moves(usdc, bank
     for nowhere in (TEST_DOLLAR, wallet, "0x" + 40 * "0"):
         body = wallet_form(chain="ETHEREUM", wallet_address=nowhere)
         await usdc.desk.invalid("POST", "/api/v2/counterparties/", body, loc="body.wallet_address")
+    for cents in (1, 99):
+        refused = await usdc.request(cents, status=422)
+        assert (refused["code"], refused["minimum_usdc"]) == ("amount-below-minimum", 1_00)
     too_much = await usdc.request(9_000_000_00)
     answer = await decide(usdc.manager, too_much, answers=422)
     assert answer["code"] == "insufficient-funds"

@@ -67,8 +67,11 @@ async def send_link(page: PageContext) -> PageResponse:
 async def _send_link(page: PageContext, email: str) -> None:
     async with page.pool.acquire() as conn, conn.transaction():
         user = await user_store.find_user_by_email(conn, page.vault, email)
-        secret = None if user is None else await links.create_reset_link(conn, user.user_id, now=page.now)
-        if user is None or secret is None:
+        if user is None:
+            return
+        limits = page.server.bank.settings.limits
+        secret = await links.create_reset_link(conn, user.user_id, limits=limits, now=page.now)
+        if secret is None:
             return
         address = f"{page.server.origin}/password?link={secret}"
         await send_email(conn, page, user, notice=notices.password_reset(user, address))

@@ -19,7 +19,7 @@ from billfold.onboarding.invites.types import InvitationType
 from billfold.pages.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
-_SHOWN_AGAIN = frozenset({"content-changed", "application-incomplete"})
+_SHOWN_AGAIN = frozenset({"content-changed", "application-incomplete", "usage-limit-reached"})
 
 
 class Section(NamedTuple):

@@ -58,6 +58,7 @@ async def page_administrator(page: PageContext, customer_id: str) -> Administrat
         name=page.user.name,
         origin=origin_of(page, page.user.name, member.member_id),
         pages=page.server.origin,
+        limits=bank.settings.limits,
         now=now,
         business_date=bank.calendars.business_date(now),
         wall=page.now,

@@ -31,6 +31,8 @@ VERIFICATION_EXPIRY = "counterparty.expire"
 """The scheduled job that ends the wait for an incoming wire."""
 DEPOSITS_DUE = "ach.micro_deposits"
 """The scheduled job that sends the two deposits."""
+DEPOSITS_CALLER = "micro-deposits"
+"""The caller of the command that sends them; its key is the counterparty's id."""
 SCREENING_DUE = "counterparty.screen"
 """The scheduled job that compares the names of a counterparty with the sanctions list in force."""
 _STATUS_TEXTS = {

@@ -40,13 +40,15 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     """VERIFIED when the amounts are right; UNLINKED after three wrong tries.
 
     The outcome says whether they were `confirmed` and how many attempts are `left`. Refuses:
-    micro-deposits-not-pending.
+    micro-deposits-not-pending, micro-deposits-not-sent.
     """
     book = book_of(books, cmd.customers[0])
     payee = get_counterparty(book, cmd.counterparty_id)
     verification = payee.verification
     if verification["type"] != "micro_deposits" or payee.status != CounterpartyStatus.PENDING:
         raise Refused("micro-deposits-not-pending", "No deposits wait to be confirmed.")
+    if not cmd.are_sent:
+        raise Refused("micro-deposits-not-sent", "The deposits leave with the next ACH file. Confirm them after that.")
     if sorted(cmd.amounts) == sorted(verification["deposits"]):
         return _close(book, ctx, payee, status="APPROVED", text="The deposits were confirmed.") | {
             "confirmed": True,

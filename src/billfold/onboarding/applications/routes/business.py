@@ -89,14 +89,14 @@ async def update_business_application(
     SIGNED,
     tag="applications",
     status=200,
-    refuses=("application-not-editable", "application-incomplete", "customer-not-open"),
+    refuses=("application-not-editable", "application-incomplete", "customer-not-open", "usage-limit-reached"),
 )
 @post(
     f"{V2}{{application_id}}/apply/",
     WRITES,
     tag="applications",
     status=200,
-    refuses=("application-not-editable", "application-incomplete", "customer-not-open"),
+    refuses=("application-not-editable", "application-incomplete", "customer-not-open", "usage-limit-reached"),
 )
 async def apply_business_application(caller: Call, bank: Bank, application_id: UUID) -> BusinessApplication:
     """Submit business application.

@@ -59,7 +59,7 @@ async def get_individual_application(caller: Caller, bank: Bank, application_id:
     f"{_ONE}apply/",
     tag="applications",
     status=200,
-    refuses=("application-not-editable", "application-incomplete", "customer-not-open"),
+    refuses=("application-not-editable", "application-incomplete", "customer-not-open", "usage-limit-reached"),
 )
 async def apply_individual_application(caller: Caller, bank: Bank, application_id: UUID) -> IndividualApplication:
     """Submit individual application.

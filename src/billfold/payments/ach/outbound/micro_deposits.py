@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.data_keys.types import PartyField
@@ -30,7 +31,7 @@ async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:
         account_number = open_details(ring.get(customer_id), payee.details)["account_number"]
         await bank.engine.submit(
             SendMicroDeposits(
-                caller="micro-deposits",
+                caller=DEPOSITS_CALLER,
                 key=counterparty_id,
                 customers=(house_id,),
                 counterparty_id=counterparty_id,

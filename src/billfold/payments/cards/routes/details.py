@@ -9,6 +9,7 @@ from billfold.http.limits.idempotency import KEPT
 from billfold.http.limits.rate_limits import count_object
 from billfold.http.operations import post
 from billfold.ledger.bank import Bank
+from billfold.ledger.usage_limits import limit_usage
 from billfold.payments.cards import store
 from billfold.payments.cards.commands import CreateVirtualCard
 from billfold.payments.cards.detail_keys import fingerprint_of
@@ -30,7 +31,7 @@ _READS = 30
 @post(
     "/api/v1/service-accounts/{account_id}/virtual-cards/",
     tag="cards",
-    refuses=(*_REFUSES, "customer-not-open", "pocket-not-open", "pocket-frozen"),
+    refuses=(*_REFUSES, "customer-not-open", "pocket-not-open", "pocket-frozen", "usage-limit-reached"),
 )
 async def create_virtual_card(caller: Caller, bank: Bank, account_id: UUID, data: DetailKey) -> CardDetail:
     """Create virtual card.
@@ -41,6 +42,7 @@ async def create_virtual_card(caller: Caller, bank: Bank, account_id: UUID, data
     processor = processor_of(bank)
     customer = await holder_of(bank, owner, pocket_id)
     await _claim(caller, bank, data.public_key)
+    await limit_usage(bank, "cards", owner)
     card_id = caller.new_resource_id(bank.seed)
     issued = await processor.issue(card_id, on=et_date(caller.now))
     detail = await _encrypt(bank, card_id, data)

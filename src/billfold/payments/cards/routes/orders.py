@@ -13,6 +13,7 @@ from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import get, post
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
+from billfold.ledger.usage_limits import limit_usage
 from billfold.payments.cards import store
 from billfold.payments.cards.commands import OrderCard
 from billfold.payments.cards.processor import processor_of
@@ -20,10 +21,11 @@ from billfold.payments.cards.schemas import CardOrder, CardOrderItem, CreateCard
 from billfold.payments.cards.types import CardOrderRow
 from billfold.platform.errors import InvalidInput, NotFound
 
+_REFUSES = ("customer-not-open", "pocket-not-open", "pocket-frozen", "rail-not-available", "usage-limit-reached")
 _ORDERS = "/api/v1/service-accounts/{account_id}/card-orders/"
 
 
-@post(_ORDERS, tag="cards", refuses=("customer-not-open", "pocket-not-open", "pocket-frozen", "rail-not-available"))
+@post(_ORDERS, tag="cards", refuses=_REFUSES)
 async def create_card_order(caller: Caller, bank: Bank, account_id: UUID, data: CreateCardOrder) -> CardOrder:
     """Create card order.
 
@@ -32,6 +34,7 @@ async def create_card_order(caller: Caller, bank: Bank, account_id: UUID, data: 
     owner, pocket_id = await caller.pocket(bank, account_id)
     processor_of(bank)
     _check_address(data.shipping_address)
+    await limit_usage(bank, "cards", owner)
     card_order_id = caller.new_resource_id(bank.seed)
     data_key = await bank.data_keys.of(bank.pool, owner)
     address = msgspec.json.encode(data.shipping_address).decode()

@@ -19,6 +19,7 @@ from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow, WithdrawalStatus
 from billfold.platform.errors import NotFound, Refused
+from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 from billfold.treasury.sweeps.rules import sweep_and_invest
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from billfold.accounts.counterparties.types import Payee
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
+    from billfold.ledger.commands import BankPolicy
     from billfold.payments.crypto.withdrawals.commands import (
         CompleteWithdrawal,
         RejectWithdrawal,
@@ -45,9 +47,9 @@ def send_usdc(books: Books, cmd: SendUsdc, ctx: Context) -> Outcome:
     """Book a withdrawal.
 
     Refuses: customer-not-open, agreement-not-accepted, pocket-not-open, pocket-frozen, counterparty-type-mismatch,
-    counterparty-not-verified, sanction-screen-failed, insufficient-funds, and what stands against the address. NotFound
-    for a pocket or counterparty that is not the customer's. If it was approved before, a refusal raises the event of a
-    rejected withdrawal and becomes the outcome.
+    counterparty-not-verified, sanction-screen-failed, amount-below-minimum, insufficient-funds, and what stands against
+    the address. NotFound for a pocket or counterparty that is not the customer's. If it was approved before, a refusal
+    raises the event of a rejected withdrawal and becomes the outcome.
     """
     book = book_of(books, cmd.customers[0])
     try:
@@ -70,6 +72,7 @@ def _send(book: Book, cmd: SendUsdc, ctx: Context) -> Outcome:
     check_payable(payee, _RAIL, unverified_wires=False)
     if cmd.objection is not None:
         raise Refused(cmd.objection.code, cmd.objection.detail)
+    require_minimum(cmd.amount, ctx.terms)
     withdrawal = _book(book, pocket, cmd, ctx=ctx, payee=payee)
     book.draft.add(withdrawal)
     book.keep_fingerprint(WithdrawalRow, withdrawal.withdrawal_id, withdrawal.proof)
@@ -114,6 +117,13 @@ def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee:
     _record(book, pocket, ctx, withdrawal=withdrawal, posting_no=posting_no, group=group, direction=Direction.DEBIT)
     book.close()
     return withdrawal
+
+
+def require_minimum(amount: int, terms: BankPolicy) -> None:
+    """Refuse what is not worth its transaction on the chain. Raises Refused `amount-below-minimum`."""
+    least = terms.usdc_minimum_cents
+    if amount < least:
+        raise Refused("amount-below-minimum", f"At least {format_usd(least)} leave as USDC.", minimum_usdc=least)
 
 
 def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outcome:

@@ -1,0 +1,70 @@
+"""Counts what limits allow so often, in the database: durably, and each of many at once for itself. Wall time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from billfold.platform.errors import Refused
+from billfold.platform.settings.usage_limits import USAGE_LIMITS, forgotten_at
+
+if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Connection, Pool
+
+LIMIT_REACHED = "usage-limit-reached"
+
+_COUNT = """
+INSERT INTO usage_count AS c (subject, kind, used, expires_at) VALUES ($1, $2, $3, $4)
+ON CONFLICT (subject, kind) DO UPDATE SET
+  used = CASE WHEN c.expires_at > $5 THEN c.used ELSE 0 END + excluded.used, expires_at = excluded.expires_at
+RETURNING used
+"""
+_FIND = "SELECT used, expires_at FROM usage_count WHERE subject = $1 AND kind = $2 AND expires_at > $3"
+
+
+async def count_usage(
+    conn: Connection,
+    limits: Mapping[str, int],
+    uses: Mapping[tuple[str, UUID], int],
+    wall: datetime,
+    *,
+    code: str = LIMIT_REACHED,
+) -> None:
+    """Count uses, by limit and subject: all of them, or none and Refused `code`.
+
+    They are counted in one order, and kept only if the caller's transaction is.
+    """
+    async with conn.transaction():
+        for (name, subject), more in sorted(uses.items()):
+            forgotten = forgotten_at(name, wall)
+            if more and await conn.fetchval(_COUNT, subject, name, more, forgotten, wall) > limits[name]:
+                raise _refused(limits, name, code, seconds=(forgotten - wall).total_seconds())
+
+
+async def require_unused(
+    conn: Connection | Pool, limits: Mapping[str, int], name: str, subject: UUID, wall: datetime
+) -> None:
+    """Refuse what a limit has closed, without counting. Raises Refused."""
+    found = await conn.fetchrow(_FIND, subject, name, wall)
+    if found is not None and found["used"] >= limits[name]:
+        raise _refused(limits, name, LIMIT_REACHED, seconds=(found["expires_at"] - wall).total_seconds())
+
+
+async def forget_usage(conn: Connection | Pool, name: str, subject: UUID) -> None:
+    """Forget what was counted: the last of the tries was right."""
+    await conn.execute("DELETE FROM usage_count WHERE subject = $1 AND kind = $2", subject, name)
+
+
+def hashed_subject(vault: Vault, text: str, purpose: str) -> UUID:
+    """Return the subject that stands for a text: nothing that is stored tells what it was."""
+    return UUID(bytes=vault.blind_index(text, purpose)[-16:])
+
+
+def _refused(limits: Mapping[str, int], name: str, code: str, *, seconds: float) -> Refused:
+    what, whose = name.replace("_", " ").split(".")
+    most = limits.get(name, USAGE_LIMITS[name])
+    detail = f"Limit reached: {most} {what} per {whose}. Try again later."
+    return Refused(code, detail, limit=name, retry_after_seconds=int(seconds) + 1)

@@ -1,0 +1,120 @@
+"""How often deposits are sent to an account, and how often their amounts are guessed, whoever does it."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+from tests.support.payees import ach
+from tests.support.whole_bank import with_limits
+
+PATH = "/api/v2/counterparties/"
+DEPOSITS = {"type": "micro_deposits"}
+LIMIT = "usage-limit-reached"
+
+
+def account(number="000123456789", **fields):
+    return ach(account_number=number, verification=DEPOSITS, **fields)
+
+
+def confirm(counterparty):
+    return f"{PATH}{counterparty['id']}/verify-micro-deposits/"
+
+
+async def guess(desk, counterparty, *amounts):
+    answer = await desk.send("POST", confirm(counterparty), {"amounts": list(amounts)})
+    return answer.json().get("code", answer.status_code)
+
+
+async def sent(bank):
+    """Return how many micro-deposits the bank has paid for."""
+    return await bank.pool.fetchval("SELECT count(*) FROM ach_entry WHERE description = 'ACCTVERIFY'")
+
+
+async def test_amounts_are_neither_right_nor_wrong_before_the_deposits_have_left(customer_desk, customer_world):
+    await customer_desk.pocket()
+    made = await customer_desk.post(PATH, account())
+    for amounts in ((11, 22), (1, 2)):
+        assert await guess(customer_desk, made, *amounts) == "micro-deposits-not-sent"
+    assert (await customer_desk.get(f"{PATH}{made['id']}/"))["verification"]["verification_failure_count"] == 0
+    await customer_world.days(2)
+    assert await guess(customer_desk, made, 22, 11) == 200
+
+
+async def test_an_account_is_closed_to_tries_after_three_wrong_ones_whoever_carries_it(
+    customer_desk, other_customer, customer_world
+):
+    for desk in (customer_desk, other_customer):
+        await desk.pocket()
+    mine = [await customer_desk.post(PATH, account(number)) for number in ("000123456789", "123456789")]
+    theirs = await other_customer.post(PATH, account("0123456789"))
+    another = await customer_desk.post(PATH, account("99123456789"))
+    await customer_world.days(2)
+    tried = [await guess(customer_desk, each, 1, 2) for each in (*mine, mine[0])]
+    assert tried == ["micro-deposits-mismatch"] * 3
+    for desk, each in ((customer_desk, mine[1]), (other_customer, theirs)):
+        problem = await desk.refused("POST", confirm(each), {"amounts": [11, 22]}, status=429, code=LIMIT)
+        assert problem["limit"] == "verification_tries.account"
+        assert 6 * 86_400 < problem["retry_after_seconds"] <= 7 * 86_400 + 1
+    await other_customer.refused("POST", PATH, account("00000123456789"), status=429, code=LIMIT)
+    await customer_world.days(20)  # the bank's clock is not the one that counts
+    assert await guess(other_customer, theirs, 11, 22) == LIMIT
+    assert await guess(customer_desk, another, 11, 22) == 200
+
+
+async def test_the_last_try_that_is_right_opens_the_account_again(customer_desk, customer_world):
+    await customer_desk.pocket()
+    first, second = [await customer_desk.post(PATH, account()) for _ in range(2)]
+    await customer_world.days(2)
+    for _ in range(2):
+        assert await guess(customer_desk, first, 1, 2) == "micro-deposits-mismatch"
+    assert await guess(customer_desk, first, 11, 22) == 200
+    assert await guess(customer_desk, second, 1, 2) == "micro-deposits-mismatch"
+    assert await guess(customer_desk, second, 11, 22) == 200
+
+
+async def test_guesses_side_by_side_are_no_more_than_one_after_the_other(customer_desk, customer_world):
+    await customer_desk.pocket()
+    made = [await customer_desk.post(PATH, account()) for _ in range(3)]
+    await customer_world.days(2)
+    answers = await asyncio.gather(*(guess(customer_desk, made[n % 3], 1, 2 + n) for n in range(15)))
+    assert Counter(answers) == {"micro-deposits-mismatch": 3, LIMIT: 12}
+
+
+async def test_an_account_gets_deposits_three_times_from_whichever_customer_or_partner(
+    bank, customer_desk, other_customer, customer_world, partner_desks
+):
+    for desk in (customer_desk, other_customer):
+        await desk.pocket()
+    numbers = [f"{'0' * zeros}123456789" for zeros in range(8)]
+    answers = await asyncio.gather(
+        *(desk.send("POST", PATH, account(number)) for desk in (customer_desk, other_customer) for number in numbers)
+    )
+    assert Counter(each.status_code for each in answers) == {201: 3, 429: 13}
+    await customer_world.days(2)
+    assert await sent(bank) == 6
+    stranger = await partner_desks("other")
+    pocket = await stranger.pocket()
+    by_wire = f"/api/v2/customers/{pocket.customer}/counterparties/"
+    assert (await stranger.post(by_wire, ach()))["status"] == "PENDING"  # no deposit is sent for it
+
+
+@pytest.mark.parametrize("whose", ["customer", "partner"])
+async def test_a_customer_and_a_partner_have_so_many_deposits_sent_a_day(bank, customer_desk, other_customer, whose):
+    with_limits(bank, {f"micro_deposits.{whose}": 2})
+    for desk in (customer_desk, other_customer):
+        await desk.pocket()
+    for nth in range(2):
+        await customer_desk.post(PATH, account(f"4711{nth:06}"))
+    problem = await customer_desk.refused("POST", PATH, account("4711999999"), status=429, code=LIMIT)
+    assert problem["limit"] == f"micro_deposits.{whose}"
+    other = await other_customer.send("POST", PATH, account("4711888888"))
+    assert other.status_code == (201 if whose == "customer" else 429)
+
+
+async def test_a_customer_adds_so_many_counterparties_a_day(bank, customer_desk):
+    await customer_desk.pocket()
+    with_limits(bank, {"counterparties.customer": 2})
+    for _ in range(2):
+        await customer_desk.post(PATH, ach())
+    answer = await customer_desk.ask("POST", PATH, ach(), status=429)
+    assert 0 < int(answer.headers["retry-after"]) <= 86_400
