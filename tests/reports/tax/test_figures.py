@@ -85,4 +85,6 @@ async def test_a_customer_that_fails_is_named_and_the_others_get_their_forms(ban
         assert (await failed_work(conn)).found == "nothing fails"
     assert (await write_irs_file(bank, 2023, io.BytesIO())).returns == 2 * written.returns > 0
     assert other.key[0] != broken.key[0]
+    only = await write_irs_file(bank, 2023, io.BytesIO(), only=[broken.key[0]])
+    assert only.returns == written.returns
     await owner.close()

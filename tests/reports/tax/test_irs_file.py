@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from billfold.accounts.customers.schemas import Address
-from billfold.reports.tax.irs_file import IrsFile, Payer
+from billfold.reports.tax.irs_file import IrsFile, Payer, require_records
 from billfold.reports.tax.recipients import Recipient
 from billfold.reports.tax.rules import tax_line
 from billfold.reports.tax.types import Disposal, Filing, TaxForm, TaxYear, TinType
@@ -167,3 +167,26 @@ def test_totals_are_those_of_the_returns_before_them():
 def test_a_bank_without_an_address_in_the_united_states_cannot_file(address):
     with pytest.raises(ValueError, match="an address reads like"):
         IrsFile(io.BytesIO(), PAYER._replace(address=address), 2025)
+
+
+def test_a_sale_that_fits_no_record_is_refused_before_any_of_its_pocket_is_written():
+    big = tax_line(disposal_of(10**13))
+    year = TaxYear(UUID(int=1), 2025, [big], 0)
+    with pytest.raises(ValueError, match="does not fit"):
+        require_records(TaxForm.BROKER, recipient("Anna"), year)
+
+
+def disposal_of(cents):
+    day = date(2025, 6, 2)
+    return Disposal(
+        pocket_id=UUID(int=1),
+        trade_id=UUID(int=2),
+        cusip="912797PT8",
+        acquired_on=day,
+        disposed_on=date(2025, 6, 13),
+        maturity=date(2025, 6, 24),
+        redeemed=False,
+        units=1,
+        proceeds=cents,
+        cost=cents,
+    )

@@ -103,6 +103,9 @@ async def file(
     year: Year,
     out: Annotated[Path, typer.Option(help="The file to write. It holds full taxpayer identification numbers.")],
     corrected_since: Annotated[date | None, DayOption(help="Write only what was corrected from this day on.")] = None,
+    customer: Annotated[
+        list[UUID] | None, typer.Option(help="Write only this customer's returns. May be given more than once.")
+    ] = None,
     crlf: Annotated[bool, typer.Option("--crlf", help="End records with CR and LF, their last two positions.")] = False,
 ) -> str:
     """Write Forms 1099-INT and 1099-B of a year for the IRS (FIRE, Publication 1220).
@@ -118,7 +121,9 @@ async def file(
         raise CliError(f"{out} cannot be written: {error.strerror}.", "Name another file.") from None
     try:
         with os.fdopen(descriptor, "w+b") as content:
-            written = await write_irs_file(bank, year, content, corrected_since=since, line_ends=crlf)
+            written = await write_irs_file(
+                bank, year, content, corrected_since=since, only=customer or (), line_ends=crlf
+            )
     except InvalidInput as invalid:
         out.unlink()
         raise CliError(str(invalid), "Set it as BILLFOLD_<NAME>: docs/operate/configuration.md.") from None
@@ -131,7 +136,7 @@ async def file(
         named = "; ".join(f"{customer_id}: {error_summary(why)}" for customer_id, why in written.failed.items())
         raise CliError(
             f"{written.returns} returns are in {out}. Those of {len(written.failed)} customers are missing. {named}",
-            "Correct what the errors name, then file these customers as a further file.",
+            "Correct what the errors name, then file these customers with --customer.",
         )
     return f"{written.returns} returns are in {out}."
 

@@ -10,16 +10,18 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput
 from billfold.reports.tax import store
 from billfold.reports.tax.figures import read_tax_years
-from billfold.reports.tax.irs_file import IrsFile, Payer
+from billfold.reports.tax.irs_file import IrsFile, Payer, require_records
 from billfold.reports.tax.recipients import open_recipient
 from billfold.reports.tax.rules import filing_of
 from billfold.reports.tax.types import Filing, TaxForm
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from billfold.ledger.bank import Bank
     from billfold.platform.settings.settings import Settings
+    from billfold.reports.tax.recipients import Recipient
     from billfold.reports.tax.types import TaxYear
 
 _TEST_VALUES: Final = {
@@ -64,9 +66,15 @@ def payer_of(settings: Settings) -> Payer:
 
 
 async def write_irs_file(
-    bank: Bank, year: int, out: IO[bytes], *, corrected_since: datetime | None = None, line_ends: bool = False
+    bank: Bank,
+    year: int,
+    out: IO[bytes],
+    *,
+    corrected_since: datetime | None = None,
+    only: Collection[UUID] = (),
+    line_ends: bool = False,
 ) -> WrittenFile:
-    """Write the returns of a calendar year into a file that can be rewound, or those alone that were corrected since.
+    """Write the returns of a calendar year into a file that can be rewound: all, those corrected since, or of some.
 
     The forms of exempt and foreign recipients are not in it, nor is interest below the minimum. A customer whose
     figures fail is left out and named. Raises InvalidInput.
@@ -78,7 +86,8 @@ async def write_irs_file(
     filing = _CustomerFiling(bank, file, year, corrected_since)
     for form in TaxForm:
         async for customer_id in store.stream_customers(bank.pool):
-            await filing.try_to_add(form, customer_id)
+            if not only or customer_id in only:
+                await filing.add(form, customer_id)
     this_year = et_date(await bank.now()).year
     file.end(test=not bank.settings.is_production, prior_year=year < this_year - 1)
     return WrittenFile(file.payees, list(filing.without_number), filing.failed)
@@ -92,28 +101,39 @@ class _CustomerFiling:
         self.without_number: dict[UUID, None] = {}
         self.failed: dict[UUID, Exception] = {}
 
-    async def try_to_add(self, form: TaxForm, customer_id: UUID) -> None:
-        """Add a customer's returns of a form; one that fails is named, and the others are filed."""
+    async def add(self, form: TaxForm, customer_id: UUID) -> None:
+        """Add a customer's returns of a form, if the IRS receives them.
+
+        All returns of both forms are figured before: a customer that fails has none in the file, and is named.
+        """
+        if customer_id in self.failed:
+            return
         try:
-            await self._add(form, customer_id)
+            recipient, years_by_form = await self._returns(customer_id)
         except Exception as error:  # noqa: BLE001 - whatever it is, the other customers are filed
             self.failed[customer_id] = error
-
-    async def _add(self, form: TaxForm, customer_id: UUID) -> None:
-        """Add a customer's returns of a form, if the IRS receives them."""
-        reading = await read_tax_years(self._bank, customer_id, self._year)
-        years = [each for each in reading.years if form in each.forms]
-        if not years:
             return
-        recipient = await open_recipient(self._bank, reading.status)
-        if filing_of(form, years, recipient.filing) != Filing.FILED:
-            return
-        if self._corrected_since is not None:
-            years = await self._corrected(form, customer_id, years)
+        years = years_by_form[form]
         if years and not recipient.tin:
             self.without_number[customer_id] = None
         for each in years:
             self._file.add(form, recipient, each, corrected=self._corrected_since is not None)
+
+    async def _returns(self, customer_id: UUID) -> tuple[Recipient, dict[TaxForm, list[TaxYear]]]:
+        """Return the Pockets of a customer whose figures are filed by form. Raises ValueError if one fits no record."""
+        reading = await read_tax_years(self._bank, customer_id, self._year)
+        recipient = await open_recipient(self._bank, reading.status)
+        found: dict[TaxForm, list[TaxYear]] = {}
+        for form in TaxForm:
+            years = [each for each in reading.years if form in each.forms]
+            if not years or filing_of(form, years, recipient.filing) != Filing.FILED:
+                years = []
+            elif self._corrected_since is not None:
+                years = await self._corrected(form, customer_id, years)
+            for each in years:
+                require_records(form, recipient, each)
+            found[form] = years
+        return recipient, found
 
     async def _corrected(self, form: TaxForm, customer_id: UUID, years: list[TaxYear]) -> list[TaxYear]:
         assert self._corrected_since is not None

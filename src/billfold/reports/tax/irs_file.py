@@ -73,13 +73,8 @@ class IrsFile:
         if form != self._form:
             self._end_form()
             self._begin_form(form)
-        payee = _payee_fields(recipient) | {"corrected": _CORRECTED if corrected else ""}
-        if form == TaxForm.INTEREST:
-            payee |= {"account": year.account, "amount_3": year.interest, "amount_4": year.withheld}
-            self._add_payee(records.PAYEE, payee)
-            return
-        for line in year.sales:
-            self._add_payee(records.SALE, payee | _sale_fields(line))
+        for layout, values in _returns(form, recipient, year):
+            self._add_payee(layout, values | {"corrected": _CORRECTED if corrected else ""})
 
     def end(self, *, test: bool, prior_year: bool) -> None:
         """End the file; write its first record."""
@@ -117,16 +112,35 @@ class IrsFile:
             self._write("C", records.END_OF_PAYER, {"payees": self._payees_of_payer, **self._totals})
 
     def _add_payee(self, layout: records.Layout, values: dict[str, str | int]) -> None:
-        self._write("B", layout, values)  # what does not fit into a record is not counted either
         self._payees_of_payer += 1
         self.payees += 1
         for name in self._totals:
             self._totals[name] += int(values.get(name.replace("total", "amount"), 0))
+        self._write("B", layout, values)
 
     def _write(self, kind: str, layout: records.Layout, values: dict[str, str | int]) -> None:
-        line = record(kind, layout, values | {"year": self._year, "sequence": self._sequence + 1})
         self._sequence += 1
+        line = record(kind, layout, values | {"year": self._year, "sequence": self._sequence})
         self._out.write((f"{line[:-2]}\r\n" if self._line_ends else line).encode("ascii"))
+
+
+def require_records(form: TaxForm, recipient: Recipient, year: TaxYear) -> None:
+    """Raise ValueError unless every return of a Pocket fits into a record."""
+    for layout, values in _returns(form, recipient, year):
+        record("B", layout, values)
+
+
+def _returns(
+    form: TaxForm, recipient: Recipient, year: TaxYear
+) -> Iterator[tuple[records.Layout, dict[str, str | int]]]:
+    """Yield the fields of each return of a Pocket: one for its interest, or one per sale."""
+    payee = _payee_fields(recipient)
+    if form == TaxForm.INTEREST:
+        interest: dict[str, str | int] = {"amount_3": year.interest, "amount_4": year.withheld}
+        yield records.PAYEE, payee | {"account": year.account} | interest
+        return
+    for line in year.sales:
+        yield records.SALE, payee | _sale_fields(line)
 
 
 def _payee_fields(recipient: Recipient) -> dict[str, str | int]:

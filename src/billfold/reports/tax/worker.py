@@ -8,7 +8,7 @@ from uuid import UUID
 import structlog
 
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.failed_work import forget, put_aside, read_put_aside
+from billfold.platform.database.failed_work import forget, list_failed, put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.reports.statements.worker import claimed
 from billfold.reports.tax import store
@@ -77,10 +77,10 @@ async def make_year(bank: Bank, year: int) -> tuple[int, int]:
 
 async def _record_failures(bank: Bank, year: int, failed: Mapping[UUID, Exception]) -> None:
     """Let the health of the bank show which customers failed, and no longer those that did before."""
-    now = wall_now()
-    earlier = await read_put_aside(bank.pool, _FAILED_FORMS, now)
+    tries = {each.item: each.tries for each in await list_failed(bank.pool) if each.kind == _FAILED_FORMS}
     items = {f"{year} {customer_id}": error for customer_id, error in failed.items()}
-    done = [item for item in (*earlier.waiting, *earlier.due) if item.startswith(f"{year} ") and item not in items]
+    done = [item for item in tries if item.startswith(f"{year} ") and item not in items]
     await forget(bank.pool, _FAILED_FORMS, done)
     for item, error in items.items():
-        await put_aside(bank.pool, _FAILED_FORMS, item, error, now=now, tries=earlier.due.get(item, 0) + 1)
+        tried = tries.get(item, 0) + 1
+        await put_aside(bank.pool, _FAILED_FORMS, item, error, now=wall_now(), tries=tried)
