@@ -229,10 +229,10 @@ def test_a_calendar_override_changes_what_it_names_and_adds_to_an_earlier_one(fo
         assert status == 1
 
 
-def test_an_override_of_a_past_day_is_warned_of(founded):
+def test_an_override_of_a_past_day_is_refused(founded):
     past = founded("calendar", "override", "2025-05-30", "--bond", "closed", "--reason", "Late")
-    assert (past[0], "is past" in past[1]) == (0, True)
-    assert "is past" not in founded("calendar", "override", "2025-06-02", "--bond", "closed", "--reason", "Today")[1]
+    assert (past[0], "is past" in past[1]) == (1, True)
+    assert founded("calendar", "override", "2025-06-02", "--bond", "closed", "--reason", "Today")[0] == 0
 
 
 def test_the_age_of_market_data_is_shown(founded):

@@ -20,7 +20,7 @@ from billfold.bills.rules.freshness import market_data_states
 from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
 from billfold.cli.command import CommandGroup, Row, parse_day_option
 from billfold.cli.context import CliError
-from billfold.cli.output import print_line, print_success, print_warning
+from billfold.cli.output import print_line, print_success
 from billfold.cli.resources import read_text_file
 from billfold.platform.calendars import Calendars, DayOverride
 from billfold.platform.clock import business_now, read_clock, wall_now
@@ -96,7 +96,7 @@ async def override(
     Running processes use it some seconds later; nothing has to be restarted.
     """
     if day < et_date(business_now(await read_clock(conn), wall_now())):
-        print_warning(f"{day} is past: what was booked and valued then stays as it is.")
+        raise CliError(f"{day} is past: its trades have settled.", "Name today or a later day.")
     async with _change(bank, conn):
         if remove:
             if not await remove_override(conn, day):
