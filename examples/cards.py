@@ -2,13 +2,12 @@
 
     python examples/cards.py
 
-It reads `.billfold/sandbox.json`, which `make sandbox` writes. Nobody but this program reads the number, the CVV and
-the PIN: the bank has neither key.
+It reads `.billfold/sandbox.json`, which `make sandbox` writes, or that of `BILLFOLD_STATE_DIR`. Nobody but this program
+reads the number, the CVV and the PIN: the bank has neither key.
 """
 
 import argparse
 import base64
-import json
 import secrets
 from pathlib import Path
 from uuid import UUID
@@ -19,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from billfold.accounts.transactions.schemas import CardActivity
 from billfold.client.partner_api import PartnerApi
 from billfold.client.request_signature import PartnerAuth
-from billfold.client.sandbox import local_client
+from billfold.client.sandbox import local_client, read_sandbox, run_with_sandbox
 
 SHIPPING = {"street_address": "9 Larkmoor Road", "city": "Reno", "state": "NV", "postal_code": "89507", "country": "US"}
 
@@ -27,8 +26,8 @@ SHIPPING = {"street_address": "9 Larkmoor Road", "city": "Reno", "state": "NV", 
 def main() -> None:
     """Sign with the sandbox's credentials, and use a card of each type."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--box", type=Path, default=Path(".billfold/sandbox.json"))
-    box = json.loads(options.parse_args().box.read_text())
+    options.add_argument("--box", type=Path, default=None)
+    box = read_sandbox(options.parse_args().box)
     auth = PartnerAuth(
         url=box["partner_url"],
         username=box["username"],
@@ -75,4 +74,4 @@ def activate_physical_card(api: PartnerApi, pocket_id: UUID) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_with_sandbox(main)

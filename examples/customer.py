@@ -3,11 +3,10 @@
     python examples/customer.py             acts by itself, as a service user
     python examples/customer.py --sign-in   asks you first, in your browser
 
-It reads `.billfold/sandbox.json`, which `make sandbox` writes.
+It reads `.billfold/sandbox.json`, which `make sandbox` writes, or that of `BILLFOLD_STATE_DIR`.
 """
 
 import argparse
-import json
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ import httpx
 from billfold.client.customer_api import CustomerApi
 from billfold.client.dpop import DpopAuth
 from billfold.client.oauth import Authorization, ClientRegistration, Tokens
-from billfold.client.sandbox import local_client
+from billfold.client.sandbox import local_client, read_sandbox, run_with_sandbox
 
 SCOPES = ("openid", "profile", "customer.read", "pockets.read", "pockets.write")
 
@@ -27,9 +26,9 @@ def main() -> None:
     """Get a token that is bound to a key of this program, and use it."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--sign-in", action="store_true", help="ask a user in the browser")
-    options.add_argument("--box", type=Path, default=Path(".billfold/sandbox.json"))
+    options.add_argument("--box", type=Path, default=None)
     asked = options.parse_args()
-    box = json.loads(asked.box.read_text())
+    box = read_sandbox(asked.box)
     authorization = Authorization(registered(box, "fapi2" if asked.sign_in else "service"))
     with local_client(box["auth_url"], box["ca_file"]) as http:
         tokens = signed_in(authorization, http) if asked.sign_in else authorization.client_credentials(http)
@@ -95,4 +94,4 @@ def show(api: CustomerApi) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_with_sandbox(main)

@@ -2,24 +2,23 @@
 
     python examples/partner.py
 
-It reads `.billfold/sandbox.json`, which `make sandbox` writes.
+It reads `.billfold/sandbox.json`, which `make sandbox` writes, or that of `BILLFOLD_STATE_DIR`.
 """
 
 import argparse
-import json
 from pathlib import Path
 from uuid import UUID
 
 from billfold.client.partner_api import PartnerApi
 from billfold.client.request_signature import PartnerAuth
-from billfold.client.sandbox import local_client
+from billfold.client.sandbox import local_client, read_sandbox, run_with_sandbox
 
 
 def main() -> None:
     """Sign with the sandbox's credentials, and do what a partner does."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--box", type=Path, default=Path(".billfold/sandbox.json"))
-    box = json.loads(options.parse_args().box.read_text())
+    options.add_argument("--box", type=Path, default=None)
+    box = read_sandbox(options.parse_args().box)
     auth = PartnerAuth(
         url=box["partner_url"],
         username=box["username"],
@@ -46,4 +45,4 @@ def show(api: PartnerApi, customer_id: UUID) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_with_sandbox(main)

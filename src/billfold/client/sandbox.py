@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import ssl
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,17 +22,15 @@ from billfold.client.request_signature import PartnerAuth
 
 TIMEOUT_SECONDS = 120
 """The clock of a sandbox takes its time over many days."""
-SANDBOX_FILE = ".billfold/sandbox.json"
-"""Where a sandbox leaves its addresses and credentials, below the folder it was started in."""
 _NODE_LOOKUP = """\
 import dns from "node:dns";const lookup=dns.lookup;\
 dns.lookup=(name,...rest)=>lookup(name.endsWith(".localhost")?"127.0.0.1":name,...rest)"""
 """Node.js leaves names below `localhost` to the system, which knows them on few machines; curl knows them itself."""
 
 
-def sandbox_partner(file: Path | str = SANDBOX_FILE) -> httpx.Client:
+def sandbox_partner(file: Path | str | None = None) -> httpx.Client:
     """Return a client of a sandbox's Partner API that signs each request as the sandbox's partner."""
-    saved = _read(file)
+    saved = read_sandbox(file)
     auth = PartnerAuth(
         url=saved["partner_url"],
         username=saved["username"],
@@ -41,9 +41,9 @@ def sandbox_partner(file: Path | str = SANDBOX_FILE) -> httpx.Client:
     return local_client(saved["partner_url"], saved["ca_file"], auth)
 
 
-def sandbox_customer(file: Path | str = SANDBOX_FILE) -> httpx.Client:
+def sandbox_customer(file: Path | str | None = None) -> httpx.Client:
     """Return a client of a sandbox's Customer API that acts as the service user of the sandbox's customer."""
-    saved = _read(file)
+    saved = read_sandbox(file)
     service = next(each for each in saved["clients"] if each["client_id"] == "sandbox-service")
     registration = ClientRegistration(
         issuer=saved["auth_url"],
@@ -88,15 +88,15 @@ class _AtAddress(httpx.HTTPTransport):
         return super().handle_request(local_request)
 
 
-def sandbox_auth_server(file: Path | str = SANDBOX_FILE) -> httpx.Client:
+def sandbox_auth_server(file: Path | str | None = None) -> httpx.Client:
     """Return a client of a sandbox's authorization server; each request proves its sender itself."""
-    saved = _read(file)
+    saved = read_sandbox(file)
     return local_client(saved["auth_url"], saved["ca_file"])
 
 
-def environment(file: Path | str = SANDBOX_FILE) -> dict[str, str]:
+def environment(file: Path | str | None = None) -> dict[str, str]:
     """Return the variables that samples of the documentation read: addresses, a secret, and new tokens."""
-    saved = _read(file)
+    saved = read_sandbox(file)
     login = {name: saved[name] for name in ("username", "password")}
     with local_client(saved["partner_url"], saved["ca_file"]) as http:
         partner_token = http.post("/api/v1/login/", json=login).raise_for_status().json()["token"]
@@ -131,9 +131,25 @@ def _client_proof(saved: dict[str, Any]) -> dict[str, str]:
     return {"client_assertion_type": ASSERTION_TYPE, "client_assertion": assertion}
 
 
-def _read(file: Path | str) -> dict[str, Any]:
-    saved: dict[str, Any] = json.loads(Path(file).read_text(encoding="utf-8"))
+def sandbox_file() -> Path:
+    """Return where a sandbox leaves its addresses and credentials: `.billfold`, or `BILLFOLD_STATE_DIR`."""
+    return Path(os.environ.get("BILLFOLD_STATE_DIR") or ".billfold", "sandbox.json")
+
+
+def read_sandbox(file: Path | str | None = None) -> dict[str, Any]:
+    """Return the addresses and credentials of a sandbox. Raises FileNotFoundError."""
+    saved: dict[str, Any] = json.loads(Path(file or sandbox_file()).read_text(encoding="utf-8"))
     return saved
+
+
+def run_with_sandbox(main: Callable[[], None]) -> None:
+    """Run a program that uses a sandbox; where none runs, end with a line that says how to start one."""
+    try:
+        main()
+    except (FileNotFoundError, httpx.ConnectError):
+        sys.exit(
+            "No sandbox runs here. Start one with `make sandbox`, or set BILLFOLD_STATE_DIR to the folder of yours."
+        )
 
 
 if __name__ == "__main__":

@@ -39,6 +39,8 @@ Value = Callable[[RawRequest, Mapping[str, Any]], Any]
 """The value of a handler's parameter, from the request and the services of the API."""
 MaybeInPath = UUID | None
 """The type of a parameter that only one of a function's paths names; for the others it is None."""
+PREVIEW_PATH: Final = "/preview/"
+"""How paths of operations end that carry nothing out."""
 _IDS: Final = (UUID, MaybeInPath)
 _USUAL_STATUS: Final = {"POST": 201, "DELETE": 204}
 _GIVEN: Final[Mapping[str, Value]] = {
@@ -252,6 +254,8 @@ class Operation:
     def read(self, request: RawRequest) -> None:
         """Check the names of the query and decode the body. Raises InvalidInput and its kin."""
         request.check_encoding()
+        if self.changes and not self.path.endswith(PREVIEW_PATH):
+            request.refuse_preview()
         if request.query and not self.any_query:
             request.check_query({each.name: each.many for each in self.query})
         if self.body is None:

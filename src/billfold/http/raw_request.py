@@ -92,6 +92,17 @@ class RawRequest:
         value = self.headers.get(name)
         return None if value is None else value.decode("latin-1").strip()
 
+    def refuse_preview(self) -> None:
+        """Raise InvalidInput for a request that prefers a preview (RFC 7240) where it would be carried out."""
+        preferred = (self.header(b"prefer") or "").lower().split(",")
+        if any(each.partition(";")[0].strip() == "preview" for each in preferred):
+            raise InvalidInput.at(
+                "header",
+                "prefer",
+                msg="preview is not offered here. Send a transfer to /api/v1/transfer-requests/preview/ instead",
+                kind="value_error",
+            )
+
     @property
     def query_values(self) -> Mapping[str, Sequence[str]]:
         """The parameters of the query by name, in the order they were sent. Raises InvalidInput for too many."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 from uuid import UUID
 
+from billfold.access.partners.store import get_first_partner_id
 from billfold.http.operations import TOKEN, Declare, Options, post
+from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
@@ -17,6 +19,12 @@ def sandbox_post(path: str, **options: Unpack[Options]) -> Declare:
     """Declare an operation below `/api/v1/sandbox/`, called with a token alone and answered with 202."""
     usual: Options = {"tag": "sandbox", "status": 202}
     return post(f"/api/v1/sandbox/{path}", TOKEN, **(usual | options))
+
+
+async def require_first_partner(bank: Bank, caller: Caller) -> None:
+    """Raise Refused `sandbox-of-another-partner` unless the caller is of the bank's first partner."""
+    if caller.partner_id != await get_first_partner_id(bank.pool):
+        raise Refused("sandbox-of-another-partner", "The clock and the forks of a sandbox belong to its first partner.")
 
 
 def request_id(caller: Caller) -> UUID:

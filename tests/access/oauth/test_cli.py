@@ -5,6 +5,7 @@ import json
 import pytest
 from tests.support.oauth_clients import new_key
 
+from billfold.access.oauth.rules.public_keys import from_jwk
 from billfold.cli.app import run
 from billfold.wiring.cli_context import Wiring
 
@@ -81,3 +82,30 @@ def test_the_document_of_the_authorization_server_is_printed(capsysbinary):
     document = json.loads(capsysbinary.readouterr().out)
     assert document["servers"] == [{"url": "https://auth.localhost:8443"}]
     assert {"/api/oauth2/authorize", "/api/oauth2/token", "/api/oauth2/par"} <= set(document["paths"])
+
+
+@pytest.fixture
+def jwk(tmp_path):
+    """Write a new public key as JWK with more members to a file; return its path and the key."""
+
+    def write(**members):
+        path, key = tmp_path / "public.jwk", new_key()
+        public = {name: key.jwk[name] for name in ("kty", "crv", "x", "y")}
+        path.write_text(json.dumps(public | members))
+        return str(path), from_jwk(public).thumbprint
+
+    return write
+
+
+@pytest.mark.parametrize("kid", ["2026-11", "https://books.example/keys#1", None])
+def test_the_kid_of_a_jwk_is_kept(founded, jwk, kid):
+    path, thumbprint = jwk(**({} if kid is None else {"kid": kid}))
+    status, said = create(founded, lambda: path)
+    assert (status, (kid or thumbprint) in said) == (0, True)
+
+
+@pytest.mark.parametrize("kid", ["", "two words", "k" * 129, 7])
+def test_a_client_whose_jwk_has_no_usable_kid_is_refused(founded, jwk, kid):
+    path, _ = jwk(kid=kid)
+    status, said = create(founded, lambda: path)
+    assert (status, "kid" in said) == (1, True)

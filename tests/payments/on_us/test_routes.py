@@ -362,3 +362,16 @@ async def test_an_async_transfer_is_accepted_first_and_executed_later(partner_de
 async def test_an_unknown_transfer_is_not_found(partner_desk):
     await partner_desk.refused("GET", f"{PATH}{UNKNOWN}/", status=404, code="not-found")
     await partner_desk.invalid("GET", f"{PATH}mine/", loc="path.transfer_id")
+
+
+@pytest.mark.parametrize("preference", ["preview", "respond-async, Preview", 'preview; wait="1"'])
+async def test_a_request_that_prefers_a_preview_is_refused_and_moves_nothing(partner_desk, preference):
+    pocket = await partner_desk.funded(10_000_00)
+    other = await partner_desk.pocket(pocket.customer)
+    before = await partner_desk.counts()
+    for path, body in ((PATH, reallocation(pocket, other)), (f"{pocket.path}portals/", {"portal_name": "Another"})):
+        answer = await partner_desk.send("POST", path, body, headers={"prefer": preference})
+        assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["header", "prefer"])
+    assert await partner_desk.counts() == before
+    answer = await partner_desk.send("POST", PATH, reallocation(pocket, other), headers={"prefer": "return=minimal"})
+    assert answer.status_code == 201

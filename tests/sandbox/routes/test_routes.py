@@ -230,3 +230,19 @@ async def test_the_clock_stays_when_it_is_not_clear_how_far_it_shall_go(client, 
 async def test_nothing_of_the_sandbox_is_let_in_without_a_token(client):
     answer = await client.get("/api/v1/sandbox/clock/", headers={"authorization": None})
     assert answer.status_code == 401
+
+
+async def test_another_partner_moves_neither_the_clock_nor_the_bank(bank, client):
+    """A second partner of the same sandbox uses it, and does not take the time or the money of the first away."""
+    other = PartnerClient(client.http._transport.app, await new_partner(bank, "globex"))
+    before = await bank.now()
+    for path, body in (
+        ("clock/advance/", {"business_days": 1}),
+        ("clock/set/", {"now": "2030-01-02T10:00:00Z"}),
+        ("clock/run-to-next-event/", {}),
+        ("clock/freeze/", {}),
+        ("clock/resume/", {}),
+    ):
+        answer = await bare_post(other, f"/api/v1/sandbox/{path}", body)
+        assert (answer.status_code, answer.json()["code"]) == (403, "sandbox-of-another-partner"), path
+    assert await bank.now() == before

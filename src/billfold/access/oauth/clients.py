@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import astuple
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,7 @@ SELECT client_id, key_id, algorithm, public_pem, created_at, expires_at, registe
  WHERE client_id = $1 AND (expires_at IS NULL OR expires_at > $2)
  ORDER BY created_at DESC, key_id
 """
+_KEY_ID = re.compile("[!-~]{1,128}")
 _NEW_KEY = """
 INSERT INTO client_key (client_id, key_id, algorithm, public_pem, created_at, registered_by)
 VALUES ($1, $2, $3, $4, $5, $6)
@@ -161,7 +163,7 @@ async def add_client_key(
     key_id: str | None = None,
     by: UUID | None = None,
 ) -> ClientKey:
-    """Register a public key, PEM or JWK as text, under `key_id` or its thumbprint.
+    """Register a public key, PEM or JWK as text, under `key_id`, the `kid` of the JWK, or its thumbprint.
 
     `by` is the member who does, None for the operator.
 
@@ -169,7 +171,7 @@ async def add_client_key(
     Refused `duplicate-id`, NotFound.
     """
     parsed = read_key(key)
-    key_id = key_id or parsed.thumbprint
+    key_id = key_id or _declared_key_id(key) or parsed.thumbprint
     pem = to_pem(parsed.key)
     try:
         await conn.execute(_NEW_KEY, client_id, key_id, parsed.algorithm, pem, now, by)
@@ -224,6 +226,16 @@ async def retire_client_key(conn: Connection, client_id: str, key_id: str, *, no
 async def list_client_keys(conn: Connection | Pool, client_id: str, now: datetime) -> list[ClientKey]:
     """Return the keys of a client that are accepted at wall time `now`, the newest first."""
     return [ClientKey(*row) for row in await conn.fetch(_KEYS, client_id, now)]
+
+
+def _declared_key_id(text: str) -> str | None:
+    """Return the `kid` of a JWK that can be read. Raises InvalidInput at `public_key` for one that is no short text."""
+    declared = msgspec.json.decode(text.encode()).get("kid") if text.lstrip().startswith("{") else None
+    if declared is None:
+        return None
+    if not isinstance(declared, str) or not _KEY_ID.fullmatch(declared):
+        raise InvalidInput.at("public_key", msg="has a kid that is not 1 to 128 visible ASCII characters")
+    return declared
 
 
 def read_key(text: str) -> PublicKeyInfo:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _PARTNER = """p.partner_id, p.slug, p.name, p.own_customer_id, p.features, p.rate_per_minute,
        p.money_per_minute, p.allowed_networks::text[]"""
 _FIND_PARTNER = f"SELECT {_PARTNER} FROM partner p WHERE p.slug = $1"
+_FIRST_PARTNER = "SELECT partner_id FROM partner ORDER BY created_at, partner_id LIMIT 1"
 _LIST_PARTNERS = f"SELECT {_PARTNER} FROM partner p ORDER BY p.slug"
 _CREDENTIAL = f"""
 SELECT {_PARTNER}, t.user_id, t.expires_at,
@@ -55,6 +56,12 @@ async def find_partner(conn: Connection | Pool, slug: str) -> PartnerRow | None:
     """Return the partner of a slug, or None."""
     row = await conn.fetchrow(_FIND_PARTNER, slug)
     return None if row is None else _partner(row)
+
+
+async def get_first_partner_id(conn: Connection | Pool) -> UUID | None:
+    """Return the partner that the bank had first, in a sandbox that of whoever started it; None before there is one."""
+    first: UUID | None = await conn.fetchval(_FIRST_PARTNER)
+    return first
 
 
 async def list_partners(conn: Connection | Pool) -> list[PartnerRow]:

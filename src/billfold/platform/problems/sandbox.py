@@ -20,6 +20,13 @@ SANDBOX = (
         remedy="Choose another name, or remove the fork first.",
     ),
     Problem(
+        "sandbox-of-another-partner",
+        403,
+        "Another partner started this sandbox",
+        meaning="The clock, forks, resets and scenarios concern every partner of the bank. They belong to the first.",
+        remedy="Ask whoever started the sandbox, or start one of your own.",
+    ),
+    Problem(
         "fork-needed",
         409,
         "This fork is needed",

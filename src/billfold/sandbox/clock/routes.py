@@ -11,17 +11,20 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, get
 from billfold.http.raw_request import instant_in_body
+from billfold.ledger.bank import Bank
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.sandbox.clock.events import EventKind
 from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
-from billfold.sandbox.operations import sandbox_post
+from billfold.sandbox.operations import require_first_partner, sandbox_post
 
 ADVANCE_MAX_SECONDS = 10 * 366 * 86_400
 ADVANCE_MAX_DAYS = 2_600
 _MOVES = ("clock-would-go-back", "clock-too-far", "clock-stopped")
+_OWN = ("sandbox-of-another-partner",)
 _FIELDS = ("seconds", "business_days", "until")
 
 
@@ -73,9 +76,10 @@ async def show(stepping: ClockStepper) -> Clock:
     return render_clock(await stepping.show())
 
 
-@sandbox_post("clock/advance/", name="sandbox_clock_advance", status=200, refuses=_MOVES)
-async def advance(stepping: ClockStepper, data: AdvanceRequest) -> Clock:
+@sandbox_post("clock/advance/", name="sandbox_clock_advance", status=200, refuses=(*_OWN, *_MOVES))
+async def advance(caller: Caller, bank: Bank, stepping: ClockStepper, data: AdvanceRequest) -> Clock:
     """Move the clock forward; maturities, fees and day ends on the way happen in order."""
+    await require_first_partner(bank, caller)
     if sum(getattr(data, field_name) is not None for field_name in _FIELDS) != 1:
         raise InvalidInput([FieldError(("body",), f"needs exactly one of {', '.join(_FIELDS)}", "value_error")])
     if data.seconds is not None:
@@ -88,9 +92,10 @@ async def advance(stepping: ClockStepper, data: AdvanceRequest) -> Clock:
     return render_clock(clock_state)
 
 
-@sandbox_post("clock/set/", name="sandbox_clock_set", status=200, refuses=_MOVES)
-async def set_clock(stepping: ClockStepper, data: SetRequest) -> Clock:
+@sandbox_post("clock/set/", name="sandbox_clock_set", status=200, refuses=(*_OWN, *_MOVES))
+async def set_clock(caller: Caller, bank: Bank, stepping: ClockStepper, data: SetRequest) -> Clock:
     """Set the clock to an instant that has not been yet."""
+    await require_first_partner(bank, caller)
     return render_clock(await stepping.set_to(instant_in_body("now", data.now)))
 
 
@@ -98,23 +103,28 @@ async def set_clock(stepping: ClockStepper, data: SetRequest) -> Clock:
     "clock/run-to-next-event/",
     name="sandbox_clock_run_to_next_event",
     status=200,
-    refuses=(*_MOVES, "nothing-ahead"),
+    refuses=(*_OWN, *_MOVES, "nothing-ahead"),
 )
-async def advance_to_next_event(stepping: ClockStepper, data: NextEventRequest | None) -> Clock:
+async def advance_to_next_event(
+    caller: Caller, bank: Bank, stepping: ClockStepper, data: NextEventRequest | None
+) -> Clock:
     """Move the clock to the next instant at which anything in the bank is due.
 
     With a `kind`, to the next event of that kind; everything due before it happens first.
     """
+    await require_first_partner(bank, caller)
     return render_clock(await stepping.advance_to_next_event(data.kind if data else None))
 
 
-@sandbox_post("clock/freeze/", name="sandbox_clock_freeze", status=200)
-async def freeze(stepping: ClockStepper) -> Clock:
+@sandbox_post("clock/freeze/", name="sandbox_clock_freeze", status=200, refuses=_OWN)
+async def freeze(caller: Caller, bank: Bank, stepping: ClockStepper) -> Clock:
     """Let the clock stand still at what it shows; a walk that is under way ends there."""
+    await require_first_partner(bank, caller)
     return render_clock(await stepping.freeze())
 
 
-@sandbox_post("clock/resume/", name="sandbox_clock_resume", status=200)
-async def resume(stepping: ClockStepper) -> Clock:
+@sandbox_post("clock/resume/", name="sandbox_clock_resume", status=200, refuses=_OWN)
+async def resume(caller: Caller, bank: Bank, stepping: ClockStepper) -> Clock:
     """Let the clock run on, a second per second."""
+    await require_first_partner(bank, caller)
     return render_clock(await stepping.resume())

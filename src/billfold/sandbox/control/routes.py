@@ -14,14 +14,15 @@ import msgspec
 from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, delete, get
 from billfold.http.schemas import one_of
+from billfold.ledger.bank import Bank
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import NotFound
 from billfold.sandbox.control.socket import SandboxControl
 from billfold.sandbox.control.types import DropFork, ListForks, ListTasks, StartTask, Task, TaskKind, TaskStatus
 from billfold.sandbox.forks.types import OPENING, Fork, ForkName
-from billfold.sandbox.operations import request_id, sandbox_post
+from billfold.sandbox.operations import request_id, require_first_partner, sandbox_post
 
-_BUSY = ("sandbox-busy", "unavailable")
+BUSY = ("sandbox-of-another-partner", "sandbox-busy", "unavailable")
 _KNOWN = ("not-found", "unavailable")
 
 
@@ -90,16 +91,18 @@ async def list_forks(control: SandboxControl) -> SandboxForks:
 @sandbox_post(
     "forks/",
     name="sandbox_fork",
-    refuses=("fork-exists", "too-many-forks", "fork-disk-full", "fork-not-possible", *_BUSY),
+    refuses=("fork-exists", "too-many-forks", "fork-disk-full", "fork-not-possible", *BUSY),
 )
-async def fork(caller: Caller, control: SandboxControl, data: ForkRequest) -> SandboxTask:
+async def fork(caller: Caller, bank: Bank, control: SandboxControl, data: ForkRequest) -> SandboxTask:
     """Copy the whole bank at this moment: its database, files, cards, local chain and clock."""
+    await require_first_partner(bank, caller)
     return await start_task(caller, control, TaskKind.FORK, data.name)
 
 
-@sandbox_post("forks/{name}/rewind/", name="sandbox_rewind", refuses=("not-found", "fork-disk-full", *_BUSY))
-async def rewind(caller: Caller, control: SandboxControl, name: str) -> SandboxTask:
+@sandbox_post("forks/{name}/rewind/", name="sandbox_rewind", refuses=("not-found", "fork-disk-full", *BUSY))
+async def rewind(caller: Caller, bank: Bank, control: SandboxControl, name: str) -> SandboxTask:
     """Let the bank be what it was when this copy was made. What happened since is gone; the copy stays."""
+    await require_first_partner(bank, caller)
     return await start_task(caller, control, TaskKind.REWIND, name)
 
 
@@ -108,16 +111,18 @@ async def rewind(caller: Caller, control: SandboxControl, name: str) -> SandboxT
     TOKEN,
     name="sandbox_drop_fork",
     tag="sandbox",
-    refuses=("not-found", "fork-needed", *_BUSY),
+    refuses=("not-found", "fork-needed", *BUSY),
 )
-async def drop_fork(control: SandboxControl, name: str) -> None:
+async def drop_fork(caller: Caller, bank: Bank, control: SandboxControl, name: str) -> None:
     """Remove a copy. The bank is not affected."""
+    await require_first_partner(bank, caller)
     await control.request(DropFork(name), type(None))
 
 
-@sandbox_post("reset/", name="sandbox_reset", refuses=("not-found", "fork-disk-full", *_BUSY))
-async def reset(caller: Caller, control: SandboxControl) -> SandboxTask:
+@sandbox_post("reset/", name="sandbox_reset", refuses=("not-found", "fork-disk-full", *BUSY))
+async def reset(caller: Caller, bank: Bank, control: SandboxControl) -> SandboxTask:
     """Let the bank be what it was after its opening story, or after its first start without one."""
+    await require_first_partner(bank, caller)
     return await start_task(caller, control, TaskKind.RESET, OPENING)
 
 

@@ -8,11 +8,12 @@ import msgspec
 
 from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, get
+from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
-from billfold.sandbox.control.routes import SandboxTask, start_task
+from billfold.sandbox.control.routes import BUSY, SandboxTask, start_task
 from billfold.sandbox.control.socket import SandboxControl
 from billfold.sandbox.control.types import TaskKind
-from billfold.sandbox.operations import sandbox_post
+from billfold.sandbox.operations import require_first_partner, sandbox_post
 from billfold.sandbox.scenarios.playing import SCENARIOS
 
 
@@ -43,10 +44,13 @@ async def list_scenarios() -> SandboxScenarios:
 
 
 @sandbox_post(
-    "scenarios/{name}/play/", name="sandbox_play_scenario", refuses=("not-found", "sandbox-busy", "unavailable")
+    "scenarios/{name}/play/",
+    name="sandbox_play_scenario",
+    refuses=("not-found", *BUSY),
 )
-async def play_scenario(caller: Caller, control: SandboxControl, name: str) -> SandboxTask:
+async def play_scenario(caller: Caller, bank: Bank, control: SandboxControl, name: str) -> SandboxTask:
     """Play a scenario with a customer of its own: real objects, real events, the clock goes on. It ends verified."""
+    await require_first_partner(bank, caller)
     if name not in SCENARIOS:
         raise NotFound("There is no such scenario. GET /api/v1/sandbox/scenarios/ lists them.")
     return await start_task(caller, control, TaskKind.PLAY, name)
