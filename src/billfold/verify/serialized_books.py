@@ -86,13 +86,13 @@ def _accounts_of(image: SerializedBook) -> Iterator[tuple[int, dict[str, object]
 
 
 def _holds(image: SerializedBook, head: Record, rows: Sequence[Record]) -> Iterator[_Difference]:
-    """Liens that had not run out at the last commit; the image knows no ids of theirs."""
+    """Liens that had not run out at the last commit, or not long before; the image knows no ids of theirs."""
     unmatched = Counter((pocket.pocket_id, *lien) for pocket in image.pockets for lien in pocket.liens)
     for row in rows:
         lien = row["pocket_id"], row["amount"], row["until"]
-        if row["until"] > head["booked_at"]:
-            if not unmatched[lien]:
-                yield "hold", HOLDS.key_of(row), f"it withholds {row['amount']}"
+        if unmatched[lien]:
             unmatched[lien] -= 1
+        elif row["until"] > head["booked_at"]:
+            yield "hold", HOLDS.key_of(row), f"it withholds {row['amount']}"
     for pocket_id, amount, until in +unmatched:
         yield "pocket", {"pocket_id": pocket_id}, f"a lien of {amount} until {until} is missing"

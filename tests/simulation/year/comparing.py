@@ -221,7 +221,7 @@ class Comparison:
         ends = []
         for day in (first - ONE_DAY, last):
             state = pocket.before(instant(day + ONE_DAY))
-            value = worth(state, lambda cusip, day=day: self.prices.at_midnight_after(cusip, day))
+            value = worth(state, lambda cusip, day=day: self.prices.mark(cusip, instant(day + ONE_DAY)))
             ends.append((state, value, value - state.cash - sum(state.bases.values())))
         (start, start_value, start_gain), (end, end_value, end_gain) = ends
         contributions, withdrawals = end.inflow - start.inflow, end.outflow - start.outflow

@@ -77,10 +77,6 @@ class Prices:
         )
         return half_up(PAR - (PAR - self.bid(cusip, day, day)) * left)
 
-    def at_midnight_after(self, cusip, day):
-        """What earnings are made of: the line goes on until midnight."""
-        return self.on_line(cusip, self.open_day(day), instant(day + timedelta(days=1)))
-
     def closing(self, cusip, day):
         """What statements are made of: the line at the close of the last open day; par once it is due."""
         if self.maturities[cusip] <= day:
