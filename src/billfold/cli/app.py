@@ -66,6 +66,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "crypto": "billfold.payments.crypto.cli",
         "custody": "billfold.payments.custody.cli",
         "freezes": "billfold.freezes.cli",
+        "proposals": "billfold.freezes.cli",
         "adjustment": "billfold.payments.adjustments.cli",
         "tax": "billfold.reports.tax.cli",
         "bench": "billfold.cli.bench",

@@ -1,4 +1,4 @@
-"""Freezes of customers, Pockets and cards under dual control: one operator proposes, another confirms.
+"""Freezes and movements of money under dual control: one operator proposes, another confirms.
 
-It never decides what a freeze means: the commands of customers, Pockets and cards do.
+It never decides what a freeze or a movement means: the commands of customers, Pockets, cards and payments do.
 """

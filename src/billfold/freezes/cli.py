@@ -1,4 +1,4 @@
-"""`billfold freezes`: freezes that one operator proposes and another confirms."""
+"""`billfold freezes` and `billfold proposals`: what one operator proposes and another confirms."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 from billfold.access.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.freezes import decisions
+from billfold.freezes.proposing import said_of
 from billfold.freezes.store import PROPOSALS
 from billfold.freezes.types import FreezeSubject
 from billfold.ledger.jobs.due_work import bank_customer_id
@@ -19,12 +20,19 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 group = CommandGroup("freezes", "Propose a freeze or its end, and confirm what another has proposed.", example="list")
+proposals = CommandGroup(
+    "proposals",
+    "Confirm or withdraw what another operator has proposed: freezes and movements of money.",
+    example="list",
+)
 _SHOWN = 100
+_COLUMNS = ("proposal", "what", "reason", "status", "proposed by", "decided by", "since")
 
 ProposalId = Annotated[UUID, typer.Argument(help="The proposal's id, from the list.")]
 
 
-@group.table("list", columns=("proposal", "what", "reason", "status", "proposed by", "decided by", "since"))
+@proposals.table("list", columns=_COLUMNS)
+@group.table("list", columns=_COLUMNS)
 async def list_all(bank: Bank) -> Iterable[Row]:
     """List the last hundred proposals, open ones first, then newest first."""
     return [
@@ -44,9 +52,10 @@ async def propose(
 ) -> str:
     """Propose to freeze a customer, a Pocket or a card, or to end its freeze."""
     made = await decisions.propose(bank, subject, subject_id, freezes=not lift, reason=reason, by=_operator(bank))
-    return f"Proposed. Another operator confirms it: billfold freezes confirm {made.proposal_id}"
+    return said_of(made)
 
 
+@proposals.command(f"confirm {EXAMPLE_ID}")
 @group.command(f"confirm {EXAMPLE_ID}")
 async def confirm(bank: Bank, proposal_id: ProposalId) -> str:
     """Confirm what another operator has proposed; it is done at once."""
@@ -54,6 +63,7 @@ async def confirm(bank: Bank, proposal_id: ProposalId) -> str:
     return f"{done.words}: {done.status}."
 
 
+@proposals.command(f"withdraw {EXAMPLE_ID}")
 @group.command(f"withdraw {EXAMPLE_ID}")
 async def withdraw(bank: Bank, proposal_id: ProposalId) -> str:
     """Withdraw a proposal."""

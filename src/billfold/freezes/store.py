@@ -7,9 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals.store.fingerprints import proof_of
 from billfold.freezes.types import Freeze, FreezeProposal, FreezeSubject
 from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ async def get_proposal(conn: Connection | Pool, proposal_id: UUID) -> FreezeProp
 
 async def is_frozen(conn: Connection | Pool, row: FreezeProposal) -> bool:
     """Return whether what a proposal is about is frozen now."""
-    return await conn.fetchval(_IS_FROZEN[row.subject], row.owner_id, row.subject_id) is True
+    return (
+        row.subject is not None and await conn.fetchval(_IS_FROZEN[row.subject], row.owner_id, row.subject_id) is True
+    )
 
 
 async def is_carried_out(conn: Connection | Pool, owner_id: UUID, command_id: UUID) -> bool:
@@ -105,7 +107,7 @@ async def is_carried_out(conn: Connection | Pool, owner_id: UUID, command_id: UU
 
 async def find_freeze(conn: Connection | Pool, row: FreezeProposal) -> Freeze | None:
     """Return the newest freeze of what a proposal is about, whether it has ended or not."""
-    found = await conn.fetchrow(_FREEZE, row.owner_id, row.subject.lower(), row.subject_id)
+    found = await conn.fetchrow(_FREEZE, row.owner_id, row.subject and row.subject.lower(), row.subject_id)
     return None if found is None else Freeze(*found)
 
 

@@ -1,4 +1,4 @@
-"""A proposal to freeze something, or to end its freeze."""
+"""A proposal to freeze something, to end its freeze, or to move money."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
+
+from billfold.access.operators.types import Power
 
 REASON_CHARS_MAX = 500
 PROPOSAL_LIFETIME = timedelta(days=7)
@@ -41,17 +43,26 @@ class Freeze(NamedTuple):
     reason: str | None
 
 
+class Movement(msgspec.Struct, frozen=True):
+    """The command that moves money, by the name of its class, and what it does in words."""
+
+    words: str
+    kind: str
+    command: msgspec.Raw
+
+
 class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
-    """A proposal as stored; `freezes` is False where it ends a freeze. Business time.
+    """A proposal as stored; `freezes` is False where it ends a freeze or moves money. Business time.
 
     `customer_id` is the bank itself, whose audit log proves the row; `owner_id` the customer whose it is.
+    `movement` is a `Movement` as JSON; such a proposal has no `subject`, and `subject_id` is what it is about.
     `ends_entry_no` names the freeze that it ends: the entry of the owner's audit log that says who froze it, and why.
     """
 
     proposal_id: UUID
     customer_id: UUID
     owner_id: UUID
-    subject: FreezeSubject
+    subject: FreezeSubject | None
     subject_id: UUID
     freezes: bool
     reason: str
@@ -61,6 +72,7 @@ class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
     decided_by: str | None
     decided_at: datetime | None
     ends_entry_no: int | None = None
+    movement: str | None = None
 
     @property
     def is_open(self) -> bool:
@@ -70,7 +82,7 @@ class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_ending(self) -> bool:
         """Tell whether it is open and ends a freeze."""
-        return self.is_open and not self.freezes
+        return self.is_open and self.movement is None and not self.freezes
 
     def is_too_old(self, now: datetime) -> bool:
         """Tell whether nobody may confirm it any more."""
@@ -79,4 +91,20 @@ class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def words(self) -> str:
         """What it does, in words."""
+        if self.subject is None:
+            return self.read_movement().words
         return f"{'Freeze' if self.freezes else 'Unfreeze'} {self.subject.lower()} {self.subject_id}"
+
+    @property
+    def resource(self) -> str:
+        """What the audit log of the bank calls it."""
+        return "freeze" if self.movement is None else "movement"
+
+    @property
+    def power(self) -> Power:
+        """What its proposer may do."""
+        return Power.PROPOSE if self.movement is None else Power.MOVE_MONEY
+
+    def read_movement(self) -> Movement:
+        """Return what it moves, if it moves money."""
+        return msgspec.json.decode(self.movement or "", type=Movement)

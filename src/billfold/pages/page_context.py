@@ -98,8 +98,6 @@ DONE = {
     "review-approved": "It is approved.",
     "review-rejected": "It is rejected.",
     "hit-cleared-once": "You have cleared the hit. Another operator has to clear it too.",
-    "suspense-assigned": "The money is in the Pocket.",
-    "suspense-returned": "The money goes back to its sender.",
     "report-requested": "The report is requested.",
     "role-changed": "The role is changed.",
     "saved": "Saved.",

@@ -17,7 +17,7 @@ from billfold.accounts import commands as account_commands
 from billfold.accounts.agreements.types import AcceptanceRow
 from billfold.accounts.counterparties import commands as counterparty_commands
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
-from billfold.approvals.store.fingerprints import KEYS, proof_of
+from billfold.approvals.store.fingerprints import KEYS
 from billfold.ledger.commands import commands
 from billfold.payments.ach import commands as ach_commands
 from billfold.payments.ach.types import AchEntry, PendingReturn
@@ -37,7 +37,7 @@ from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires import commands as wire_commands
 from billfold.payments.wires.types import QueuedMessage, WireRow
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, any_rows
-from billfold.platform.database.rows import stored_name
+from billfold.platform.database.rows import proof_of, stored_name
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -176,7 +176,7 @@ FINGERPRINTED_TABLES = (
     _proved(CashBackRow, "cash_back_id"),
     FingerprintedTable("cash_back_rule", ("version",), ("cash_back_rule",), proof_of=_of_all, log=_ENTRIES),
     FingerprintedTable("tax_status", ("version",), ("tax_status",), proof_of=_of_all, log=_ENTRIES),
-    FingerprintedTable("freeze_proposal", ("proposal_id",), ("freeze",), proof_of=_of_all, log=_ENTRIES),
+    FingerprintedTable("freeze_proposal", ("proposal_id",), ("freeze", "movement"), proof_of=_of_all, log=_ENTRIES),
     FingerprintedTable("sanctions_hit", ("hit_id",), ("sanctions_hit",), proof_of=_of_all, log=_ENTRIES),
 )
 

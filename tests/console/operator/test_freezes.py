@@ -80,13 +80,13 @@ async def test_a_proposal_counts_while_it_is_young_changes_something_and_its_pro
 
     role = "UPDATE membership SET role = $2 WHERE user_id = $1"
     await bank.pool.execute(role, olga.user_id, "APPROVER")
-    assert await refusal() == "freeze-lapsed"
+    assert await refusal() == "proposal-lapsed"
     await bank.pool.execute(role, olga.user_id, "MANAGER")
     await customers_cli.freeze(bank, customer, reason="Theft", alone=True)
     assert await refusal() == "freeze-changes-nothing"
     await customers_cli.unfreeze(bank, customer, reason="Found", alone=True)
     await customer_desk.clock.advance(timedelta(days=7, minutes=1))
-    assert await refusal() == "freeze-lapsed"
+    assert await refusal() == "proposal-lapsed"
     await olga.go("/bank/freezes")
     assert "Lapsed" in olga.text
     assert ">Confirm<" not in olga.page.text

@@ -42,23 +42,38 @@ async def test_money_in_suspense_is_assigned_to_its_owner_or_returned_once(bank,
     assign = {"csrf": olga.csrf, "decision": "assign", **account}
     assert (await olga.post(held[0], assign)).status_code == 303
     assert (await olga.post(held[0], assign | {"decision": "return", "reason": "NO_ACCOUNT"})).status_code == 409
-    await otto.go(held[0])
-    assert (await otto.post(held[0], assign | {"csrf": otto.csrf})).status_code == 409, "who was second did nothing"
-    back = {"decision": "return", "reason": "NO_ACCOUNT"}
-    for each, reason, status in ((olga, "NO_ACCOUNT", 303), (olga, "FRAUD", 409), (otto, "NO_ACCOUNT", 409)):
-        await each.go(held[1])
-        assert (await each.post(held[1], back | {"csrf": each.csrf, "reason": reason})).status_code == status
-    states = await bank.pool.fetch(
-        "SELECT status FROM suspense_item WHERE item_id = ANY($1) ORDER BY amount",
-        [UUID(each.rpartition("/")[2]) for each in held],
-    )
-    assert [row["status"] for row in states] == ["ASSIGNED", "RETURNED"]
+    await otto.go(held[1])
+    assert (await otto.post(held[1], {"csrf": otto.csrf, "decision": "return", "reason": "FRAUD"})).status_code == 303
+    assert await _states(bank, held) == ["HELD", "HELD"], "one operator moves nothing"
+    await olga.go("/bank/freezes")
+    assert "Credit $700.00 in suspense to the account that ends in" in olga.text
+    for each, statuses in ((viewer, [409, 409]), (olga, [409, 303]), (approver, [303, 409]), (otto, [409, 409])):
+        assert await _confirmed_by(each, bank) == statuses
+    assert await _states(bank, held) == ["ASSIGNED", "RETURNED"]
     log = await bank.pool.fetch(
         "SELECT action, user_id FROM audit_entry e JOIN membership USING (member_id)"
-        " WHERE e.customer_id = $1 AND outcome = 'SUCCESS'"
-        " AND action LIKE 'suspense.%' AND action NOT LIKE '%_begun' ORDER BY entry_no",
+        " WHERE e.customer_id = $1 AND outcome = 'SUCCESS' AND action LIKE 'movement.%' ORDER BY entry_no",
         bank_customer_id(bank.seed),
     )
-    said = [f"suspense.{each}" for each in ("assigned", "assign", "returned", "return")]
-    assert [each["action"] for each in log] == said, "with the money, and when it was done"
-    assert {each["user_id"] for each in log} == {olga.user_id}
+    done = [(verb, each.user_id) for each in (olga, approver) for verb in ("movement.confirmed", "movement.applied")]
+    said = [("movement.proposed", olga.user_id), ("movement.proposed", otto.user_id), *done]
+    assert [tuple(each) for each in log] == said
+
+
+async def _confirmed_by(browser, bank):
+    """Return the status of each proposal that this operator confirms, the oldest first."""
+    rows = await bank.pool.fetch("SELECT proposal_id FROM freeze_proposal ORDER BY proposed_at, subject_id")
+    await browser.go("/bank/freezes")
+    sent = {"csrf": browser.csrf, "decision": "confirm"}
+    return [(await browser.post(f"/bank/freezes/{row['proposal_id']}", sent)).status_code for row in rows]
+
+
+def _id(page):
+    return UUID(page.rpartition("/")[2])
+
+
+async def _states(bank, held):
+    rows = await bank.pool.fetch(
+        "SELECT status FROM suspense_item WHERE item_id = ANY($1) ORDER BY amount", [_id(each) for each in held]
+    )
+    return [row["status"] for row in rows]

@@ -4,6 +4,7 @@ from uuid import UUID
 
 import pytest
 from tests.payments.cli_bank import prepare
+from tests.support.proposals import confirmed, proposed
 from tests.support.small_rails import OURS, Customer
 
 from billfold.ledger.types import Direction, Rail
@@ -29,7 +30,7 @@ def house(billfold, prepare):
         return anna.pocket, (OURS, anna.account)
 
     pocket_id, numbers = prepare(live)
-    return (lambda *words: billfold(*(str(word) for word in words))), pocket_id, numbers
+    return (lambda *words, **more: billfold(*(str(word) for word in words), **more)), pocket_id, numbers
 
 
 def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
@@ -37,8 +38,8 @@ def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
     status, said = billfold("suspense", "list")
     assert status == 0
     assert "$100.01" in said
-    assert billfold("suspense", "return", ITEMS[0]) == (0, "✓ $100.00 go back by WIRE.")
-    assert billfold("suspense", "assign", ITEMS[1], *numbers) == (0, "✓ $100.01 are in the Pocket.")
+    confirmed(billfold, billfold("suspense", "return", ITEMS[0]))
+    confirmed(billfold, billfold("suspense", "assign", ITEMS[1], *numbers))
     assert billfold("suspense", "list") == (0, "✓ Suspense is empty.")
     status, said = billfold("suspense", "assign", ITEMS[0], *numbers)
     assert status == 1
@@ -67,18 +68,65 @@ def test_bills_come_from_another_custodian_and_go_to_one(house):
     assert billfold("verify")[0] == 0
 
 
-def test_credits_and_adjustments_are_booked_and_reversed(house):
+def test_credits_and_adjustments_are_booked_and_reversed(house, prepare):
     billfold, pocket, _ = house
-    status, said = billfold("adjustment", "create", pocket, 2500, "--description", "Welcome")
-    assert status == 0, said
-    given = said.rsplit(" ", 1)[1].rstrip(".")
-    why = ("--description", "a mistake")
-    assert billfold("adjustment", "reverse", pocket, given, *why)[0] == 0
-    first = billfold("adjustment", "reverse", pocket, given, *why)
-    assert first[0] == 0  # asked again under the same key: the same answer
-    assert billfold("adjustment", "post", pocket, 1000, "--debit", *why)[0] == 0
+    confirmed(billfold, billfold("adjustment", "create", pocket, 2500, "--description", "Welcome"))
+    given, why = prepare(_newest_transaction), ("--description", "a mistake")
+    confirmed(billfold, billfold("adjustment", "reverse", pocket, given, *why))
+    status, said = billfold("adjustment", "reverse", pocket, given, *why)
+    assert (status, "already-corrected" in said) == (1, True), said
+    confirmed(billfold, billfold("adjustment", "post", pocket, 1000, "--debit", *why))
     status, said = billfold("adjustment", "post", pocket, 999_999_999, "--debit", *why)
     assert status == 1
     assert "insufficient-funds" in said
     assert billfold("adjustment", "create", ids.new(), 2500, *why)[0] == 1
     assert billfold("verify")[0] == 0
+
+
+def test_money_moves_once_when_a_second_operator_confirms_what_the_first_proposed(house, prepare):
+    billfold, pocket, numbers = house
+    key = ("--description", "Welcome", "--key", ids.new())
+    for words, moves in (
+        (("adjustment", "create", pocket, 2500, *key), "CREDIT"),
+        (("suspense", "return", ITEMS[0]), "RETURNED"),
+        (("suspense", "assign", ITEMS[1], *numbers), "ASSIGNED"),
+    ):
+        before = prepare(_moved)
+        made = proposed(billfold(*words, BILLFOLD_OPERATOR="olga"))
+        assert "proposed" in billfold("proposals", "list")[1].lower()
+        status, said = billfold(*words, BILLFOLD_OPERATOR="olga")
+        assert (status, "proposal-open" in said) == (1, True), said
+        status, said = billfold("proposals", "confirm", made, BILLFOLD_OPERATOR="Olga ")
+        assert (status, "same-operator" in said, prepare(_moved)) == (1, True, before), said
+        assert billfold("proposals", "confirm", made, BILLFOLD_OPERATOR="otto")[0] == 0
+        after = prepare(_moved)
+        assert sorted([*before, moves]) == sorted(after)
+        status, said = billfold("proposals", "confirm", made, BILLFOLD_OPERATOR="otto")
+        assert (status, "proposal-decided" in said, prepare(_moved)) == (1, True, after), said
+    status, said = billfold("adjustment", "create", pocket, 9900, *key)
+    assert (status, "movement-made" in said) == (1, True), said
+    assert billfold("verify")[0] == 0
+
+
+def test_another_amount_needs_another_proposal_when_one_under_its_key_is_open(house, prepare):
+    billfold, pocket, _ = house
+    before, key = prepare(_moved), ("--description", "Welcome", "--key", ids.new())
+    made = proposed(billfold("adjustment", "create", pocket, 2500, *key))
+    status, said = billfold("adjustment", "create", pocket, 9900, *key)
+    assert (status, "proposal-open" in said) == (1, True), said
+    assert billfold("proposals", "withdraw", made)[0] == 0
+    assert billfold("proposals", "confirm", made, BILLFOLD_OPERATOR="otto")[0] == 1
+    assert prepare(_moved) == before
+    confirmed(billfold, billfold("adjustment", "create", pocket, 9900, *key))
+    assert billfold("verify")[0] == 0
+
+
+async def _newest_transaction(bank):
+    return await bank.pool.fetchval("SELECT transaction_id FROM transaction ORDER BY written_no DESC LIMIT 1")
+
+
+async def _moved(bank):
+    """Return what commands of operators have moved."""
+    credited = "SELECT 'CREDIT' FROM command WHERE kind = 'PostGoodwillCredit' AND accepted"
+    items = "SELECT status FROM suspense_item WHERE status <> 'HELD'"
+    return [row[0] for row in await bank.pool.fetch(f"{credited} UNION ALL {items}")]

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.platform.crypto import fingerprint
-from billfold.platform.database.rows import stored_name
+from billfold.platform.database.rows import proof_of, stored_name
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -60,12 +59,3 @@ def record_checksums(audited_action: AuditedAction, table: str, rows: Iterable[R
     for row in rows:
         key = "/".join(str(row[name]) for name in KEYS[table])
         audited_action.proves(stored_name(table), key, proof_of(row, row.keys()))
-
-
-def proof_of(row: Record, columns: Iterable[str]) -> str:
-    """Return the fingerprint of all these columns: an empty column is left out.
-
-    So a column that is added later changes nothing, until something is in it. Nor is its place among
-    the rows of the table part of a row.
-    """
-    return fingerprint([(n, row[n]) for n in sorted(columns) if n != "written_no" and row[n] is not None])

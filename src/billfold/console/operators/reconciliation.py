@@ -6,11 +6,10 @@ from uuid import UUID
 
 from litestar import get, post
 
-from billfold.access.operators.record import recorded
 from billfold.console.bank import BankPage, InBank
 from billfold.pages.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 from billfold.payments.clearing.report import read_in_transit
-from billfold.payments.suspense.decisions import assign_item, return_item
+from billfold.payments.suspense.decisions import propose_assignment, propose_return
 from billfold.payments.suspense.store import get_item, list_items
 from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform.errors import InvalidInput, NotFound, Refused
@@ -38,27 +37,20 @@ async def show_item(operator: InBank, item_id: str) -> PageResponse:
 
 @post("/bank/suspense/{item_id:str}", opt=RECENT_AUTHENTICATION)
 async def settle_item(operator: InBank, item_id: str) -> PageResponse:
-    """Return an item to its sender, or credit it to its owner."""
+    """Propose to return an item to its sender, or to credit it to its owner."""
     form, item, bank = operator.page.form, path_id(item_id), operator.bank
     given = {name: value.strip() for name, value in form.items() if name != "csrf"}
     verb = given.pop("decision", "")
     try:
         _check(verb, given)
-        details = {**given, "user_id": str(operator.page.user.user_id)}
-        async with recorded(bank, operator.by, f"suspense.{verb}", ("suspense", item), **details):
-            if verb == "return":
-                await return_item(bank, item, reason=given["reason"], by=operator.by)
-            else:
-                await assign_item(
-                    bank,
-                    item,
-                    routing_number=given["routing_number"],
-                    account_number=given["account_number"],
-                    by=operator.by,
-                )
+        if verb == "return":
+            await propose_return(bank, item, reason=given["reason"], by=operator.by)
+        else:
+            numbers = {name: given[name] for name in ("routing_number", "account_number")}
+            await propose_assignment(bank, item, **numbers, by=operator.by)
     except (InvalidInput, Refused, NotFound) as wrong:
         return await _show(operator, item, wrong.detail if isinstance(wrong, NotFound) else wrong)
-    return redirect("/bank/reconciliation", done=f"suspense-{verb}ed")
+    return redirect("/bank/freezes", done="freeze-proposed")
 
 
 def _check(verb: str, given: dict[str, str]) -> None:

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals.store.fingerprints import proof_of
 from billfold.ledger.types import AgreementTerms
 from billfold.onboarding.agreements.texts import AgreementText
 from billfold.onboarding.agreements.types import DocumentRow, VersionRow
+from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals.store.fingerprints import proof_of
 from billfold.onboarding.applications.types import (
     ApplicationRow,
     ApplicationStatus,
@@ -18,6 +17,7 @@ from billfold.onboarding.applications.types import (
     RelatedPartyRow,
 )
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals.store.fingerprints import proof_of
 from billfold.onboarding.invites.types import InviteRow
+from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:

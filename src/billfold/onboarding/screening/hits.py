@@ -7,9 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals.store.fingerprints import proof_of
 from billfold.onboarding.screening.types import HitContent, HitRow, HitStatus
 from billfold.platform.crypto import associated_data
+from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:

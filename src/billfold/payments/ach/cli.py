@@ -10,6 +10,7 @@ import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
 from billfold.cli.output import console, table
+from billfold.freezes.proposing import propose_as_operator
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
@@ -101,9 +102,18 @@ async def cancel(bank: Bank, ach_id: AchId) -> str:
 
 @group.command(f"reverse {EXAMPLE_ID}")
 async def reverse(bank: Bank, ach_id: AchId) -> str:
-    """Reverse an entry that was sent in error, within five banking days."""
-    await _submit(bank, ReverseAch, ach_id)
-    return "The reversal goes with the next window."
+    """Propose to reverse an entry that was sent in error, within five banking days."""
+    entry = await get_entry(bank.pool, ach_id)
+    return await propose_as_operator(
+        bank,
+        ReverseAch,
+        entry.customer_id,
+        about=ach_id,
+        words=f"Reverse the {entry.direction.lower()} of {format_usd(entry.amount)}, ACH entry {ach_id}",
+        why="Sent in error",
+        ach_id=ach_id,
+        references=(ach_id,),
+    )
 
 
 @group.command(f"retry {EXAMPLE_ID}")

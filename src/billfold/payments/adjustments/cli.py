@@ -1,17 +1,17 @@
-"""`billfold adjustment`: credits, adjustments and reversals that the operator books by hand."""
+"""`billfold adjustment`: credits, adjustments and reversals that one operator proposes and another confirms."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 from uuid import UUID
 
 import typer
 
 from billfold.accounts.transactions.store import get_transaction_row
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, customer_of_pocket, submit_as_operator
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, customer_of_pocket
+from billfold.freezes.proposing import propose_as_operator
 from billfold.ledger.types import Direction
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
-from billfold.platform.ids import command_id
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MAX_CENTS = 999_999_999_999
 group = CommandGroup(
     "adjustment",
-    "Credit a Pocket, adjust its balance, or reverse either.",
+    "Propose to credit a Pocket, to adjust its balance, or to reverse either.",
     example="create 5d0c...e1 2500 --description 'Welcome'",
 )
 
@@ -49,11 +49,24 @@ async def create(
     credit_type: Annotated[CreditType, typer.Option("--type")] = "PROMOTION",
     key: Key = None,
 ) -> str:
-    """Credit a Pocket from the bank's own money."""
+    """Propose to credit a Pocket from the bank's own money; another operator confirms it."""
     customer_id = await customer_of_pocket(bank, pocket_id)
-    fields = {"pocket_id": pocket_id, "amount": cents, "credit_type": credit_type, "description": description}
-    outcome = await submit_as_operator(bank, PostGoodwillCredit, customer_id, key=key, **fields)
-    return f"{format_usd(cents)} are in the Pocket: transaction {outcome['transaction_id']}."
+    fields: dict[str, Any] = {
+        "pocket_id": pocket_id,
+        "amount": cents,
+        "credit_type": credit_type,
+        "description": description,
+    }
+    words = f"Credit {format_usd(cents)} ({credit_type.lower()}) to Pocket {pocket_id}"
+    return await propose_as_operator(
+        bank,
+        PostGoodwillCredit,
+        customer_id,
+        words=words,
+        why=description,
+        key=key,
+        **fields,
+    )
 
 
 @group.command(f"post {EXAMPLE_ID} 2500 --debit --description Error")
@@ -66,13 +79,17 @@ async def post(
     debit: Annotated[bool, typer.Option("--debit/--credit", help="Debit the Pocket, or credit it.")],
     key: Key = None,
 ) -> str:
-    """Adjust a Pocket's balance, either way. A debit must be covered."""
+    """Propose to adjust a Pocket's balance, either way; another operator confirms it. A debit must be covered."""
     customer_id = await customer_of_pocket(bank, pocket_id)
     direction = Direction.DEBIT if debit else Direction.CREDIT
-    fields = {"pocket_id": pocket_id, "amount": cents, "direction": direction, "description": description}
-    outcome = await submit_as_operator(bank, AdjustPocket, customer_id, key=key, **fields)
-    done = "debited" if debit else "credited"
-    return f"{format_usd(cents)} were {done}: transaction {outcome['transaction_id']}."
+    fields: dict[str, Any] = {
+        "pocket_id": pocket_id,
+        "amount": cents,
+        "direction": direction,
+        "description": description,
+    }
+    words = f"Adjust Pocket {pocket_id} by a {direction.lower()} of {format_usd(cents)}"
+    return await propose_as_operator(bank, AdjustPocket, customer_id, words=words, why=description, key=key, **fields)
 
 
 @group.command(f"reverse {EXAMPLE_ID} 91b2...01 --description 'Booked twice'")
@@ -82,18 +99,18 @@ async def reverse(
     transaction_id: Annotated[UUID, typer.Argument(help="The credit, adjustment or fee.")],
     description: Description,
 ) -> str:
-    """Reverse a credit, an adjustment or a fee, in full and once, whether it was spent or not."""
+    """Propose to reverse a credit, an adjustment or a fee, in full and once, whether it was spent or not."""
     customer_id = await customer_of_pocket(bank, pocket_id)
-    activity_id = (
-        await get_transaction_row(bank.pool, customer_id, pocket_id, requested_id=transaction_id)
-    ).activity_id
-    outcome = await submit_as_operator(
+    row = await get_transaction_row(bank.pool, customer_id, pocket_id, requested_id=transaction_id)
+    what = f"the {row.direction.lower()} of {format_usd(row.amount)}"
+    return await propose_as_operator(
         bank,
         ReverseTransaction,
         customer_id,
-        key=command_id("credit.correct", activity_id),
-        activity_id=activity_id,
+        about=row.activity_id,
+        words=f"Reverse {what}, transaction {transaction_id} of Pocket {pocket_id}",
+        why=description,
+        activity_id=row.activity_id,
         description=description,
-        references=(activity_id,),
+        references=(row.activity_id,),
     )
-    return f"It is reversed: transaction {outcome['transaction_id']}."

@@ -10,7 +10,8 @@ import typer
 
 from billfold.access.operators.types import Operator
 from billfold.cli.command import CommandGroup, Row
-from billfold.payments.suspense.decisions import assign_item, return_item
+from billfold.freezes.proposing import said_of
+from billfold.payments.suspense.decisions import propose_assignment, propose_return
 from billfold.payments.suspense.store import list_items
 from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform.money import format_usd
@@ -18,10 +19,11 @@ from billfold.platform.money import format_usd
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
-group = CommandGroup("suspense", "List, return and assign payments whose beneficiary was not found.", example="list")
+group = CommandGroup(
+    "suspense", "List payments whose beneficiary was not found; propose their return or their owner.", example="list"
+)
 
 _ITEM = "7c0d2a4e-8f00-8000-8000-0000000000e1"
-_POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"
 _COLUMNS = ("Item", "Rail", "Direction", "Amount>", "Held since", "Status", "Reason")
 
 ItemId = Annotated[UUID, typer.Argument(help="The item's id.")]
@@ -45,9 +47,8 @@ async def return_to_sender(
     item_id: ItemId,
     reason: Annotated[str, typer.Option(help="The return reason, as the rail reports it.")] = "NO_ACCOUNT",
 ) -> str:
-    """Return an item to its sender. The rail's message is created at once."""
-    item = await return_item(bank, item_id, reason=reason, by=_operator(bank))
-    return f"{format_usd(item.amount)} go back by {item.rail}."
+    """Propose to return an item to its sender. The rail's message is created when another operator confirms it."""
+    return said_of(await propose_return(bank, item_id, reason=reason, by=_operator(bank)))
 
 
 @group.command(f"assign {_ITEM} 091000019 812345678901")
@@ -57,10 +58,10 @@ async def assign(
     routing_number: Annotated[str, typer.Argument(help="The owner's routing number.")],
     account_number: Annotated[str, typer.Argument(help="The owner's account number.")],
 ) -> str:
-    """Credit an item to its owner's portal, as if it had arrived there now."""
+    """Propose to credit an item to its owner's portal, as if it arrived when another operator confirms it."""
     by = _operator(bank)
-    item = await assign_item(bank, item_id, routing_number=routing_number, account_number=account_number, by=by)
-    return f"{format_usd(item.amount)} are in the Pocket."
+    numbers = {"routing_number": routing_number, "account_number": account_number}
+    return said_of(await propose_assignment(bank, item_id, **numbers, by=by))
 
 
 def _operator(bank: Bank) -> Operator:

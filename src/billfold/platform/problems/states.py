@@ -224,25 +224,25 @@ STATES = (
         remedy="See it with `billfold screening show`.",
     ),
     Problem(
-        "freeze-proposed",
+        "proposal-open",
         409,
         "A proposal is open",
-        meaning="A freeze of it, or its end, is proposed already.",
-        remedy="Confirm or withdraw the proposal: `billfold freezes list`.",
+        meaning="A freeze of it, the end of its freeze, or a movement of its money is proposed already.",
+        remedy="Confirm or withdraw the proposal: `billfold proposals list`.",
     ),
     Problem(
-        "freeze-decided",
+        "proposal-decided",
         409,
         "The proposal is decided",
         meaning="A proposal is confirmed or withdrawn once.",
-        remedy="See it with `billfold freezes list`.",
+        remedy="See it with `billfold proposals list`.",
     ),
     Problem(
-        "freeze-lapsed",
+        "proposal-lapsed",
         409,
         "The proposal has lapsed",
         meaning="A proposal can be confirmed for seven days, and while who made it is an operator who may propose.",
-        remedy="Propose anew: the proposal that lapsed is withdrawn by it.",
+        remedy="Propose it again: the proposal that lapsed is withdrawn by it.",
     ),
     Problem(
         "freeze-changed",
@@ -259,10 +259,18 @@ STATES = (
         remedy="Look at its state. An open proposal that changes nothing any more can be withdrawn.",
     ),
     Problem(
+        "movement-made",
+        409,
+        "The movement was decided before",
+        meaning="A movement of money that operators propose counts once by its idempotency key.",
+        remedy="See it with `billfold proposals list`. Use another key for another movement.",
+    ),
+    Problem(
         "same-operator",
         409,
         "Another operator decides too",
-        meaning="A hit is cleared, and a freeze proposed and confirmed, by two different operators.",
+        meaning="A hit is cleared, and a freeze or a movement of money is proposed and confirmed, by two different "
+        "operators.",
         remedy="Let another operator do it.",
     ),
     Problem(

@@ -9,6 +9,7 @@ from eth_hash.auto import keccak
 from tests.fixtures.deposits import DOLLAR, SANDBOX
 from tests.support.applications import run_jobs
 from tests.support.databases import owner_of
+from tests.support.proposals import confirm_as_otto
 from tests.support.screening import LIST, import_list
 from tests.support.whole_bank import expect_clean
 
@@ -105,7 +106,7 @@ async def test_a_held_deposit_leaves_suspense_with_its_block_and_is_assigned_whe
         assert await depositor.statuses() == [("HELD", 60_00, "REORGED")]
         assert await depositor.balance("suspense") == 60_00
     (held,) = await store.list_deposits(bank.pool)
-    await cli.assign(bank, held.deposit_id, other["wallet_address"])
+    await confirm_as_otto(bank, await cli.assign(bank, held.deposit_id, other["wallet_address"]))
     assert await depositor.credits() == [60_00]
     event = "SELECT payload->>'crypto_transfer_id' FROM event WHERE kind = 'transfers.crypto.deposit.success'"
     assert await bank.pool.fetchval(event) == str(held.deposit_id)
@@ -165,10 +166,10 @@ async def _release(depositor, portal, other):
         await cli.assign(bank, held, stranger["wallet_address"])
     with pytest.raises(Refused, match="closed"):
         await cli.assign(bank, held, portal["wallet_address"])
-    await cli.assign(bank, held, other["wallet_address"].lower())
+    await confirm_as_otto(bank, await cli.assign(bank, held, other["wallet_address"].lower()))
     with pytest.raises(Refused, match="HELD already"):
         await cli.release(bank, held)
-    await suspense_cli.return_to_sender(bank, listed)
+    await confirm_as_otto(bank, await suspense_cli.return_to_sender(bank, listed))
     await run_jobs(bank)
     assert await depositor.credits() == [60_00]
     assert await depositor.balance("suspense") == 0

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
+from billfold.freezes.proposing import propose_as_operator
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.settlement import store
 from billfold.payments.cards.settlement.booking import assign_record
 from billfold.payments.suspense.commands import WriteOffFromSuspense
 from billfold.platform.errors import NotFound
-from billfold.platform.ids import command_id
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
@@ -92,18 +92,19 @@ async def assign(
 async def write_off(
     bank: Bank, item_id: ItemId, reason: Annotated[str, typer.Option(help="Why, for the audit log.")]
 ) -> str:
-    """Book a record to the bank's losses: it has no card, and the processor does not take it back."""
+    """Propose to book a record to the bank's losses: it has no card, and the processor does not take it back."""
     record = await _record(bank, item_id)
-    await submit_as_operator(
+    return await propose_as_operator(
         bank,
         WriteOffFromSuspense,
         bank_customer_id(bank.seed),
-        key=command_id("card-settlement.write_off", item_id),
+        about=item_id,
+        words=f"Write off {format_usd(record.amount)} of the card rail: item {item_id}",
+        why=reason,
+        reason=reason,
         references=(item_id,),
         item_id=item_id,
-        reason=reason,
     )
-    return f"{format_usd(record.amount)} are written off."
 
 
 async def _record(bank: Bank, item_id: UUID) -> SettlementRecordRow:

@@ -8,8 +8,13 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, Row, submit_as_operator
+from billfold.access.operators.types import Operator
+from billfold.audit.types import Origin
+from billfold.cli.command import EXAMPLE_ID, OPERATOR, Row
 from billfold.cli.context import CliError
+from billfold.freezes.decisions import propose_movement
+from billfold.freezes.proposing import propose_as_operator, said_of
+from billfold.ledger.engine.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.crypto.chains.rules import read_address
 from billfold.payments.crypto.cli_group import crypto
@@ -19,8 +24,8 @@ from billfold.payments.crypto.deposits.rules import UNAVAILABLE
 from billfold.payments.crypto.deposits.types import ChainDeposit, DepositStatus, TransferStatus
 from billfold.payments.suspense.commands import AssignFromSuspense
 from billfold.payments.suspense.store import get_item
+from billfold.platform import ids
 from billfold.platform.database.failed_work import list_failed
-from billfold.platform.ids import command_id
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
@@ -76,16 +81,16 @@ async def chains(bank: Bank) -> Iterable[Row]:
 
 @deposits.command(f"release {EXAMPLE_ID}")
 async def release(bank: Bank, deposit_id: DepositId) -> str:
-    """Credit a QUESTIONED deposit: you have seen on the chain that the tokens arrived."""
+    """Propose to credit a QUESTIONED deposit: you have seen on the chain that the tokens arrived."""
     found = await store.find_deposit(bank.pool, deposit_id)
     if found is None or found.chain not in bank.chains:
         raise CliError("There is no such deposit on a configured chain.", "See `billfold crypto deposits list`.")
     fields = {name: getattr(found, name) for name in ChainDeposit.__struct_fields__ if hasattr(found, name)}
-    outcome = await submit_as_operator(
-        bank,
-        CreditDeposit,
-        found.customer_id,
-        key=command_id("crypto.release", deposit_id),
+    command = CreditDeposit(
+        caller=OPERATOR,
+        key=ids.new(),
+        customers=(found.customer_id,),
+        origin=Origin.operator(),
         deposit_id=deposit_id,
         portal_id=found.portal_id,
         pocket_id=found.pocket_id,
@@ -93,32 +98,38 @@ async def release(bank: Bank, deposit_id: DepositId) -> str:
         is_released=True,
         references=(deposit_id, found.portal_id),
     )
-    if outcome["status"] == UNAVAILABLE:
-        raise CliError(
-            "The deposit is UNAVAILABLE: its portal is closed, or it is too large.", "Credit another Pocket by hand."
-        )
-    return f"The deposit is {outcome['status']}."
+    async with bank.pool.acquire() as conn:
+        if (await dry_run(conn, bank, command)).outcome["status"] == UNAVAILABLE:
+            raise CliError(
+                "The deposit is UNAVAILABLE: its portal is closed, or it is too large.",
+                "Credit another Pocket by hand.",
+            )
+    words = f"Credit {format_usd(found.amount)} of deposit {deposit_id} to Pocket {found.pocket_id}"
+    by, reason = Operator.of_command_line(bank.settings.operator), found.reason or found.status
+    return said_of(await propose_movement(bank, command, about=deposit_id, words=words, reason=reason, by=by))
 
 
 @deposits.command(f"assign {EXAMPLE_ID} {_WALLET}")
 async def assign(
     bank: Bank, deposit_id: DepositId, address: Annotated[str, typer.Argument(help="An open portal's address.")]
 ) -> str:
-    """Credit a HELD deposit to a crypto portal of its owner, as if it had arrived there now."""
+    """Propose to credit a HELD deposit to a crypto portal of its owner, as if it arrived when that is confirmed."""
     found = await store.find_deposit(bank.pool, deposit_id)
     entry = await bank.directory.find("wallet", (read_address(address) or address).lower())
     if found is None or entry is None or entry.customer_id != found.customer_id:
         raise CliError(f"No portal of the deposit's customer has the address {address}.", "Find one in the API.")
-    await get_item(bank.pool, found.item_id)
-    await submit_as_operator(
+    item = await get_item(bank.pool, found.item_id)
+    pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
+    return await propose_as_operator(
         bank,
         AssignFromSuspense,
         bank_customer_id(bank.seed),
         entry.customer_id,
-        key=command_id(f"suspense.assign:{entry.object_id}", found.item_id),
+        about=found.item_id,
+        words=f"Credit {format_usd(item.amount)} in suspense to the wallet {address}, Pocket {pocket_id}",
+        why=item.reason,
         item_id=found.item_id,
         portal_id=entry.object_id,
-        pocket_id=await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id),
+        pocket_id=pocket_id,
         references=(found.item_id,),
     )
-    return f"{format_usd(found.amount)} are in the Pocket."
