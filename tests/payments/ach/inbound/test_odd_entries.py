@@ -19,7 +19,8 @@ from tests.support.small_rails import Customer
 
 from billfold.access.operators.types import Operator
 from billfold.accounts.commands import CloseCustomer
-from billfold.payments.suspense.decisions import assign_item, return_item
+from billfold.freezes.decisions import confirm
+from billfold.payments.suspense.decisions import propose_assignment, propose_return
 from billfold.platform.errors import Refused
 
 
@@ -119,8 +120,10 @@ async def test_an_international_payment_is_booked_when_a_person_has_screened_it(
     item_id = await room.bank.pool.fetchval("SELECT item_id FROM suspense_item")
     operator = Operator.of_command_line("ada")
     with pytest.raises(Refused, match="international"):
-        await return_item(room.bank, item_id, reason="NO_ACCOUNT", by=operator)
-    await assign_item(room.bank, item_id, routing_number=OURS, account_number=room.anna.account, by=operator)
+        await propose_return(room.bank, item_id, reason="NO_ACCOUNT", by=operator)
+    numbers = {"routing_number": OURS, "account_number": room.anna.account}
+    proposal = await propose_assignment(room.bank, item_id, **numbers, by=operator)
+    await confirm(room.bank, proposal.proposal_id, by=Operator.of_command_line("otto"))
     assert [status for _, _, status, _ in await room.suspense()] == ["ASSIGNED"]
     details = await room.bank.pool.fetchval("SELECT details FROM transaction WHERE amount = 54321")
     assert f"{THEIRS}0000001" in details
