@@ -261,6 +261,50 @@ async def test_a_file_that_is_not_what_it_says_is_refused(customer_desk):
     assert await customer_desk.bank.pool.fetchval("SELECT count(*) FROM document") == 0
 
 
+def form_with(content=PAGE, *, boundary, kind="application/pdf", name="scan.pdf", field="file"):
+    """A form with a file as generated clients send it, and its headers."""
+    lines = f'--{boundary}\r\nContent-Disposition: form-data; name="{field}"; filename="{name}"\r\n'
+    typed = f"Content-Type: {kind}\r\n" if kind else ""
+    body = f"{lines}{typed}\r\n".encode() + content + f"\r\n--{boundary}--\r\n".encode()
+    return body, {"content-type": f"multipart/form-data; boundary={boundary}"}
+
+
+async def test_a_file_in_a_form_is_the_same_as_its_bytes_and_is_sent_again_with_another_boundary(customer_desk):
+    key = {"idempotency-key": "a form that is sent twice"}
+    answers = []
+    for boundary in ("+++", "xYzzY"):
+        body, headers = form_with(boundary=boundary)
+        answers.append(await customer_desk.send("POST", NEW, body, headers=headers | key))
+    assert [each.status_code for each in answers] == [201, 201], answers[0].text
+    assert answers[0].json() == answers[1].json()
+    shown = await customer_desk.get(f"{PATH[:8]}documents/{answers[0].json()['document_id']}/")
+    assert (shown["name"], shown["status"]) == ("scan.pdf", "PENDING_REVIEW")
+
+
+@pytest.mark.parametrize("kind", ["application/octet-stream", None])
+async def test_a_file_in_a_form_is_what_it_begins_like_when_its_type_is_not_told(customer_desk, kind):
+    body, headers = form_with(boundary="b", kind=kind)
+    assert (await customer_desk.send("POST", NEW, body, headers=headers)).status_code == 201
+
+
+async def test_a_form_without_a_file_or_with_another_kind_or_cut_short_is_refused(customer_desk):
+    body, headers = form_with(boundary="b")
+    empty = b'--b\r\nContent-Disposition: form-data; name="note"\r\n\r\nhello\r\n--b--\r\n'
+    answer = await customer_desk.send("POST", NEW, empty, headers=headers)
+    assert (answer.status_code, answer.json()["detail"][0]["loc"]) == (422, ["body", "file"])
+    assert (await customer_desk.send("POST", NEW, body[:-30], headers=headers)).status_code == 400
+    other, headers = form_with(boundary="b", kind="text/html")
+    assert (await customer_desk.send("POST", NEW, other, headers=headers)).status_code == 415
+
+
+async def test_a_partner_sends_a_file_in_a_form(customer_world, customer_desk):
+    path = f"/api/v1/customers/{customer_desk.team.customer}/documents/OTHER/file/"
+    body, headers = form_with(boundary="b")
+    unsigned = {"x-service-signature": None}
+    answer = await customer_world.client.send("POST", path, body, headers=headers | unsigned)
+    assert answer.status_code == 201, answer.text
+
+
 async def test_an_unknown_document_type_is_refused(customer_desk):
     answer = await upload(customer_desk, "/api/v1/documents/LOVE_LETTER/")
     assert answer.json()["detail"][0]["loc"] == ["path", "document_type"]

@@ -108,3 +108,11 @@ def test_every_range_of_every_list_is_checked():
             names = {each["name"] for each in operation.get("parameters", ()) if each.get("in") == "query"}
             begins, ends = ({name.removesuffix(s) for name in names if name.endswith(s)} for s in ("_from", "_to"))
             assert begins == ends
+
+
+@pytest.mark.parametrize("name", ["omit", "omit[]"])
+def test_a_list_is_taken_under_both_spellings_when_one_is_documented(name):
+    declared = parameter_of("omit", Annotated[list[str] | None, Query(name=name)], None)
+    sent = {"omit": ["A"], "omit[]": ["B"]}
+    assert sorted(declared.read(sent)) == ["A", "B"]
+    assert (declared.name, declared.read({}), declared.read({"omit[]": ["C"]})) == (name, None, ["C"])

@@ -374,3 +374,12 @@ async def test_every_other_page_is_in_order(place):
     for path, name in {address.removeprefix(place.box.auth_url): "consent", **DOCUMENTATION}.items():
         await ada.go(path, name)
     assert [*place.gallery.left] == ["/bank/suspense/{item_id:str}"], "there is none; no page links to others here"
+
+
+@pytest.mark.parametrize("api", ["customer", "partner"])
+async def test_an_upload_of_the_reference_is_tried(place, api):
+    await place.ada.go(f"/docs/api/{api}/upload_document", "documentation upload")
+    await place.ada.page.get_by_role("link", name="Try it").click()
+    await place.ada.look("try an upload")
+    await place.ada.press("Send", "tried upload")
+    assert "201 Created" in await place.ada.text()

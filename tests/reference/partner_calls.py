@@ -281,7 +281,7 @@ async def _play_cards(r, customer, pocket):
     key = (await r.get("get_public_keys", f"{V1}/public-keys/"))["set_pin"]
     path = f"{account}/cards/{card}"
     await r.post("set_card_pin", f"{path}/pin/", encrypted_pin(key))
-    r.notes["set_card_pin"]["request"] = {"encrypted_pin": "T3k1..."}
+    r.notes["set_card_pin"]["request"] = {"encrypted_pin": "T3k1"}
     await r.patch("set_card_status", f"{path}/status/", {"card_status": "ONLINE", "magstripe_status": "ON"})
     await r.get("get_card_status", f"{path}/status/")
     await r.get("list_account_cards", f"{account}/cards/")

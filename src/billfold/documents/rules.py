@@ -97,6 +97,11 @@ def parse_file_name(disposition: str | None) -> str | None:
     return name
 
 
+def kind_of(content: bytes) -> FileKind | None:
+    """Return the kind that a file begins like, if it is one that is taken."""
+    return next((kind for kind, begins in _SIGNATURES.items() if content.startswith(begins)), None)
+
+
 def check_file(content: bytes, kind: FileKind, type_: str, name: str | None) -> None:
     """Raise unless bytes, name and declared kind agree, and the file is not too large.
 

@@ -67,11 +67,23 @@ def envelope_schema(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:
     _, parts = msgspec.json.schema_components((Envelope,))
     whole = parts[Envelope.__name__]
     payload = {name: each for name, each in payload_schema(kind).items() if name != "$schema"}
-    properties = {**whole["properties"], "event_type": {"type": "string", "const": kind.name}, "payload": payload}
+    properties = {
+        **_nullable(whole["properties"]),
+        "event_type": {"type": "string", "const": kind.name},
+        "payload": payload,
+    }
     if not customer:
         del properties["customer_id"]
     required = [*whole["required"], *(["customer_id"] if customer else [])]
     return {**whole, "title": kind.name, "properties": properties, "required": required}
+
+
+def _nullable(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return properties with a list of types where one alternative is null: generators read no other in webhooks."""
+    return {
+        name: each if "anyOf" not in each else {"type": [kind["type"] for kind in each["anyOf"]]}
+        for name, each in properties.items()
+    }
 
 
 def example_delivery(kind: EventKind[Any], *, customer: bool) -> dict[str, Any]:

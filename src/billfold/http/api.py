@@ -24,6 +24,7 @@ from billfold.documents.store import find_type
 from billfold.http.caller import Call
 from billfold.http.deprecations import Deprecations, announcement
 from billfold.http.edge.middleware import EdgeMiddleware, clock_header, create_clock_headers
+from billfold.http.file_forms import boundary_of, open_file_form
 from billfold.http.limits.idempotency import (
     Admission,
     AdmissionRequest,
@@ -258,6 +259,8 @@ class Api:
                     await self.authenticator.note_refused(call, operation)
                 return response_to(identity.refusal, request)
             request.caller = call
+            if operation.takes_file:
+                await asyncio.to_thread(open_file_form, request)
             operation.read(request)
             return await self._respond(operation, request)
         except Exception as error:  # noqa: BLE001 - each has its response
@@ -287,7 +290,9 @@ class Api:
 
 async def fingerprint_of(request: RawRequest) -> bytes:
     """Return the hash of all a key is bound to: method, path and query as sent, body."""
-    parts = (request.method.encode(), request.path.encode("latin-1"), request.query, request.body)
+    # The boundary of a form is another one each time it is sent.
+    body = request.body.replace(boundary_of(request), b"")
+    parts = (request.method.encode(), request.path.encode("latin-1"), request.query, body)
     if len(request.body) > BODY_BYTES_MAX:  # a file, which others would wait for
         return await asyncio.to_thread(_hash_of, parts)
     return _hash_of(parts)

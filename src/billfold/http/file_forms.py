@@ -5,23 +5,24 @@ from __future__ import annotations
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from io import BytesIO
 from typing import IO, TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import quote
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
+from billfold.documents.rules import kind_of
 from billfold.http.json_syntax import has_control
-from billfold.http.raw_request import RawRequest, body_parts, too_large
-from billfold.platform.errors import BillfoldError
+from billfold.http.raw_request import FORM_FRAME_BYTES_MAX, RawRequest, body_parts, is_file_form, too_large
+from billfold.platform.errors import BillfoldError, InvalidInput
 
 if TYPE_CHECKING:
     from litestar.types import Receive
 
-_TYPE: Final = "multipart/form-data"
 _FIELD_BYTES_MAX: Final = 4096
 _PARTS_MAX: Final = 10
-_FRAME_BYTES_MAX: Final = 64 * 1024
-"""How much of a body may be something else than the file."""
+_UNTOLD: Final = frozenset({"", "application/octet-stream"})
+"""What programs send that do not know the type of a file."""
 
 
 class SentFile(NamedTuple):
@@ -30,11 +31,6 @@ class SentFile(NamedTuple):
     fields: dict[str, str]
     headers: dict[bytes, bytes]
     content: IO[bytes]
-
-
-def is_file_form(request: RawRequest) -> bool:
-    """Tell whether a body is declared to be a form with files."""
-    return (request.header(b"content-type") or "").lower().startswith(_TYPE)
 
 
 @asynccontextmanager
@@ -48,9 +44,8 @@ async def receive_file_form(
     with tempfile.TemporaryFile() as content:
         form = _Form(content, most, check)
         try:
-            _, options = parse_options_header(request.header(b"content-type") or "")
-            parser = PushMultipartParser(options.get("boundary", ""), max_segment_count=_PARTS_MAX)
-            async for part in body_parts(request, receive, most + _FRAME_BYTES_MAX):
+            parser = PushMultipartParser(boundary_of(request), max_segment_count=_PARTS_MAX)
+            async for part in body_parts(request, receive, most + FORM_FRAME_BYTES_MAX):
                 for event in parser.parse(part) if part else ():  # to the parser nothing is the end
                     form.take(event)
             parser.close()
@@ -60,6 +55,37 @@ async def receive_file_form(
             check(form.fields)
         content.seek(0)
         yield SentFile(form.fields, _headers_of(form.file), content)
+
+
+def open_file_form(request: RawRequest) -> None:
+    """Let the body of a request that is a form be its file, and the headers be those of its part.
+
+    A body of another type stays as it is. Raises InvalidInput for a form without a file, `bad-request`.
+    """
+    if not is_file_form(request):
+        return
+    content = BytesIO()
+    form = _Form(content, len(request.body), lambda _: None)
+    try:
+        parser = PushMultipartParser(boundary_of(request), max_segment_count=_PARTS_MAX)
+        for event in parser.parse(request.body) if request.body else ():
+            form.take(event)
+        parser.close()
+    except MultipartError:
+        raise BillfoldError("bad-request", "The form cannot be read.") from None
+    if form.file is None:
+        raise InvalidInput.at("body", "file", msg="a file is required", kind="missing")
+    request.body = content.getvalue()
+    request.headers |= _headers_of(form.file)
+    if request.header(b"content-type") in _UNTOLD and (kind := kind_of(request.body)):
+        request.headers[b"content-type"] = kind.encode()
+
+
+def boundary_of(request: RawRequest) -> bytes:
+    """Return what separates the parts of a form; nothing for a body of another type."""
+    if not is_file_form(request):
+        return b""
+    return parse_options_header(request.header(b"content-type") or "")[1].get("boundary", "").encode("latin-1")
 
 
 class _Form:

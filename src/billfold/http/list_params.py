@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -144,13 +145,14 @@ def _parse_cents(name: str, text: str) -> int:
     return int(text)
 
 
-def texts_among(name: str, known: frozenset[str], *, place: str | None = None, description: str | None = None) -> Query:
-    """Declare texts that must be known ones; mistakes are reported at `place`."""
-
-    def parse(_: str, text: str) -> str:
-        return parse_choice(sorted(known), place or name, text)
-
-    return Query(name=name, parse=parse, schema={"type": "string", "enum": sorted(known)}, description=description)
+def texts_among(name: str, known: frozenset[str], *, description: str | None = None) -> Query:
+    """Declare texts that must be known ones."""
+    return Query(
+        name=name,
+        parse=partial(parse_choice, sorted(known)),
+        schema={"type": "string", "enum": sorted(known)},
+        description=description,
+    )
 
 
 Since = Annotated[

@@ -257,7 +257,7 @@ class Operation:
         if self.changes and not self.path.endswith(PREVIEW_PATH):
             request.refuse_preview()
         if request.query and not self.any_query:
-            request.check_query({each.name: each.many for each in self.query})
+            request.check_query({name: each.many for each in self.query for name in each.names})
         if self.body is None:
             return
         if not request.body:

@@ -65,15 +65,23 @@ class Parameter:
         """Itself."""
         return (self,)
 
+    @property
+    def names(self) -> Sequence[str]:
+        """The names under which it is taken: a list with `[]` and without, of which one is documented."""
+        if not self.many or self.name.startswith("filter["):
+            return (self.name,)
+        bare = self.name.removesuffix("[]")
+        return (self.name, f"{bare}[]" if bare == self.name else bare)
+
     def read(self, sent: Mapping[str, Sequence[str]]) -> Any:  # noqa: ANN401 - as declared
         """Return its value. Raises InvalidInput."""
-        texts = sent.get(self.name)
+        texts = [(index, text) for name in self.names for index, text in enumerate(sent.get(name, ()))]
         if not texts:
             return self.default
         if not self.many:
-            return self.parse(self.name, texts[0])
+            return self.parse(self.name, texts[0][1])
         values, wrong = [], []
-        for index, text in enumerate(texts):
+        for index, text in texts:
             try:
                 values.append(self.parse(self.name, text))
             except InvalidInput as error:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_BYTES_MAX = 1024 * 1024
+FORM_FRAME_BYTES_MAX = 64 * 1024
+"""How much of a form with a file may be something else than the file."""
 PARAMETERS_MAX = 200
 """How many parameters a query may have, repeated ones too."""
 _RAW_REQUEST = "raw_request"
@@ -172,14 +174,16 @@ async def read_body(request: RawRequest, receive: Receive, limit: int = BODY_BYT
 
 @asynccontextmanager
 async def receive_file(request: RawRequest, receive: Receive, document_type: str | None) -> AsyncIterator[IO[bytes]]:
-    """Receive the file of a document of this type that is the body, on the disk. Raises as `read_body`.
+    """Receive the file of a document of this type, or a form with it, on the disk. Raises as `read_body`.
 
     A file of another type is not read: the operation refuses it, after whoever may not send one.
     """
     with tempfile.TemporaryFile() as received:
-        if is_file_kind(request):
-            most = document_rules.max_file_bytes(kind_in(request), document_type)
-            async for part in body_parts(request, receive, most):
+        is_form = is_file_form(request)
+        if is_form or is_file_kind(request):
+            kinds = FileKind if is_form else (kind_in(request),)
+            most = max(document_rules.max_file_bytes(each, document_type) for each in kinds)
+            async for part in body_parts(request, receive, most + (FORM_FRAME_BYTES_MAX if is_form else 0)):
                 received.write(part)
             received.seek(0)
         yield received
@@ -202,6 +206,11 @@ async def body_parts(request: RawRequest, receive: Receive, limit: int) -> Async
             raise too_large(limit)
         more = message.get("more_body", False)
         yield part
+
+
+def is_file_form(request: RawRequest) -> bool:
+    """Tell whether a body is declared to be a form with files."""
+    return _declared_type(request) == "multipart/form-data"
 
 
 def is_file_kind(request: RawRequest) -> bool:

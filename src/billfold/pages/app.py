@@ -24,9 +24,8 @@ from litestar.middleware import DefineMiddleware
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store
 from billfold.http.edge.middleware import EdgeMiddleware, create_clock_headers
-from billfold.http.file_forms import is_file_form
 from billfold.http.limits.rate_limits import count_address
-from billfold.http.raw_request import raw_request_of, read_body
+from billfold.http.raw_request import is_file_form, raw_request_of, read_body
 from billfold.http.responses import HttpResponse, methods_of, response_to
 from billfold.pages.error_page import error_facts
 from billfold.pages.page_context import ACCOUNT, PUBLIC, PageContext, PageResponse, PageServer, parse_form

@@ -15,12 +15,13 @@ from billfold.access.partners.cli import make_partner
 from billfold.access.users.totp import new_secret
 from billfold.console.app import create_pages_app
 from billfold.documentation.reference.call import call_of
+from billfold.documents.ports import FileKind
 from billfold.http.partner_api.app import partner_document, partner_operations
 from billfold.http.responses import StreamedResponse
 from billfold.platform.ids import new as ids_new
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.control_room.room import PACKAGES, given_by
-from billfold.sandbox.control_room.signed_calls import READ_BYTES_MAX, ServedApi, SignedCalls
+from billfold.sandbox.control_room.signed_calls import EXAMPLE_FILE, READ_BYTES_MAX, ServedApi, SignedCalls
 from billfold.sandbox.credentials_file import SandboxFile, write_sandbox_file
 from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 from billfold.sandbox.provisioning import PARTNER
@@ -96,6 +97,10 @@ async def test_operations_of_the_reference_are_tried_and_nothing_else(bank, brow
     for other in (".", ".."):
         await browser.send(path, pocket_id=other)
         assert (browser.page.status_code, list(browser.mistakes)) == (422, ["pocket_id"])
+
+
+async def test_the_page_that_a_tried_upload_sends_is_accepted(bank):
+    await bank.inspection.inspect(EXAMPLE_FILE, FileKind.PDF)
 
 
 async def test_of_a_response_without_end_no_more_is_read_than_is_shown(tmp_path):

@@ -55,22 +55,10 @@ STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
 
 
 class CounterpartyQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which counterparties; each filter has two spellings."""
+    """Which counterparties."""
 
-    status: Annotated[list[str] | None, texts_among("status", STATUSES)] = None
-    status_list: Annotated[list[str] | None, texts_among("status[]", STATUSES, place="status")] = None
-    type: Annotated[list[str] | None, texts_among("type", TYPES)] = None
-    type_list: Annotated[list[str] | None, texts_among("type[]", TYPES, place="type")] = None
-
-    @property
-    def statuses(self) -> list[str] | None:
-        """The statuses in either spelling."""
-        return [*(self.status or ()), *(self.status_list or ())] or None
-
-    @property
-    def types(self) -> list[str] | None:
-        """The types in either spelling."""
-        return [*(self.type or ()), *(self.type_list or ())] or None
+    statuses: Annotated[list[str] | None, texts_among("status", STATUSES)] = None
+    types: Annotated[list[str] | None, texts_among("type", TYPES)] = None
 
 
 Cents = Annotated[int, msgspec.Meta(ge=1, le=99_999)]

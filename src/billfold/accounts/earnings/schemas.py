@@ -14,9 +14,8 @@ from billfold.bills.rules import earnings as earnings_module
 from billfold.bills.rules.earnings import EarningsEntry
 from billfold.http.schemas import Amount, format_appreciation, usd
 
-_BOUND_SCHEMA = {"oneOf": [{"type": "string", "format": kind} for kind in ("date", "date-time")]}
 # A client could not decode a union of dates and date-times: both are texts.
-EarningsBound = Annotated[str, msgspec.Meta(extra_json_schema=_BOUND_SCHEMA)]
+EarningsBound = Annotated[str, msgspec.Meta(description="A date, or a date-time.")]
 """A day, included; of a range that was given by date-times an instant."""
 
 

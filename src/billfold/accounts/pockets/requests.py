@@ -15,7 +15,6 @@ from billfold.bills.rules import strategies
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.http.caller import Call
 from billfold.http.list_params import texts_among
-from billfold.http.parameters import Query
 from billfold.http.schemas import NOT_BLANK
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput, NotFound
@@ -26,26 +25,15 @@ _OMITTABLE = frozenset({"ALL_TIME_EARNINGS", "PORTFOLIO"})
 _STATUSES = frozenset({"PENDING", "OPEN", "FROZEN", "CLOSED"})
 
 
-def _parse_part(_: str, text: str) -> str:
-    if text not in _OMITTABLE:
-        names = ", ".join(sorted(_OMITTABLE))
-        raise InvalidInput.at("query", "omit[]", msg=f"{text} is not one of {names}", kind="enum")
-    return text
-
-
-_OMIT = Query(parse=_parse_part, schema={"type": "string"}, description="Parts to leave out.")
-
-
 class OmitQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """The parts of a Pocket to leave out, in both spellings."""
+    """The parts of a Pocket to leave out."""
 
-    omit: Annotated[list[str] | None, _OMIT] = None
-    omit_list: Annotated[list[str] | None, _OMIT, Query(name="omit[]")] = None
+    omit: Annotated[list[str] | None, texts_among("omit[]", _OMITTABLE, description="Parts to leave out.")] = None
 
     @property
     def parse_omit(self) -> frozenset[str]:
-        """The parts to leave out, from both spellings."""
-        return frozenset([*(self.omit or ()), *(self.omit_list or ())])
+        """The parts to leave out."""
+        return frozenset(self.omit or ())
 
 
 Statuses = Annotated[list[str] | None, texts_among("filter[status]", _STATUSES)]

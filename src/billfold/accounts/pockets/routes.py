@@ -42,7 +42,7 @@ _UPDATE_REFUSES = (
 )
 
 
-class NewPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreateOwnPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A new Pocket. `trading_strategy_id` sets both strategies."""
 
     pocket_name: PocketName
@@ -51,7 +51,7 @@ class NewPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     trading_strategy_id: str | None = None
 
 
-class CreatePocket(NewPocket, kw_only=True):
+class CreatePocket(CreateOwnPocket, kw_only=True):
     """A new Pocket. `pocket_configuration_id` and `trading_strategy_id` each set both strategies."""
 
     pocket_configuration_id: str | None = None
@@ -59,7 +59,7 @@ class CreatePocket(NewPocket, kw_only=True):
 
 @post("/api/v2/customers/{customer_id}/pockets/", takes=CreatePocket, refuses=_OPEN_REFUSES)
 @post("/api/v2/pockets/", WRITES, refuses=_OPEN_REFUSES)
-async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data: NewPocket) -> Pocket:
+async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data: CreateOwnPocket) -> Pocket:
     """Create Pocket.
 
     It opens with its first portal. Money that arrives there becomes T-bills at once.

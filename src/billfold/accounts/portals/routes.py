@@ -78,7 +78,7 @@ async def portal_page(
 READS, WRITES = with_scope("pockets.read", "portals"), with_scope("pockets.write", "portals")
 
 
-class NewPortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreateAccountPortal(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A portal of v1."""
 
     name: NewName
@@ -105,7 +105,9 @@ async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> 
 
 
 @post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open", "customer-not-open"))
-async def create_account_portal(caller: Caller, bank: Bank, account_id: UUID, data: NewPortal) -> AccountPortal:
+async def create_account_portal(
+    caller: Caller, bank: Bank, account_id: UUID, data: CreateAccountPortal
+) -> AccountPortal:
     """Create portal of an account."""
     pocket = await caller.pocket(bank, account_id)
     return render_account_portal(await open_portal(caller, bank, pocket, name=data.name))

@@ -139,7 +139,6 @@ async def list_transfer_requests(
     bank: Bank,
     wanted: OrderedQuery,
     status: Annotated[list[str] | None, texts_among("status[]", STATUSES)] = None,
-    status_bare: Annotated[list[str] | None, texts_among("status", STATUSES, place="status[]")] = None,
     types: Annotated[list[str] | None, texts_among("type", TYPES)] = None,
     pocket: Annotated[list[UUID] | None, Query(name="pocket[]")] = None,
     reviewer: str | None = None,
@@ -151,9 +150,8 @@ async def list_transfer_requests(
 
     Newest first. `reviewer` is a member who is named as reviewer, or has reviewed.
     """
-    statuses = [*(status or []), *(status_bare or [])]
     filters = Filters(
-        statuses=statuses or None,
+        statuses=status,
         types=types,
         pockets=None if pocket is None else await resolve_pockets(member, bank, member.customer_id, requested=pocket),
         requested_by=await _find_member(member, bank, "requested_by", text=requested_by),

@@ -47,7 +47,7 @@ def _options(call: Call) -> Iterator[str]:
     if operation.content is Content.JSON:
         yield '--json "$body"'
     elif operation.content is Content.FILE:
-        yield f'--header "Content-Type: {FILE_TYPE}" --data-binary @{FILE}'
+        yield f'--form "file=@{FILE};type={FILE_TYPE}"'
     elif operation.content is Content.FORM:
         yield from (f"--data-urlencode {shlex.quote(f'{name}={value}')}" for name, value in call.body.items())
         if operation.proof is Proof.ASSERTION:

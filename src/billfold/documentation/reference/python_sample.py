@@ -54,7 +54,7 @@ def _body(call: Call) -> list[str]:
     if content is Content.JSON:
         return [f"json={_literal(call.body, 1)}"]
     if content is Content.FILE:
-        return [f'content=Path("{FILE}").read_bytes()', f'headers={{"content-type": "{FILE_TYPE}"}}']
+        return [f'files={{"file": ("{FILE}", Path("{FILE}").read_bytes(), "{FILE_TYPE}")}}']
     if content is Content.FORM:
         proof = {"client_assertion_type": "CLIENT_ASSERTION_TYPE", "client_assertion": "CLIENT_ASSERTION"}
         fields = [f'"{name}": {_literal(value, 0)}' for name, value in call.body.items()]

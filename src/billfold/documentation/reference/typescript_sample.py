@@ -45,7 +45,8 @@ def _body(call: Call) -> list[str]:
     if content is Content.JSON:
         return [f"const body = JSON.stringify({json.dumps(call.body, ensure_ascii=False, indent=2)});"]
     if content is Content.FILE:
-        return [f'const body = await readFile("{FILE}");']
+        blob = f'new Blob([await readFile("{FILE}")], {{ type: "{FILE_TYPE}" }})'
+        return ["const body = new FormData();", f'body.append("file", {blob}, "{FILE}");']
     if content is Content.FORM:
         fields = [f"  {name}: {json.dumps(value)}," for name, value in call.body.items()]
         if call.operation.proof is Proof.ASSERTION:
@@ -85,8 +86,6 @@ def _headers(call: Call) -> Iterator[str]:
             yield '"x-service-signature": signature'
     if content is Content.JSON:
         yield '"content-type": "application/json"'
-    elif content is Content.FILE:
-        yield f'"content-type": "{FILE_TYPE}"'
 
 
 def _read(call: Call) -> list[str]:

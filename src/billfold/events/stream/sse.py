@@ -43,7 +43,7 @@ STREAM_OPTIONS: Options = {
             {
                 "name": "Last-Event-ID",
                 "in": "header",
-                "schema": {"oneOf": [{"type": "string"}, {"type": "null"}]},
+                "schema": {"type": "string"},
                 "description": "As `after_sequence`.",
                 "required": False,
                 "deprecated": False,

@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 
+from billfold.documents.ports import FileKind
 from billfold.http.authentication.signed_requests import KEY_HEADER, SIGNATURE_HEADER
 from billfold.http.openapi.json_schema import Schemas
 from billfold.http.operations import Access, Operation, Proof
@@ -33,14 +34,6 @@ _PROOF_FAILS: Mapping[Proof, Sequence[str]] = {
 _KEYED = ("idempotency-in-progress", "idempotency-key-reused")
 _WITH_FILE = ("payload-too-large", "unsupported-media-type", "document-not-readable")
 _WITH_BODY = ("malformed-json", "payload-too-large", "unsupported-media-type")
-_FILE = {
-    "required": True,
-    "description": "The bytes of the file, as they are.",
-    "content": {
-        kind: {"schema": {"type": "string", "format": "binary"}}
-        for kind in ("application/pdf", "image/png", "image/jpeg")
-    },
-}
 _REFS = {
     "key": {"$ref": "#/components/parameters/IdempotencyKey"},
     "signature": {"$ref": "#/components/parameters/Signature"},
@@ -60,6 +53,16 @@ def _list_of(items: Document) -> Document:
     return {"type": "array", "items": items}
 
 
+_FILE: Document = {
+    "required": True,
+    "description": "A form with the file. Its bytes may also be the whole body, under their own content type.",
+    "content": {
+        "multipart/form-data": {
+            "schema": _shape(file={"type": "string", "format": "binary"}),
+            "encoding": {"file": {"contentType": ", ".join(FileKind)}},
+        },
+    },
+}
 COMPONENTS: Document = {
     "securitySchemes": {
         "bearer": {
@@ -157,7 +160,7 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
         access = each.access_by(what.proofs)
         if access is None or each.hidden or (each.deprecated and not include_deprecated):
             continue
-        item = paths.setdefault(spelled(each.path), {})
+        item = paths.setdefault(each.path, {})
         item[each.method.lower()] = _described(each, access, schemas, examples=what.examples)
     tags = sorted({tag for item in paths.values() for each in item.values() for tag in each["tags"]})
     schemas.close_requests()
@@ -174,13 +177,6 @@ def describe(what: Described, *, include_deprecated: bool = False) -> Document:
         document["webhooks"] = what.webhooks
         document["tags"].append(_WEBHOOKS)
     return document
-
-
-def spelled(path: str) -> str:
-    """Return a path as it is published: with the closing slash below /api/ and at /token/."""
-    published = path.startswith("/api/") or path == "/token"
-    whole = path.endswith(("/", ".csv"))
-    return path + "/" if published and not whole else path
 
 
 def _described(operation: Operation, access: Access, schemas: Schemas, examples: Examples) -> Document:
@@ -215,7 +211,7 @@ def _described(operation: Operation, access: Access, schemas: Schemas, examples:
         else:
             found[part] = [*more, *(known or ())] if isinstance(more, list) else more
     found["responses"] = dict(sorted(found["responses"].items()))
-    _add_examples(found, examples.get(operation.name, {}))
+    _add_examples(found, examples.get(operation.name, {}), status=str(operation.status))
     return found
 
 
@@ -303,13 +299,11 @@ def _refused(status: int, codes: list[str]) -> Document:
     }
 
 
-def _add_examples(operation: Document, examples: Mapping[str, Any]) -> None:
-    """Put the example of a request and of the answer that is no error in their places."""
+def _add_examples(operation: Document, examples: Mapping[str, Any], *, status: str) -> None:
+    """Put the example of a request and of its answer of this status in their places."""
     if "request" in examples and "requestBody" in operation:
         for content in operation["requestBody"]["content"].values():
             content["example"] = examples["request"]
     if "response" in examples:
-        for status, response in operation["responses"].items():
-            if status.startswith("2"):
-                content = response.setdefault("content", {}).setdefault("application/json", {})
-                content["example"] = examples["response"]
+        content = operation["responses"][status].setdefault("content", {}).setdefault("application/json", {})
+        content["example"] = examples["response"]

@@ -86,10 +86,7 @@ class Schemas:
         return {"additionalProperties": self.response(arguments[1]), "type": "object"}
 
     def _union(self, kinds: list[Any]) -> Document:
-        first, *more = kinds
-        if more == [NoneType] and typing.get_origin(first) is Literal:
-            return {"type": ["null", "string"], "enum": [*typing.get_args(first), None]}
-        if more not in ([], [NoneType]):
+        if kinds[1:] not in ([], [NoneType]):
             kinds = [_bare(each) for each in kinds]
         return {"oneOf": [self.response(each) for each in kinds]}
 
@@ -120,8 +117,8 @@ class Schemas:
 
     def _field(self, hint: Any, field: msgspec.structs.FieldInfo) -> Document:  # noqa: ANN401
         schema = self.response(hint)
-        if "oneOf" in schema:
-            # What limits one alternative is said beside them: it concerns no other.
+        if [each.get("type") for each in schema.get("oneOf", ())][1:] == ["null"]:
+            # What limits a value is said beside the alternatives: it does not concern null.
             for each in schema["oneOf"]:
                 for name in [*_CONSTRAINTS.values(), *_LENGTHS]:
                     if value := each.pop(name, None):

@@ -29,7 +29,7 @@ _LEEWAY: Final = timedelta(minutes=5)
 _AGENT_MAX: Final = 500
 
 
-class NewAgreementConsent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class AcceptAgreementsRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Which version the customer accepted, when, and from where as far as is known."""
 
     version: Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
@@ -60,7 +60,7 @@ async def show_agreement(bank: Bank, version: str, file: str) -> HttpResponse:
     status=200,
     refuses=("customer-not-open", "agreement-not-in-force"),
 )
-async def accept_agreements(caller: Caller, bank: Bank, customer_id: UUID, data: NewAgreementConsent) -> Customer:
+async def accept_agreements(caller: Caller, bank: Bank, customer_id: UUID, data: AcceptAgreementsRequest) -> Customer:
     """Accept agreements.
 
     The customer has accepted the agreements in force, on pages of the partner. To accept them twice changes nothing.

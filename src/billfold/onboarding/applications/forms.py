@@ -179,7 +179,7 @@ class BusinessForm(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     first_pocket: FirstPocket | UnsetType | None = UNSET
 
 
-class NewBusinessForm(BusinessForm, kw_only=True):
+class CreateBusinessApplication(BusinessForm, kw_only=True):
     """The same, with an `id` of the caller's choice."""
 
     id: UUID | None = None

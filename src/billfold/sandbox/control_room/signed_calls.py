@@ -17,7 +17,7 @@ from billfold.client.dpop import DpopAuth
 from billfold.client.keys import client_assertion
 from billfold.client.oauth import ASSERTION_TYPE, Authorization, ClientRegistration, Tokens
 from billfold.client.request_signature import PartnerAuth
-from billfold.documentation.reference.call import FILE_TYPE, Call
+from billfold.documentation.reference.call import FILE, FILE_TYPE, Call
 from billfold.documentation.reference.operations import ApiOperation, Content, Proof, operations_of
 from billfold.platform.errors import NotFound, Unavailable
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file
@@ -31,12 +31,22 @@ _ASSERTION_SECONDS = 60
 _KEY_HEADERS = ("x-service-idempotency", "idempotency-key")
 READ_BYTES_MAX = 128 * 1024
 """How much of a response without a declared end is read."""
-_EXAMPLE_FILE = b"""%PDF-1.4
-1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj
-2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj
-3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]>>endobj
-trailer<</Root 1 0 R>>
-"""
+EXAMPLE_FILE = (
+    b"%PDF-1.4\n"
+    b"1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n"
+    b"2 0 obj<</Type/Pages/Kids[3 0 R]/Count 1>>endobj\n"
+    b"3 0 obj<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]>>endobj\n"
+    b"xref\n"
+    b"0 4\n"
+    b"0000000000 65535 f \n"
+    b"0000000009 00000 n \n"
+    b"0000000052 00000 n \n"
+    b"0000000101 00000 n \n"
+    b"trailer<</Size 4/Root 1 0 R>>\n"
+    b"startxref\n"
+    b"164\n"
+    b"%%EOF\n"
+)
 
 
 class ServedApi(NamedTuple):
@@ -84,8 +94,6 @@ class SignedCalls:
             for each in self._apis.values()
         }
         headers = {} if operation.method == "GET" else dict.fromkeys(_KEY_HEADERS, key)
-        if operation.content is Content.FILE:
-            headers["content-type"] = FILE_TYPE
         async with httpx.AsyncClient(mounts=transports, trust_env=False) as http:
             return await http.request(
                 operation.method,
@@ -103,7 +111,7 @@ class SignedCalls:
                 assert isinstance(body, dict)
                 return {"data": body | (self._assertion() if operation.proof is Proof.ASSERTION else {})}
             case Content.FILE:
-                return {"content": _EXAMPLE_FILE}
+                return {"files": {"file": (FILE, EXAMPLE_FILE, FILE_TYPE)}}
             case Content.NONE:
                 return {}
 

@@ -22,7 +22,7 @@ from billfold.platform.errors import FieldError, InvalidInput
 from billfold.sandbox.operations import derived_id, sandbox_post
 
 
-class NewCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class CreateSandboxCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A customer as far as the sandbox needs him.
 
     The name of an INDIVIDUAL is an object, or one line with a first and a last name.
@@ -74,7 +74,7 @@ class ChangedPocket(msgspec.Struct, kw_only=True):
 
 
 @sandbox_post("customers/", name="sandbox_customer", status=201)
-async def create_customer(caller: Caller, bank: Bank, data: NewCustomer) -> EnrolledCustomer:
+async def create_customer(caller: Caller, bank: Bank, data: CreateSandboxCustomer) -> EnrolledCustomer:
     """Make a customer without an application. An idempotency key makes the call repeatable."""
     name, profile = _name_and_profile(data)
     customer_id = derived_id(bank, caller)
@@ -107,7 +107,7 @@ def _consent(caller: Caller, bank: Bank) -> Consent | None:
     )
 
 
-def _name_and_profile(data: NewCustomer) -> tuple[Name | str, dict[str, Any]]:
+def _name_and_profile(data: CreateSandboxCustomer) -> tuple[Name | str, dict[str, Any]]:
     """Return the name as the customer's kind has it, and what of it the profile keeps."""
     if data.type == "INDIVIDUAL":
         name = parse_person_name(data.name) if isinstance(data.name, str) else data.name

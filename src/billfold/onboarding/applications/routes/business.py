@@ -14,7 +14,7 @@ from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import requests, store
 from billfold.onboarding.applications.content import open_applications
-from billfold.onboarding.applications.forms import BusinessForm, NewBusinessForm
+from billfold.onboarding.applications.forms import BusinessForm, CreateBusinessApplication
 from billfold.onboarding.applications.schemas import BusinessApplication, render_business
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationStatus
 
@@ -24,20 +24,14 @@ _STATUSES = frozenset(ApplicationStatus)
 
 
 class ApplicationQuery(msgspec.Struct, frozen=True, kw_only=True):
-    """Which applications; the filter has two spellings."""
+    """Which applications; None for all."""
 
-    status: Annotated[list[str] | None, texts_among("status", _STATUSES)] = None
-    status_list: Annotated[list[str] | None, texts_among("status[]", _STATUSES, place="status")] = None
-
-    @property
-    def wanted(self) -> list[str] | None:
-        """The statuses in both spellings; None for all."""
-        return [*(self.status or ()), *(self.status_list or ())] or None
+    statuses: Annotated[list[str] | None, texts_among("status[]", _STATUSES)] = None
 
 
 @post(V1, SIGNED, tag="applications", refuses=("customer-not-open", "duplicate-id"))
 @post(V2, WRITES, tag="applications", refuses=("customer-not-open", "duplicate-id"))
-async def create_business_application(caller: Call, bank: Bank, data: NewBusinessForm) -> BusinessApplication:
+async def create_business_application(caller: Call, bank: Bank, data: CreateBusinessApplication) -> BusinessApplication:
     """Create business application.
 
     Every field is optional until the application is submitted. The same `id` with the same content is the same
@@ -58,7 +52,7 @@ async def list_business_applications(
     """
     owner = requests.owner_of(caller)
     page = await wanted.read(
-        bank, store.APPLICATIONS, owner, ApplicationKind.BUSINESS, query.wanted, scope="business-applications"
+        bank, store.APPLICATIONS, owner, ApplicationKind.BUSINESS, query.statuses, scope="business-applications"
     )
     opened = await open_applications(bank.pool, bank, page.items)
     return page_of(page, [render_business(each, bank.seed) for each in opened])

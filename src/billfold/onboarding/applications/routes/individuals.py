@@ -43,7 +43,7 @@ async def list_individual_applications(
     Newest first.
     """
     owner, kind = requests.owner_of(caller), ApplicationKind.INDIVIDUAL
-    page = await wanted.read(bank, store.APPLICATIONS, owner, kind, query.wanted, scope="individual-applications")
+    page = await wanted.read(bank, store.APPLICATIONS, owner, kind, query.statuses, scope="individual-applications")
     opened = await open_applications(bank.pool, bank, page.items)
     return page_of(page, [render_individual(each, bank.seed) for each in opened])
 

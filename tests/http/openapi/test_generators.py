@@ -1,0 +1,135 @@
+"""What others make of both OpenAPI documents: nothing is left out, and nothing is declared twice."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import msgspec
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+from referencing import Registry
+from referencing.jsonschema import DRAFT202012
+from tests.node.runtime import node_command, package_file
+from tests.support.maven import jars_of
+from tests.support.python_tools import program_of
+
+from billfold.http.customer_api.app import customer_document
+from billfold.http.partner_api.app import partner_document, partner_operations
+from billfold.platform.settings.settings import Settings
+from billfold.sandbox.partner_api import sandbox_operations
+
+DOCUMENTS = msgspec.to_builtins(
+    {
+        "partner": partner_document(Settings(), partner_operations(sandbox_operations())),
+        "customer": customer_document(Settings()),
+    }
+)
+SECONDS = 300
+both = pytest.mark.parametrize("api", DOCUMENTS)
+
+
+def operations_of(document):
+    return [each for item in document["paths"].values() for each in item.values()]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with both documents as files."""
+    made = tmp_path_factory.mktemp("generated")
+    for api, document in DOCUMENTS.items():
+        (made / f"{api}.json").write_text(json.dumps(document))
+    return made
+
+
+def missing_in(folder, ending, document):
+    """Return the operations that no file of a generated client names, nor is named after."""
+    files = folder.rglob(f"*{ending}")
+    text = "".join(f"{each.name}\n{each.read_text()}" for each in files).replace("_", "").lower()
+    names = [each["operationId"] for each in operations_of(document)]
+    return [each for each in names if each.replace("_", "").lower() not in text]
+
+
+@both
+def test_no_parameter_is_declared_under_two_spellings(api):
+    for each in operations_of(DOCUMENTS[api]):
+        names = [re.sub(r"\W", "", p["name"]).lower() for p in each.get("parameters", ()) if "name" in p]
+        assert len(names) == len(set(names)), (each["operationId"], names)
+
+
+@both
+def test_no_schema_is_called_like_the_constructor_of_another_in_go(api):
+    names = DOCUMENTS[api]["components"]["schemas"]
+    assert [each for each in names if f"New{each}" in names] == []
+
+
+@both
+def test_every_schema_is_one_and_every_example_has_its_shape(api):
+    document = DOCUMENTS[api]
+    registry = Registry().with_resource("urn:api", DRAFT202012.create_resource(document))
+    for schema in document["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+    wrong = []
+    for each in [*operations_of(document), *(each["post"] for each in document.get("webhooks", {}).values())]:
+        parts = [each.get("requestBody", {}), *each["responses"].values()]
+        for kind, content in ((kind, c) for part in parts for kind, c in part.get("content", {}).items()):
+            if kind.endswith("json") and "example" in content:
+                schema = json.loads(json.dumps(content["schema"]).replace('"#/', '"urn:api#/'))
+                validator = Draft202012Validator(schema, registry=registry, format_checker=FormatChecker())
+                found = validator.iter_errors(content["example"])
+                wrong += [(each["operationId"], error.json_path, error.message[:200]) for error in found]
+    assert wrong == []
+
+
+@both
+def test_the_python_client_generator_drops_nothing(api, folder, tmp_path_factory):
+    packages = program_of("openapi-python-client", "0.29.1", tmp_path_factory)
+    settings = folder / "settings.yml"
+    settings.write_text("post_hooks: []\n")
+    run = "import sys; from openapi_python_client.cli import app; sys.exit(app())"
+    words = ["generate", "--path", f"{api}.json", "--output-path", f"{api}-python", "--meta", "none"]
+    made = subprocess.run(
+        [sys.executable, "-c", run, *words, "--config", settings],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(packages)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
+    )
+    assert made.returncode == 0, made.stderr
+    assert "WARNING" not in made.stdout.upper(), made.stdout
+    assert missing_in(folder / f"{api}-python", ".py", DOCUMENTS[api]) == []
+
+
+@both
+def test_openapi_typescript_drops_nothing(api, folder):
+    node, _ = node_command("")
+    program = package_file("openapi-typescript/bin/cli.js")
+    words = [node, program, f"{api}.json", "-o", f"{api}-types/types.ts"]
+    made = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
+    assert made.returncode == 0, made.stderr
+    assert missing_in(folder / f"{api}-types", ".ts", DOCUMENTS[api]) == []
+
+
+def test_openapi_generator_drops_nothing_in_python_go_and_java(folder, tmp_path_factory):
+    jars = jars_of("org.openapitools", "openapi-generator-cli", "7.14.0", tmp_path_factory)
+    endings = {"python": ".py", "go": ".go", "java": ".java"}
+    plans = []
+    for api in DOCUMENTS:
+        for language in endings:
+            plan = {"generatorName": language, "inputSpec": str(folder / f"{api}.json")}
+            plan["outputDir"] = str(folder / f"{api}-{language}")
+            plan["globalProperties"] = {"modelDocs": "false", "apiDocs": "false", "modelTests": "false"}
+            plans.append(folder / f"{api}-{language}.json")
+            plans[-1].write_text(json.dumps(plan))
+    words = [shutil.which("java"), "-cp", f"{jars}/*", "org.openapitools.codegen.OpenAPIGenerator", "batch", *plans]
+    made = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
+    said = made.stdout + made.stderr
+    assert "Exception" not in re.sub(r"\w+Exception\.java", "", said), said[:4000]
+    assert made.returncode == 0, said[-4000:]
+    for api, document in DOCUMENTS.items():
+        for language, ending in endings.items():
+            assert missing_in(folder / f"{api}-{language}", ending, document) == [], (api, language)
