@@ -13,20 +13,11 @@ from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
 from tests.node.runtime import node_command, package_file
+from tests.reference import documents
 from tests.support.maven import jars_of
 from tests.support.python_tools import program_of
 
-from billfold.http.customer_api.app import customer_document
-from billfold.http.partner_api.app import partner_document, partner_operations
-from billfold.platform.settings.settings import Settings
-from billfold.sandbox.partner_api import sandbox_operations
-
-DOCUMENTS = msgspec.to_builtins(
-    {
-        "partner": partner_document(Settings(), partner_operations(sandbox_operations())),
-        "customer": customer_document(Settings()),
-    }
-)
+DOCUMENTS = msgspec.to_builtins(documents.DOCUMENTS)
 SECONDS = 300
 both = pytest.mark.parametrize("api", DOCUMENTS)
 

@@ -26,7 +26,7 @@ _STATUSES = frozenset(ApplicationStatus)
 class ApplicationQuery(msgspec.Struct, frozen=True, kw_only=True):
     """Which applications; None for all."""
 
-    statuses: Annotated[list[str] | None, texts_among("status[]", _STATUSES)] = None
+    statuses: Annotated[list[str] | None, texts_among("status", _STATUSES)] = None
 
 
 @post(V1, SIGNED, tag="applications", refuses=("customer-not-open", "duplicate-id"))
