@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.payments.wires.types import IncomingWireFields
 
 _SEALED: Final = "sealed"
-_FIELDS: Final = ("debtor_account", "creditor_account", "instructions", "remittance")
+_FIELDS: Final = ("debtor_account", "creditor_account", "instructions", "remittance", "documents")
 _PARTIES: Final = ("debtor", "creditor", "creator")
 
 
@@ -67,7 +67,13 @@ def payment_details(
         "omad": omad,
         "instructions": seal_text(data_key, message.instructions),
         "remittance": seal_text(data_key, message.remittance),
+        "documents": seal_documents(data_key, message),
     }
+
+
+def seal_documents(data_key: DataKey, message: CreditTransfer) -> str | None:
+    """Return the documents that a payment settles as one text, sealed; None for none."""
+    return seal_text(data_key, msgspec.json.encode(message.documents).decode() if message.documents else None)
 
 
 def seal_text(data_key: DataKey, text: str | None) -> str | None:

@@ -10,6 +10,8 @@ import msgspec
 from msgspec import Meta
 from typing_extensions import override
 
+from billfold.accounts.transactions.remittance import SettledDocument
+
 Imad = Annotated[str, Meta(pattern=r"^[0-9]{8}[A-Z0-9]{8}[0-9]{6}\Z")]
 """The IMAD of a message: date, source and sequence."""
 Uetr = Annotated[str, Meta(pattern=r"^[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}\Z")]
@@ -29,6 +31,8 @@ Text35 = Annotated[str, Meta(min_length=1, max_length=35)]
 Text70 = Annotated[str, Meta(min_length=1, max_length=70)]
 Text105 = Annotated[str, Meta(min_length=1, max_length=105)]
 Text140 = Annotated[str, Meta(min_length=1, max_length=140)]
+RemittanceText = Annotated[str, Meta(pattern=r"^.{1,140}(\n.{1,140}){0,63}\Z")]
+"""Lines of up to 140 characters, together no more than Fedwire carries."""
 
 
 class PostalAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +102,8 @@ class CreditTransfer(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.008.00
     creditor_account: Account | None = None
     instructions: Text140 | None = None
     """The instruction for the creditor agent."""
-    remittance: Text140 | None = None
+    remittance: RemittanceText | None = None
+    documents: tuple[SettledDocument, ...] | None = None
 
 
 class PaymentReturn(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.004.001.10"):
