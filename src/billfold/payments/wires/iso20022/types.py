@@ -198,12 +198,30 @@ class FedwireMessage(msgspec.Struct, frozen=True, kw_only=True):
     message: Message
 
 
+class FedwireMistake(NamedTuple):
+    """One mistake: the line (from 1), the element and the reason."""
+
+    line: int
+    element: str
+    reason: str
+
+    @override
+    def __str__(self) -> str:
+        return f"line {self.line}, {self.element}: {self.reason}"
+
+
 class UnreadMessage(NamedTuple):
-    """A message of a kind that is not read here: the line, its name and the number of its header."""
+    """A message of a kind that is not read here, or with mistakes: the line, its name and the number of its header."""
 
     line: int
     name: str
     number: str
+    mistakes: tuple[FedwireMistake, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Return why it is not read: its mistakes, or that its kind is unknown."""
+        return "; ".join(map(str, self.mistakes)) or f"{self.name} is not read here"
 
     @property
     def carries_money(self) -> bool:
@@ -215,15 +233,3 @@ FileDirection = Literal["outgoing", "incoming"]
 """The direction of a file: to or from the service."""
 FEDWIRE_ROUTING_NUMBER = "021151080"
 """The routing number of the service itself, which sends statuses."""
-
-
-class FedwireMistake(NamedTuple):
-    """One mistake: the line (from 1), the element and the reason."""
-
-    line: int
-    element: str
-    reason: str
-
-    @override
-    def __str__(self) -> str:
-        return f"line {self.line}, {self.element}: {self.reason}"
