@@ -105,8 +105,8 @@ def render_wire(row: WireRow, keys: PaymentKeys) -> Wire:
 def _remittance(row: WireRow, keys: PaymentKeys) -> dict[str, Any] | None:
     """Return what the message of an incoming payment says it is for; of an outgoing one its description says so."""
     if row.message is None:
-        is_own = row.description is not None and row.direction == WireDirection.OUTGOING
-        text = keys.open(PartyField.TEXT, row.customer_id, row.description) if is_own else None
+        own = row.description if row.direction == WireDirection.OUTGOING else None
+        text = keys.open(PartyField.TEXT, row.customer_id, own) if own else None
         return remittance_shown([text] if text else [], row.end_to_end_identification)
     said = open_message(keys, row.customer_id, msgspec.json.decode(row.message))
     documents = msgspec.convert(said.get("documents"), tuple[SettledDocument, ...] | None)
