@@ -33,7 +33,7 @@ class Originator:
         number = f"5647772{self.count:05}"
         sent = payees.ach(routing_number=routing, account_number=number)
         made = await self.desk.post(f"/api/v2/customers/{self.pocket.customer}/counterparties/", sent)
-        sender = {"sender_name": "Ada", "sender_account_number": number, "sender_routing_number": routing}
+        sender = {"sender_name": "Ada Stone", "sender_account_number": number, "sender_routing_number": routing}
         await self.sandbox("wire/", portal_id=self.pocket.portal, amount_usdc=1_00, **sender)
         return made["id"]
 

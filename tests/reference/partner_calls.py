@@ -167,7 +167,7 @@ async def _play_payments(r, customer, pocket, address):
 async def _play_verifications(r, customer):
     """Confirm deposits, link accounts, and read both as v1 tells of them."""
     v1, v2 = f"{V1}/customers/{customer}/", f"{V2}/customers/{customer}/counterparties/"
-    details = {name: ACCOUNT[name] for name in ("routing_number", "account_number")}
+    details = {name: ACCOUNT[name] for name in ("routing_number", "account_number", "account_type")}
     waiting = await EngineCommands(r.desk.bank, "examples").add_counterparty(
         UUID(customer), "ach", details=details, verification="micro_deposits", name=ACCOUNT["counterparty_name"]
     )

@@ -86,7 +86,7 @@ REFUSED_COLUMNS = {
     "chain_entry": {"version"},
     "clearing": {"entry_no", "rail"},
     "event": {"event_no"},
-    "freeze_proposal": {"customer_id", "ends_entry_no", "owner_id", "status", "subject"},
+    "freeze_proposal": {"customer_id", "ends_entry_no", "movement", "owner_id", "status", "subject"},
     "journal_entry": {"entry_no"},
     "pocket": {"closed_at", "status", "type"},
     "security_transfer": {"direction", "reason", "status"},

@@ -3,11 +3,14 @@
 from uuid import UUID
 
 import pytest
+from tests.support.proposals import confirm_as_otto
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
+from billfold.payments.adjustments import cli as adjustments_cli
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
+from billfold.platform.errors import Refused, Unavailable
 
 
 @pytest.fixture
@@ -60,9 +63,31 @@ async def test_money_in_suspense_is_assigned_to_its_owner_or_returned_once(bank,
     assert [tuple(each) for each in log] == said
 
 
+@pytest.mark.parametrize("is_carried_out", [False, True])
+async def test_a_movement_counts_once_when_its_confirmation_was_cut_off(
+    bank, customer_desk, monkeypatch, is_carried_out
+):
+    pocket, submit = UUID((await customer_desk.pocket()).id), bank.engine.submit
+    said = await adjustments_cli.create(bank, pocket, 25_00, description="Welcome")
+
+    async def cut_off(command):
+        if is_carried_out:
+            await submit(command)
+        raise Unavailable("The database is away.")
+
+    with monkeypatch.context() as patch, pytest.raises(Unavailable):
+        patch.setattr(bank.engine, "submit", cut_off)
+        await confirm_as_otto(bank, said)
+    await confirm_as_otto(bank, said)
+    with pytest.raises(Refused, match="APPLIED"):
+        await confirm_as_otto(bank, said)
+    credited = "SELECT count(*), sum(amount) FROM transaction WHERE pocket_id = $1"
+    assert tuple(await bank.pool.fetchrow(credited, pocket)) == (1, 25_00)
+
+
 async def _confirmed_by(browser, bank):
-    """Return the status of each proposal that this operator confirms, the oldest first."""
-    rows = await bank.pool.fetch("SELECT proposal_id FROM freeze_proposal ORDER BY proposed_at, subject_id")
+    """Return the statuses that an operator gets who confirms the assignment, then the return."""
+    rows = await bank.pool.fetch("SELECT proposal_id FROM freeze_proposal ORDER BY movement::json->>'kind'")
     await browser.go("/bank/freezes")
     sent = {"csrf": browser.csrf, "decision": "confirm"}
     return [(await browser.post(f"/bank/freezes/{row['proposal_id']}", sent)).status_code for row in rows]

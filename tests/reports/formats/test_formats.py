@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reports.formats.readers import assert_same, write_and_read
 
+from billfold.accounts.transactions.remittance import SettledDocument
 from billfold.reports.entries import rules
 from billfold.reports.entries.types import (
     Account,
@@ -20,6 +21,7 @@ from billfold.reports.entries.types import (
     EntryTotals,
     Holding,
     LedgerPosition,
+    References,
     Security,
 )
 from billfold.reports.formats.table import WRITERS
@@ -44,6 +46,15 @@ HOSTILE = [
 ]
 TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(exclude_categories=["Cs"]), max_size=300))
 AMOUNTS = st.integers(1, 10**11) | st.integers(-(10**11), -1)
+NAMES = TEXTS | st.none()
+DOCUMENTS = st.builds(
+    SettledDocument,
+    type=NAMES | st.just("CINV"),
+    date=st.just("2026-11-01") | st.none(),
+    amount=st.just("12.345"),
+    currency=st.just("EUR"),
+    **dict.fromkeys(("number", "reference", "information"), NAMES),
+)
 ENTRIES = st.builds(
     AccountEntry,
     kind=st.sampled_from(EntryKind),
@@ -56,7 +67,8 @@ ENTRIES = st.builds(
     description=TEXTS,
     counterparty=TEXTS | st.none(),
     remittance=st.lists(TEXTS, max_size=2).map(tuple),
-    references=st.lists(TEXTS, max_size=2).map(tuple),
+    documents=st.lists(DOCUMENTS, max_size=2).map(tuple),
+    references=st.builds(References, **dict.fromkeys(("instruction", "end_to_end", "transaction", "clearing"), NAMES)),
     is_reversal=st.booleans(),
     security=st.just(BILL) | st.none(),
 )

@@ -22,7 +22,7 @@ class Power(Enum):
     PROPOSE = auto()
     """Propose what another operator has to confirm."""
     MOVE_MONEY = auto()
-    """Assign or return money that is in suspense, and have files of the rails processed again."""
+    """Propose to move money, as out of suspense, and have files of the rails processed again."""
 
 
 _ALL = frozenset(Power)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from billfold.accounts.transactions.remittance import SettledDocument, remittance_shown
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.platform.crypto import is_sealed_text
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _IDENTIFICATION = "individual_identification_number"
 _SEALED = '"sealed:'
+_decode_documents = msgspec.json.Decoder(tuple[SettledDocument, ...]).decode
 
 
 async def open_transactions(bank: Bank, rows: Sequence[TransactionRow]) -> list[TransactionRow]:
@@ -39,8 +41,15 @@ def _opened(row: TransactionRow, keys: PaymentKeys) -> TransactionRow:
     if isinstance(identification := details.get(_IDENTIFICATION), str):
         details[_IDENTIFICATION] = plain(identification)
     remittance: dict[str, Any] | None = msgspec.json.decode(row.remittance or "null")
-    if remittance and remittance.get("unstructured"):
-        remittance["unstructured"] = [text for each in remittance["unstructured"] if (text := plain(each)) is not None]
+    if remittance:
+        texts = filter(None, map(plain, remittance.get("unstructured") or ()))
+        references = remittance.get("structured") or {}
+        documents = plain(references.get("documents") or "")
+        remittance = remittance_shown(
+            [line for text in texts for line in text.splitlines()],
+            references.get("end_to_end_identification"),
+            _decode_documents(documents) if documents else None,
+        )
     return msgspec.structs.replace(
         row,
         description=plain(row.description) or "",

@@ -52,6 +52,10 @@ class WireActivity(Shared, kw_only=True, tag_field="type", tag="WIRE"):
     original_wire_id: UUID | None = None
     wire_id: UUID | None = None
     reference_number: str | None = None
+    end_to_end_identification: str | None = None
+    uetr: str | None = None
+    imad: str | None = None
+    omad: str | None = None
     counterparty_name: str | None = None
     counterparty_id: UUID | None = None
     portal_id: UUID | None = None

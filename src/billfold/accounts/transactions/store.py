@@ -47,6 +47,11 @@ _ACH_ENTRIES = f"""
 SELECT e.customer_id, e.entry_no, {_ACH_SETTLES_AT}, e.trace_number FROM ach_entry e
  WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
 """
+_WIRE_NAMES = ("end_to_end_identification", "uetr", "imad", "omad")
+_WIRES = f"""
+SELECT w.customer_id, w.wire_id::text, {", ".join(_WIRE_NAMES)} FROM wire w
+ WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
+"""
 # What is reserved for a payment by card is shown while it is held, as the entry that holds it shows it.
 # One look into an index per row, however many a customer has: not as EXISTS, for which all of them may be hashed.
 _IS_SHOWN = """(a.swept OR a.type <> 'CARD' OR coalesce((SELECT true FROM card_authorization h
@@ -259,7 +264,7 @@ class Activity:
         """Return up to `limit` rows on from a place: payments by ACH settle and are numbered as their entries are."""
         listed, values = self._list_of(filters, now)
         rows = await listed.rows(conn, *values, after=after, descending=descending, limit=limit)
-        return await _with_ach_entries(conn, rows)
+        return await _as_read(conn, rows)
 
     async def search(
         self,
@@ -278,7 +283,7 @@ class Activity:
         rows, stop = await listed.search(
             conn, *values, after=after, descending=descending, limit=limit, is_filtered=is_filtered
         )
-        return await _with_ach_entries(conn, [row for row, _ in rows]), stop
+        return await _as_read(conn, [row for row, _ in rows]), stop
 
     def _list_of(self, filters: TransactionFilters, now: datetime) -> tuple[_Searched, list[Any]]:
         """Return the list that these filters are read from, and its values."""
@@ -308,7 +313,7 @@ async def get_transaction_row(
     row = await conn.fetchrow(_ONE, customer_id, pocket_id, first, last)
     if row is None:
         raise NotFound("There is no such transaction.")
-    (found,) = await _with_ach_entries(conn, [TransactionRow(*row)])
+    (found,) = await _as_read(conn, [TransactionRow(*row)])
     if sweep and found.is_hold:
         raise NotFound("There is no such transaction.")
     return swept(found) if sweep else found
@@ -345,6 +350,27 @@ def swept(row: TransactionRow) -> TransactionRow:
 
 class _AchDetails(msgspec.Struct):
     ach_id: UUID | None = None
+
+
+async def _as_read(conn: Connection | Pool, found: list[TransactionRow]) -> list[TransactionRow]:
+    """Return activity as it is read: payments by ACH as their entries are, wires with their references."""
+    return await _with_wires(conn, await _with_ach_entries(conn, found))
+
+
+async def _with_wires(conn: Connection | Pool, found: list[TransactionRow]) -> list[TransactionRow]:
+    """Return activity with what payer and network call its wires; an outgoing one is numbered when it is sent."""
+    details = {row.activity_id: msgspec.json.decode(row.details) for row in found if row.type == "WIRE"}
+    wire_ids = [each["wire_id"] for each in details.values() if each.get("wire_id")]
+    if not wire_ids:
+        return found
+    rows = await conn.fetch(_WIRES, list({row.customer_id for row in found}), wire_ids)
+    names = {(each["customer_id"], each["wire_id"]): {name: each[name] for name in _WIRE_NAMES} for each in rows}
+    return [
+        msgspec.structs.replace(row, details=msgspec.json.encode(told | named).decode()) if named else row
+        for row in found
+        for told in [details.get(row.activity_id, {})]
+        for named in [names.get((row.customer_id, told.get("wire_id", "")))]
+    ]
 
 
 async def _with_ach_entries(conn: Connection | Pool, found: list[TransactionRow]) -> list[TransactionRow]:

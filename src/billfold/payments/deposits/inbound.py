@@ -16,7 +16,7 @@ from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.types import IncomingAch, IncomingPayment, IncomingWire
 from billfold.payments.wires.rules import incoming
-from billfold.payments.wires.sealed_messages import seal_payment, seal_text
+from billfold.payments.wires.sealed_messages import seal_payment, seal_remittance, seal_text
 
 if TYPE_CHECKING:
     from billfold.data_keys.types import DataKey
@@ -81,7 +81,7 @@ def _command(
         description=seal_text(data_key, payment.description) or "",
         details=incoming.details_of(wire, payment.wire_id),
         sender=_sender(payment, data_key),
-        remittance=incoming.remittance_of(payment.message, seal_text(data_key, payment.message.remittance)),
+        remittance=incoming.remittance_of(payment.message, *seal_remittance(data_key, payment.message)),
         wire=wire,
     )
 

@@ -173,7 +173,9 @@ def _original_payment(item: SuspenseItem, details: dict[str, Any], owner: UUID) 
     return {
         "wire": msgspec.structs.replace(wire, message=stored, instructions=instructions),
         "details": incoming.details_of(wire, item.item_id),
-        "remittance": incoming.remittance_of(message, details.get("remittance") or message.remittance),
+        "remittance": incoming.remittance_of(
+            message, details.get("remittance") or message.remittance, details.get("documents")
+        ),
     }
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.transactions.remittance import SettledDocument, remittance_shown
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.http.parameters import Query
 from billfold.http.schemas import Amount, usd
 from billfold.payments.on_us.schemas import Cents, FullWithdrawal, RequestedAmount
-from billfold.payments.wires.types import WireRow
+from billfold.payments.wires.sealed_messages import open_message
+from billfold.payments.wires.types import WireDirection, WireRow
 
 Note = Annotated[str, msgspec.Meta(max_length=140)]
 
@@ -69,6 +71,7 @@ class Wire(msgspec.Struct, kw_only=True):
     description: str | None
     wire_instructions: str | None
     end_to_end_identification: str | None
+    remittance_information: dict[str, Any] | None
     created_by: str | None
     transaction_id: UUID | None
     time_created: datetime
@@ -93,9 +96,21 @@ def render_wire(row: WireRow, keys: PaymentKeys) -> Wire:
             **{name: getattr(row, name) for name in _SHARED_FIELDS},
             "description": plain(row.description),
             "wire_instructions": plain(row.wire_instructions),
+            "remittance_information": _remittance(row, keys),
         },
         Wire,
     )
+
+
+def _remittance(row: WireRow, keys: PaymentKeys) -> dict[str, Any] | None:
+    """Return what the message of an incoming payment says it is for; of an outgoing one its description says so."""
+    if row.message is None:
+        own = row.description if row.direction == WireDirection.OUTGOING else None
+        text = keys.open(PartyField.TEXT, row.customer_id, own) if own else None
+        return remittance_shown([text] if text else [], row.end_to_end_identification)
+    said = open_message(keys, row.customer_id, msgspec.json.decode(row.message))
+    documents = msgspec.convert(said.get("documents"), tuple[SettledDocument, ...] | None)
+    return remittance_shown((said.get("remittance") or "").splitlines(), row.end_to_end_identification, documents)
 
 
 _SHARED_FIELDS = frozenset(Wire.__struct_fields__) & frozenset(WireRow.__struct_fields__) - {"amount"}

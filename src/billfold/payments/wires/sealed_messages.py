@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.payments.wires.types import IncomingWireFields
 
 _SEALED: Final = "sealed"
-_FIELDS: Final = ("debtor_account", "creditor_account", "instructions", "remittance")
+_FIELDS: Final = ("debtor_account", "creditor_account", "instructions", "remittance", "documents")
 _PARTIES: Final = ("debtor", "creditor", "creator")
 
 
@@ -61,13 +61,21 @@ def payment_details(
     data_key: DataKey, message: CreditTransfer, description: str | None, omad: str | None
 ) -> dict[str, Any]:
     """Return the details of a payment that is held: what returns it, and what books it later."""
+    remittance, documents = seal_remittance(data_key, message)
     return {
         "description": seal_text(data_key, description),
         "message": seal_message(data_key, message),
         "omad": omad,
         "instructions": seal_text(data_key, message.instructions),
-        "remittance": seal_text(data_key, message.remittance),
+        "remittance": remittance,
+        "documents": documents,
     }
+
+
+def seal_remittance(data_key: DataKey, message: CreditTransfer) -> tuple[str | None, str | None]:
+    """Return lines and documents of a payment, each sealed as one text; None for none."""
+    documents = msgspec.json.encode(message.documents).decode() if message.documents else None
+    return seal_text(data_key, message.remittance), seal_text(data_key, documents)
 
 
 def seal_text(data_key: DataKey, text: str | None) -> str | None:

@@ -139,7 +139,7 @@ async def _pages(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[
     place = (last, _POSTING_NO_MAX)
     span = Span(account.customer_id, account.pocket_id, last, statement.position.entry_no)
     while True:
-        listed = await store.list_transactions(bank.pool, span, place, ROWS_PER_PAGE)
+        listed = await store.list_transactions(bank.pool, span, place, ROWS_PER_PAGE, ends_at=statement.period.ends_at)
         opened = await open_transactions(bank, [each.row for each in listed])
         page = [
             entry

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.transactions.remittance import SettledDocument
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import member_of
@@ -21,6 +22,7 @@ from billfold.reports.entries.types import (
     EntryTotals,
     Holding,
     Period,
+    References,
     Security,
 )
 
@@ -36,8 +38,14 @@ _IN_KIND = {True: EntryKind.ADDITION, False: EntryKind.SUBTRACTION}
 _IN_KIND_TITLES = {True: "Bills received", False: "Bills delivered"}
 
 
+class _Structured(msgspec.Struct):
+    end_to_end_identification: str | None = None
+    documents: tuple[SettledDocument, ...] = ()
+
+
 class _Remittance(msgspec.Struct):
-    unstructured: list[str] | None = None
+    unstructured: tuple[str, ...] | None = None
+    structured: _Structured | None = None
 
 
 class _Details(msgspec.Struct):
@@ -65,12 +73,6 @@ class _Details(msgspec.Struct):
         """Tell whether the payee began it: the bank collected by ACH, or another bank did."""
         return self.ach_direction is not None and is_credit == (self.ach_direction == "ORIGINATION")
 
-    @property
-    def references(self) -> tuple[str, ...]:
-        """What other banks call it, the reference of the payer first."""
-        found = (self.end_to_end_identification, self.trace_number, self.reference_number, self.crypto_transfer_id)
-        return tuple(each for each in found if each)
-
 
 _read_details = msgspec.json.Decoder(_Details).decode
 _read_remittance = msgspec.json.Decoder(_Remittance | None).decode
@@ -93,6 +95,7 @@ def entries_of(listed: ListedTransaction, account: AccountType) -> Iterator[Acco
     is_credit = row.direction == "CREDIT"
     details = _read_details(row.details)
     remittance = _read_remittance(row.remittance) if row.remittance else None
+    structured = remittance.structured if remittance else None
     booked_on = et_date(row.booked_at)
     payment = AccountEntry(
         kind=_kind_of(row, details),
@@ -104,8 +107,9 @@ def entries_of(listed: ListedTransaction, account: AccountType) -> Iterator[Acco
         title=row.title,
         description=row.description,
         counterparty=listed.ach_party or details.other_party,
-        remittance=tuple((remittance and remittance.unstructured) or ()),
-        references=details.references,
+        remittance=(remittance and remittance.unstructured) or (),
+        documents=(structured and structured.documents) or (),
+        references=_references(listed, details, structured),
         transaction_id=row.transaction_id,
         entry_no=row.entry_no,
         is_reversal=listed.is_reversal,
@@ -232,6 +236,18 @@ def require_balance(opening: Balance, closing: Balance, totals: EntryTotals, poc
 
 def _kind_of(row: TransactionRow, details: _Details) -> EntryKind:
     return EntryKind.CRYPTO if details.crypto_transfer_id else _KINDS.get(row.type) or EntryKind(row.type)
+
+
+def _references(listed: ListedTransaction, details: _Details, structured: _Structured | None) -> References:
+    """Return what others call a payment. An entry of an ACH file has one name, its trace number."""
+    told = listed.end_to_end_id or details.end_to_end_identification
+    return References(
+        instruction=details.reference_number,
+        end_to_end=told or (structured and structured.end_to_end_identification) or details.trace_number,
+        uetr=listed.uetr,
+        transaction=details.crypto_transfer_id,
+        clearing=listed.imad or details.trace_number,
+    )
 
 
 def _sweep_id(row: TransactionRow) -> UUID:

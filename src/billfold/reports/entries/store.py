@@ -70,8 +70,12 @@ SELECT {_PREFIXED},
                                              AND j.reverses IS NOT NULL),
        (SELECT e.party_name FROM ach_entry e
          WHERE t.type = 'ACH' AND e.customer_id = t.customer_id AND e.ach_id = (t.details ->> 'ach_id')::uuid
-           AND e.way = 'ORIGINATION')
-  FROM transaction t
+           AND e.way = 'ORIGINATION'),
+       w.end_to_end_identification, w.uetr,
+       CASE w.direction WHEN 'INCOMING' THEN w.imad ELSE (
+         SELECT min(m.imad) FROM wire_message m WHERE m.wire_id = w.wire_id AND m.sent_at < $7) END
+  FROM transaction t LEFT JOIN wire w
+    ON t.type = 'WIRE' AND w.customer_id = t.customer_id AND w.wire_id = (t.details ->> 'wire_id')::uuid
  WHERE t.customer_id = $1 AND t.pocket_id = $2 AND (t.entry_no, t.posting_no) > ($3, $4) AND t.entry_no <= $5
    AND (t.swept OR t.type <> 'CARD')
  ORDER BY t.entry_no, t.posting_no LIMIT $6
@@ -131,11 +135,17 @@ class Snapshot(NamedTuple):
 
 
 class ListedTransaction(NamedTuple):
-    """A transaction, whether its journal entry reverses another, and of an ACH entry of this bank its other party."""
+    """A transaction, whether its journal entry reverses another, and of an ACH entry of this bank its other party.
+
+    The others are what payer and network call a wire; one of ours has an IMAD if it was sent within the period.
+    """
 
     row: TransactionRow
-    is_reversal: bool
-    ach_party: str | None
+    is_reversal: bool = False
+    ach_party: str | None = None
+    end_to_end_id: str | None = None
+    uetr: str | None = None
+    imad: str | None = None
 
 
 class TransferInKind(NamedTuple):
@@ -198,11 +208,12 @@ async def movements(conn: Connection | Pool, span: Span) -> Movements:
 
 
 async def list_transactions(
-    conn: Connection | Pool, span: Span, after: tuple[int, int], limit: int
+    conn: Connection | Pool, span: Span, after: tuple[int, int], limit: int, *, ends_at: datetime
 ) -> list[ListedTransaction]:
-    """Return up to `limit` transactions on from (entry_no, posting_no)."""
-    rows = await conn.fetch(_PAGE, span.customer_id, span.pocket_id, *after, span.through, limit)
-    return [ListedTransaction(TransactionRow(*row[:-2]), row[-2], row[-1]) for row in rows]
+    """Return up to `limit` transactions on from (entry_no, posting_no), as they were known when the period ended."""
+    rows = await conn.fetch(_PAGE, span.customer_id, span.pocket_id, *after, span.through, limit, ends_at)
+    width = len(TransactionRow.__struct_fields__)
+    return [ListedTransaction(TransactionRow(*row[:width]), *row[width:]) for row in rows]
 
 
 async def list_transfers_in_kind(conn: Connection | Pool, span: Span) -> list[TransferInKind]:

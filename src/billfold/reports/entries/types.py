@@ -12,6 +12,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.transactions.remittance import SettledDocument
+
 REFERENCE_MAX = 35
 """The length of the longest reference of an entry, as ISO 20022 limits it."""
 
@@ -88,12 +90,32 @@ class Security(msgspec.Struct, frozen=True):
     maturity: date
 
 
+class References(msgspec.Struct, frozen=True, kw_only=True):
+    """What others call a payment, of any length and in any characters.
+
+    `end_to_end` is the payer's, `instruction` that of his bank, `clearing` that of the network: an IMAD or a trace
+    number; `transaction` that of a chain.
+    """
+
+    instruction: str | None = None
+    end_to_end: str | None = None
+    uetr: str | None = None
+    transaction: str | None = None
+    clearing: str | None = None
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """All of them, each once, the payer's first."""
+        found = self.end_to_end, self.clearing, self.instruction, self.transaction, self.uetr
+        return tuple(dict.fromkeys(each for each in found if each))
+
+
 class AccountEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry. `amount` is in cents, below zero for a debit, never zero.
 
-    `reference` is unique within the account, up to 35 characters. `references` are what other banks call the payment.
-    These, `counterparty` and the texts come from outside and hold any character. `units` are those of bills that moved
-    in kind.
+    `reference` is unique within the account, up to 35 characters. `references`, `counterparty` and the texts come from
+    outside and hold any character. `documents` are those that the payment settles. `units` are those of bills that
+    moved in kind.
     """
 
     kind: EntryKind
@@ -106,13 +128,50 @@ class AccountEntry(msgspec.Struct, frozen=True, kw_only=True):
     description: str = ""
     counterparty: str | None = None
     remittance: tuple[str, ...] = ()
-    references: tuple[str, ...] = ()
+    documents: tuple[SettledDocument, ...] = ()
+    references: References = References()
     transaction_id: UUID | None = None
     entry_no: int | None = None
     is_reversal: bool = False
     is_direct_debit: bool = False
     security: Security | None = None
     units: int | None = None
+
+    @property
+    def note(self) -> str | None:
+        """The description, unless that is the remittance again."""
+        return None if self.description.split() == " ".join(self.remittance).split() else self.description
+
+    @property
+    def purpose(self) -> tuple[str, ...]:
+        """What the payment is for, each said once: description, remittance, and documents in words."""
+        parts = (self.note, *self.remittance, *self.words_of_documents)
+        return tuple(dict.fromkeys(each for each in parts if each))
+
+    def own_reference(self, length: int) -> str:
+        """Return what tells the payment from others in this many characters.
+
+        Of a payment that the account owner made it is his reference, else that of the network, of which the end
+        differs within a day.
+        """
+        names = self.references
+        if self.amount < 0:
+            own = names.end_to_end if len(names.end_to_end or "") <= length else None
+            found = own or names.instruction or names.clearing or names.end_to_end
+        else:
+            found = names.clearing or names.instruction or names.end_to_end
+        return (found or names.transaction or "")[-length:]
+
+    @property
+    def words_of_documents(self) -> tuple[str, ...]:
+        """The documents that the payment settles, each in one line."""
+        return tuple(map(_in_words, self.documents))
+
+
+def _in_words(document: SettledDocument) -> str:
+    paid = " ".join(filter(None, (document.amount, document.currency)))
+    named = document.type, document.number, document.date, document.reference, paid, document.information
+    return " ".join(filter(None, named))
 
 
 class EntryTotals(msgspec.Struct, frozen=True):

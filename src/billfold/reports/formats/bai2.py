@@ -82,8 +82,8 @@ def _write_entry(entry: AccountEntry, records: _Records) -> None:
     code = codes_of(entry).bai[entry.amount < 0]
     bill = f"CUSIP {entry.security.cusip}" if entry.security else None
     units = None if entry.units is None else f"{entry.units} units"
-    parts = (entry.kind.value, entry.title, entry.counterparty, entry.description, *entry.remittance, bill, units)
+    parts = (entry.kind.value, entry.title, entry.counterparty, *entry.purpose, bill, units)
     text = bai_text(" ".join(filter(None, parts)))
-    own = bai_text(entry.references[0])[:_OWN_REFERENCE] if entry.references else ""
+    own = bai_text(entry.own_reference(_OWN_REFERENCE))[:_OWN_REFERENCE]
     references = entry.reference[-_BANK_REFERENCE:], own
     records.write(["16", code, str(abs(entry.amount)), "V", f"{entry.value_on:%y%m%d}", "", *references], text)

@@ -14,11 +14,20 @@ from billfold.reports.formats.xml import NOTHING, Xml, node
 if TYPE_CHECKING:
     from datetime import date, datetime
 
+    from billfold.accounts.transactions.remittance import SettledDocument
     from billfold.reports.entries.types import Account, AccountEntry, AccountStatement, Security
     from billfold.reports.formats.types import StatementFile
 
 _REFERENCE, _NAME, _POCKET_NAME, _REMITTANCE, _INFORMATION = 35, 140, 70, 140, 500
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'
+_DOCUMENT_TYPES = frozenset(
+    (
+        "MSIN", "CNFA", "DNFA", "CINV", "CREN", "DEBN", "HIRI", "SBIN",
+        "CMCN", "SOAC", "DISP", "BOLD", "VCHR", "AROI", "TSUT", "PUOR",
+    )
+)  # fmt: skip
+"""The codes of ISO 20022 for the type of a document; what is none stands as it is."""
+_INFORMATION_LINES = 3
 _ONE_SECOND = timedelta(seconds=1)
 
 
@@ -138,30 +147,53 @@ def _entry(entry: AccountEntry, currency: str) -> Xml:
             node("Prtry", node("Cd", entry.kind)),
         ),
         node("NtryDtls", _details(entry)),
-        node("AddtlNtryInf", cut(": ".join(filter(None, (entry.title, entry.description))), _INFORMATION)),
+        node("AddtlNtryInf", cut(": ".join(filter(None, (entry.title, entry.note))), _INFORMATION)),
     )
 
 
 def _details(entry: AccountEntry) -> Xml:
-    references = [cut(each, _REFERENCE) for each in entry.references]
+    names = entry.references
     party = node("Pty", node("Nm", cut(entry.counterparty or "", _NAME)))
-    lines = map(plain, entry.remittance)
-    remittance = [
-        node("Ustrd", line[at : at + _REMITTANCE]) for line in lines for at in range(0, len(line), _REMITTANCE)
-    ]
     return node(
         "TxDtls",
         node(
             "Refs",
             node("AcctSvcrRef", entry.transaction_id.hex if entry.transaction_id else entry.reference),
-            node("EndToEndId", *references[:1]),
-            node("ClrSysRef", *references[1:2]),
+            _reference("InstrId", names.instruction),
+            _reference("EndToEndId", names.end_to_end),
+            node("UETR", names.uetr or ""),
+            _reference("TxId", names.transaction),
+            _reference("ClrSysRef", names.clearing),
         ),
         node("RltdPties", node("Dbtr" if entry.amount > 0 else "Cdtr", party)),
-        node("RmtInf", *remittance),
+        node("RmtInf", *_texts("Ustrd", *entry.remittance), *map(_document, entry.documents)),
         node("RltdQties", node("Qty", node("Unit", "" if entry.units is None else str(entry.units)))),
         _security(entry.security) if entry.security else NOTHING,
     )
+
+
+def _texts(name: str, *lines: str) -> list[Xml]:
+    """Return lines as elements of the length that remittance has."""
+    return [
+        node(name, line[at : at + _REMITTANCE]) for line in map(plain, lines) for at in range(0, len(line), _REMITTANCE)
+    ]
+
+
+def _document(document: SettledDocument) -> Xml:
+    kind = cut(document.type or "", _REFERENCE)
+    named = node("CdOrPrtry", node("Cd" if kind in _DOCUMENT_TYPES else "Prtry", kind))
+    amount = f'<RmtdAmt Ccy="{document.currency}">{document.amount}</RmtdAmt>' if document.amount else ""
+    return node(
+        "Strd",
+        node("RfrdDocInf", node("Tp", named), _reference("Nb", document.number), node("RltdDt", document.date or "")),
+        node("RfrdDocAmt", Xml(amount)),
+        node("CdtrRefInf", _reference("Ref", document.reference)),
+        *_texts("AddtlRmtInf", document.information or "")[:_INFORMATION_LINES],
+    )
+
+
+def _reference(name: str, text: str | None) -> Xml:
+    return node(name, cut(text or "", _REFERENCE))
 
 
 def _security(security: Security) -> Xml:

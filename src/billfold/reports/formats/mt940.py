@@ -55,15 +55,15 @@ def _balance(cents: int, day: date) -> str:
 def _entry(entry: AccountEntry) -> Iterator[str]:
     # The marks RC and RD of reversals are read as the wrong side by programs that know only C and D.
     mark = "C" if entry.amount > 0 else "D"
-    own = swift_reference(entry.references[0], _REFERENCE) if entry.references else ""
+    own = swift_reference(entry.own_reference(_REFERENCE), _REFERENCE)
     line = f"{entry.value_on:%y%m%d}{entry.booked_on:%m%d}{mark}{_amount(entry.amount)}{codes_of(entry).swift}"
     yield f":61:{line}{own or 'NONREF'}//{_bank_reference(entry)}"
     yield from swift_lines(entry.title, _SUPPLEMENT, 1)
     security = f"CUSIP {entry.security.cusip}" if entry.security else ""
     units = "" if entry.units is None else f"{entry.units} units"
-    texts = entry.counterparty, entry.description, *entry.remittance
+    texts = entry.counterparty, *entry.purpose
     reversal = "REVERSAL" if entry.is_reversal else ""
-    parts = filter(None, (entry.kind.value, reversal, security, units, *texts, *entry.references))
+    parts = filter(None, (entry.kind.value, reversal, security, units, *texts, *entry.references.all))
     narrative = swift_lines(" ".join(parts), _WIDTH, _LINES)
     yield f":86:{narrative[0]}"
     yield from narrative[1:]

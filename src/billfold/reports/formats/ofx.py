@@ -154,8 +154,7 @@ def _security_info(security: Security) -> Xml:
 def _entry(entry: AccountEntry) -> Xml:
     texts = (
         entry.title,
-        entry.description,
-        *entry.remittance,
+        *entry.purpose,
         f"CUSIP {entry.security.cusip}" if entry.security else None,
     )
     return node(
@@ -165,7 +164,7 @@ def _entry(entry: AccountEntry) -> Xml:
         node("DTAVAIL", _day(entry.value_on)),
         node("TRNAMT", _signed(entry.amount)),
         node("FITID", entry.reference),
-        node("REFNUM", cut(entry.references[0], _REFERENCE) if entry.references else ""),
+        node("REFNUM", cut(entry.own_reference(_REFERENCE), _REFERENCE)),
         node("NAME", cut(entry.counterparty or entry.title, _NAME) or entry.kind.value),
         node("MEMO", cut(f"{entry.kind}: {' '.join(filter(None, texts))}", _MEMO)),
     )

@@ -115,7 +115,7 @@ def _sweep(day: date | None, balance: int) -> tuple[str, ...]:
 
 
 def _details(entry: AccountEntry) -> str:
-    parts = (entry.counterparty, entry.description, *entry.remittance, *entry.references[:1])
+    parts = (entry.counterparty, *entry.purpose, *entry.references.all[:1])
     shown = dict.fromkeys(line for part in parts if part and (line := printed(part)))
     without_repeats = [part for part in shown if not any(part in other for other in shown if other != part)]
     return " · ".join(without_repeats) or "—"

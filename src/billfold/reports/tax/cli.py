@@ -20,7 +20,7 @@ from billfold.platform.errors import InvalidInput
 from billfold.platform.money import format_usd
 from billfold.reports.statements.worker import claimed
 from billfold.reports.tax.figures import read_tax_years
-from billfold.reports.tax.filing import write_irs_file
+from billfold.reports.tax.filing import WrittenFile, write_irs_file
 from billfold.reports.tax.making import correct_forms
 from billfold.reports.tax.recipients import open_recipient
 from billfold.reports.tax.rules import boxes_of, filing_of, year_bounds
@@ -130,6 +130,11 @@ async def file(
     except BaseException:
         out.unlink()
         raise
+    return _filed(written, out)
+
+
+def _filed(written: WrittenFile, out: Path) -> str:
+    """Return what was written. Raises CliError with the customers that failed."""
     for customer_id in written.without_number:
         print_warning(f"Customer {customer_id} has no taxpayer identification number.")
     if written.failed:

@@ -145,14 +145,13 @@ async def test_a_part_of_a_wire_comes_back_and_the_rest_stays_claimed(fedwire, h
     await fedwire.prove()
 
 
-async def test_one_bad_message_keeps_a_whole_file_out_and_is_named_by_its_line(fedwire, holder):
+async def test_a_file_of_bad_messages_alone_or_of_no_form_is_refused_by_line(fedwire, holder):
     account = await fedwire.account_of(holder)
     good = [await fedwire.payment(str(nth), account, 100_00 + nth) for nth in range(3)]
     raw = write_messages(good, "incoming")
     spoiled = {
-        "euros": raw.replace(b'Ccy="USD">100.01', b'Ccy="EUR">100.01'),
-        "cents": raw.replace(b">100.01<", b">100.011<"),
-        "count": raw.replace(b"<NbOfTxs>1<", b"<NbOfTxs>7<", 2),
+        "euros": write_messages(good[:1], "incoming").replace(b'Ccy="USD"', b'Ccy="EUR"'),
+        "count": raw.replace(b"<NbOfTxs>1<", b"<NbOfTxs>7<"),
         "nothing": b"",
         "an empty file": write_messages([], "incoming"),
         "half": raw[: len(raw) // 2],
@@ -163,14 +162,37 @@ async def test_one_bad_message_keeps_a_whole_file_out_and_is_named_by_its_line(f
         await fedwire.drop(f"{name}.xml", content)
         assert fedwire.refused(f"{name}.xml"), name
     assert await fedwire.legs() == legs
-    assert fedwire.refused("euros.xml")[0] == (4, "IntrBkSttlmAmt", "currency is EUR, not USD")
-    assert fedwire.refused("cents.xml")[0][0] == 4
-    assert [line for line, *_ in fedwire.refused("count.xml")] == [3, 4]
+    assert fedwire.refused("euros.xml")[0] == (3, "IntrBkSttlmAmt", "currency is EUR, not USD")
+    assert [line for line, *_ in fedwire.refused("count.xml")] == [3, 4, 5]
     # The file may come again when it has been mended, under the name that was refused.
     await fedwire.drop("half.xml", raw)
     assert fedwire.taken("half.xml") == ["COMPLETED"] * 3
     refused = await files_store.list_files(fedwire.bank.pool, rail="WIRE", state="REFUSED")
     assert len(refused) == len(spoiled)
+    await fedwire.prove()
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "element"),
+    [
+        (b'Ccy="USD">100.01', b'Ccy="EUR">100.01', "IntrBkSttlmAmt"),
+        (b">100.01<", b">100.011<", "IntrBkSttlmAmt"),
+        (b"<EndToEndId>", b"<EndToEndId>TWICE</EndToEndId><EndToEndId>", "EndToEndId"),
+        (b"<NbOfTxs>1<", b"<NbOfTxs>7<", "NbOfTxs"),
+        (b"<MsgDefIdr>pacs.008.001.08<", b"<MsgDefIdr>admi.004.001.02<", "AppHdr"),
+    ],
+)
+async def test_a_payment_of_a_wrong_form_waits_for_a_person_and_the_one_beside_it_is_booked(
+    fedwire, holder, right, wrong, element
+):
+    account = await fedwire.account_of(holder)
+    lines = write_messages([await fedwire.payment(str(n), account, 100_00 + n) for n in (1, 2)], "incoming")
+    first, middle, rest = lines.partition(b"</FedwireFundsIncomingMessage>")
+    assert right in first
+    await fedwire.drop("both.xml", first.replace(right, wrong, 1) + middle + rest)
+    assert fedwire.taken("both.xml") == ["COMPLETED"]
+    (file,) = await retries.list_failing(fedwire.bank.pool)
+    assert f"line 3, {element}: " in (file.report or "")
     await fedwire.prove()
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from billfold.accounts.transactions.remittance import SettledDocument
 from billfold.payments.wires.iso20022.types import (
     Account,
     Agent,
@@ -86,6 +87,13 @@ RETURN = PaymentReturn(
 MESSAGES: dict[str, Message] = {
     "credit transfer": a_credit_transfer(),
     "credit transfer abroad": abroad(),
+    "credit transfer with documents": a_credit_transfer(
+        remittance="Rent\nand more",
+        documents=(
+            SettledDocument(type="CINV", number="INV-1", date="2026-11-01", amount="12.34", currency="EUR"),
+            SettledDocument(reference="RF18539007547034", information="Less discount"),
+        ),
+    ),
     "least credit transfer": a_credit_transfer(
         instruction_id=None, debtor_account=None, creditor_account=None, remittance=None
     ),

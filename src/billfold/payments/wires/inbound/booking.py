@@ -180,7 +180,7 @@ def _incoming(bank: Bank, wire: FedwireMessage, message: CreditTransfer) -> Inco
         amount=message.amount,
         sender_name=message.debtor.name,
         reference_number=message.instruction_id or message.message_id,
-        description=message.remittance or f"Wire from {message.debtor.name}",
+        description=" ".join((message.remittance or "").splitlines()) or f"Wire from {message.debtor.name}",
         sender_account_number=_number(message.debtor_account),
         sender_routing_number=message.debtor_agent.routing_number or message.debtor_agent.bic,
         omad=wire.header.business_id,

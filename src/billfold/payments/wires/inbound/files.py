@@ -81,8 +81,9 @@ class FedwireFileProcessor(InboundFiles):
         if not lines and not unread:
             raise InvalidFile([FedwireMistake(1, "file", "contains no messages")])
         valid, mistakes = await _check(bank, file, lines)
-        if mistakes and not valid and not unread:
-            raise InvalidFile(mistakes)
+        form_mistakes = [mistake for each in unread for mistake in each.mistakes]
+        if not valid and (mistakes or form_mistakes) and all(each.mistakes for each in unread):
+            raise InvalidFile([*mistakes, *form_mistakes])
         booked, stuck = await book(bank, valid)
         listed, held = _set_aside(lines, mistakes, unread)
         items = sorted((*booked, *listed), key=lambda each: each.line)
@@ -115,8 +116,12 @@ def _set_aside(
     lines: NumberedMessages, mistakes: Sequence[FedwireMistake], unread: Sequence[UnreadMessage]
 ) -> tuple[list[BookedMessage], list[StuckLine]]:
     """Return the messages that are only listed, and those with money, which wait for a person."""
-    listed = [BookedMessage(each.line, each.name, each.number, "NOT_READ") for each in unread if not each.carries_money]
-    held = [StuckLine(each.line, each.number, f"{each.name} is not read here") for each in unread if each.carries_money]
+    listed = [
+        BookedMessage(each.line, each.name, each.number, f"REFUSED: {each.reason}" if each.mistakes else "NOT_READ")
+        for each in unread
+        if not each.carries_money
+    ]
+    held = [StuckLine(each.line, each.number, each.reason) for each in unread if each.carries_money]
     by_line = dict(lines)
     for line in dict.fromkeys(each.line for each in mistakes):
         wire, own = by_line[line], [each for each in mistakes if each.line == line]

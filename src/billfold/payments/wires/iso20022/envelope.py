@@ -67,15 +67,21 @@ def read_messages(raw: bytes, way: FileDirection) -> list[tuple[int, FedwireMess
     """
     wires, unread = read_file(raw, way)
     if unread:
-        mistakes = [FedwireMistake(each.line, each.name, "is no message that is known here") for each in unread]
-        raise InvalidFile(mistakes)
+        raise InvalidFile([mistake for each in unread for mistake in mistakes_of(each)][:MISTAKES_MAX])
     return wires
 
 
-def read_file(raw: bytes, way: FileDirection) -> tuple[list[tuple[int, FedwireMessage]], list[UnreadMessage]]:
-    """Return the messages of a file with their lines, and those of kinds that are not read here.
+def mistakes_of(unread: UnreadMessage) -> tuple[FedwireMistake, ...]:
+    """Return the mistakes of a message that is not read; an unknown kind is one."""
+    unknown = FedwireMistake(unread.line, unread.name, "is no message that is known here")
+    return unread.mistakes or (unknown,)
 
-    Raises InvalidFile as `read_messages` does. A message holds one header and one document with one payment.
+
+def read_file(raw: bytes, way: FileDirection) -> tuple[list[tuple[int, FedwireMessage]], list[UnreadMessage]]:
+    """Return the messages of a file with their lines, and those that are not read: of other kinds or with mistakes.
+
+    Raises InvalidFile if the XML or the envelope is wrong. A message holds one header and one document with one
+    payment.
     """
     root = _parse(raw)
     namespace = f"urn:fedwirefunds:{way}:v001"
@@ -90,7 +96,13 @@ def read_file(raw: bytes, way: FileDirection) -> tuple[list[tuple[int, FedwireMe
         try:
             wrapper = _only_child(message_element, namespace, f"{name}Message")
             if etree.QName(wrapper).localname in _TYPES_BY_ENVELOPE:
-                wires.append((line, _read_wire(wrapper)))
+                head, body = _parts_of(wrapper)
+                try:
+                    wires.append((line, _read_wire(wrapper, head, body)))
+                except InvalidFile as invalid:  # of this message alone
+                    own_name = _name_of(_TYPES_BY_ENVELOPE[etree.QName(wrapper).localname])
+                    described = _describe(wrapper, line)
+                    unread.append(described._replace(name=own_name, mistakes=tuple(invalid.mistakes)))
             else:
                 unread.append(_describe(wrapper, line))
         except InvalidFile as invalid:
@@ -134,14 +146,20 @@ def _describe(wrapper: Element, line: int) -> UnreadMessage:
     return UnreadMessage(line, name.strip(), number.strip())
 
 
-def _read_wire(wrapper: Element) -> FedwireMessage:
+def _parts_of(wrapper: Element) -> tuple[Element, Element]:
+    """Return the one header and the one body of a message. Raises InvalidFile."""
     message_type = _TYPES_BY_ENVELOPE[etree.QName(wrapper).localname]
-    layout, message_name = LAYOUTS[message_type], _name_of(message_type)
+    message_name = _name_of(message_type)
     head = _child(wrapper, _HEADER_NAME, "AppHdr", count=2)
     document = _child(wrapper, message_name, "Document", count=2)
-    body = _child(document, message_name, layout.element, count=1)
+    return head, _child(document, message_name, LAYOUTS[message_type].element, count=1)
+
+
+def _read_wire(wrapper: Element, head: Element, body: Element) -> FedwireMessage:
+    message_type = _TYPES_BY_ENVELOPE[etree.QName(wrapper).localname]
+    message_name = _name_of(message_type)
     header = _read_struct(head, HEADER, Header)
-    message = _read_struct(body, layout.rows, message_type)
+    message = _read_struct(body, LAYOUTS[message_type].rows, message_type)
     if header.message_name != message_name:
         raise _invalid(head, f"announces {header.message_name}, and {message_name} follows")
     return FedwireMessage(header=header, message=message)

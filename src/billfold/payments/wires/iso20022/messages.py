@@ -5,6 +5,7 @@ Sources: ISO 20022 message definitions, Fedwire Funds Service release of 2025.
 
 from typing import NamedTuple
 
+from billfold.payments.wires.iso20022.remittance import DOCUMENTS, LINES
 from billfold.payments.wires.iso20022.types import (
     FEDWIRE_ROUTING_NUMBER,
     CreditTransfer,
@@ -118,7 +119,8 @@ _CREDIT_TRANSFER: Table = (
     ElementMapping("CdtTrfTxInf/Cdtr", "creditor", _PARTY),
     ElementMapping("CdtTrfTxInf/CdtrAcct", "creditor_account", _ACCOUNT),
     ElementMapping("CdtTrfTxInf/InstrForCdtrAgt/InstrInf", "instructions", TEXT),
-    ElementMapping("CdtTrfTxInf/RmtInf/Ustrd", "remittance", TEXT),
+    ElementMapping("CdtTrfTxInf/RmtInf/Ustrd", "remittance", LINES),
+    ElementMapping("CdtTrfTxInf/RmtInf/Strd", "documents", DOCUMENTS),
 )
 _PAYMENT_RETURN: Table = (
     *_GROUP,

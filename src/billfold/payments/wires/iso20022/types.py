@@ -10,6 +10,8 @@ import msgspec
 from msgspec import Meta
 from typing_extensions import override
 
+from billfold.accounts.transactions.remittance import SettledDocument
+
 Imad = Annotated[str, Meta(pattern=r"^[0-9]{8}[A-Z0-9]{8}[0-9]{6}\Z")]
 """The IMAD of a message: date, source and sequence."""
 Uetr = Annotated[str, Meta(pattern=r"^[a-f0-9]{8}-[a-f0-9]{4}-4[a-f0-9]{3}-[89ab][a-f0-9]{3}-[a-f0-9]{12}\Z")]
@@ -29,6 +31,8 @@ Text35 = Annotated[str, Meta(min_length=1, max_length=35)]
 Text70 = Annotated[str, Meta(min_length=1, max_length=70)]
 Text105 = Annotated[str, Meta(min_length=1, max_length=105)]
 Text140 = Annotated[str, Meta(min_length=1, max_length=140)]
+RemittanceText = Annotated[str, Meta(pattern=r"^.{1,140}(\n.{1,140}){0,63}\Z")]
+"""Lines of up to 140 characters, together no more than Fedwire carries."""
 
 
 class PostalAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,7 +102,8 @@ class CreditTransfer(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.008.00
     creditor_account: Account | None = None
     instructions: Text140 | None = None
     """The instruction for the creditor agent."""
-    remittance: Text140 | None = None
+    remittance: RemittanceText | None = None
+    documents: tuple[SettledDocument, ...] | None = None
 
 
 class PaymentReturn(msgspec.Struct, frozen=True, kw_only=True, tag="pacs.004.001.10"):
@@ -193,12 +198,30 @@ class FedwireMessage(msgspec.Struct, frozen=True, kw_only=True):
     message: Message
 
 
+class FedwireMistake(NamedTuple):
+    """One mistake: the line (from 1), the element and the reason."""
+
+    line: int
+    element: str
+    reason: str
+
+    @override
+    def __str__(self) -> str:
+        return f"line {self.line}, {self.element}: {self.reason}"
+
+
 class UnreadMessage(NamedTuple):
-    """A message of a kind that is not read here: the line, its name and the number of its header."""
+    """A message of a kind that is not read here, or with mistakes: the line, its name and the number of its header."""
 
     line: int
     name: str
     number: str
+    mistakes: tuple[FedwireMistake, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Return why it is not read: its mistakes, or that its kind is unknown."""
+        return "; ".join(map(str, self.mistakes)) or f"{self.name} is not read here"
 
     @property
     def carries_money(self) -> bool:
@@ -210,15 +233,3 @@ FileDirection = Literal["outgoing", "incoming"]
 """The direction of a file: to or from the service."""
 FEDWIRE_ROUTING_NUMBER = "021151080"
 """The routing number of the service itself, which sends statuses."""
-
-
-class FedwireMistake(NamedTuple):
-    """One mistake: the line (from 1), the element and the reason."""
-
-    line: int
-    element: str
-    reason: str
-
-    @override
-    def __str__(self) -> str:
-        return f"line {self.line}, {self.element}: {self.reason}"

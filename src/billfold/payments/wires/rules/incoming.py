@@ -117,9 +117,10 @@ def details_of(arrived: IncomingWireFields, wire_id: UUID) -> dict[str, Any]:
     }
 
 
-def remittance_of(message: CreditTransfer, text: str | None) -> dict[str, Any]:
-    """Return the remittance information of the sender; `text` is what a payment says it is for, sealed."""
+def remittance_of(message: CreditTransfer, text: str | None, documents: str | None) -> dict[str, Any]:
+    """Return the remittance information of the sender; lines and documents are sealed, each as one text."""
+    references = {"end_to_end_identification": message.end_to_end_id}
     return {
         "unstructured": [text] if text else [],
-        "structured": {"end_to_end_identification": message.end_to_end_id},
+        "structured": references | {"documents": documents} if documents else references,
     }

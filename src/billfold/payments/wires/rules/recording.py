@@ -57,6 +57,7 @@ def return_row(
         counterparty_name=original.counterparty_name,
         reference_number=cut_offs.reference_of(ctx.seed, wire_id),
         uetr=original.uetr,
+        end_to_end_identification=original.end_to_end_identification,
         created_at=ctx.now,
         updated_at=ctx.now,
         **fields,
