@@ -85,7 +85,8 @@ def boundary_of(request: RawRequest) -> bytes:
     """Return what separates the parts of a form; nothing for a body of another type."""
     if not is_file_form(request):
         return b""
-    return parse_options_header(request.header(b"content-type") or "")[1].get("boundary", "").encode("latin-1")
+    boundary: str = parse_options_header(request.header(b"content-type") or "")[1].get("boundary", "")
+    return boundary.encode("latin-1")
 
 
 class _Form:

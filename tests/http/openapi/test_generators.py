@@ -6,13 +6,14 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import combinations
 
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry
 from referencing.jsonschema import DRAFT202012
-from tests.node.runtime import node_command, package_file
+from tests.node.runtime import NODE, package_file
 from tests.reference import documents
 from tests.support.maven import jars_of
 from tests.support.python_tools import program_of
@@ -50,10 +51,50 @@ def test_no_parameter_is_declared_under_two_spellings(api):
         assert len(names) == len(set(names)), (each["operationId"], names)
 
 
+def test_the_path_of_a_report_is_documented_without_a_closing_slash_as_it_is_declared():
+    paths = DOCUMENTS["customer"]["paths"]
+    assert [each for each in paths if not each.endswith(("/", ".csv"))] == ["/api/v1/report/{report_id}"]
+
+
 @both
 def test_no_schema_is_called_like_the_constructor_of_another_in_go(api):
     names = DOCUMENTS[api]["components"]["schemas"]
     assert [each for each in names if f"New{each}" in names] == []
+
+
+def alternatives_in(node):
+    """Yield the alternatives of each `oneOf` of a document, without null."""
+    if isinstance(node, dict):
+        if "oneOf" in node:
+            yield [each for each in node["oneOf"] if each.get("type") != "null"]
+        for each in node.values():
+            yield from alternatives_in(each)
+    elif isinstance(node, list):
+        for each in node:
+            yield from alternatives_in(each)
+
+
+def tags_of(schema):
+    """The values of each field that an object of this schema must have, where the schema names them."""
+    fields = {name: schema["properties"][name] for name in schema.get("required", ()) if "properties" in schema}
+    return {name: {each["const"]} if "const" in each else set(each.get("enum", ())) for name, each in fields.items()}
+
+
+def are_told_apart(one, other):
+    if one.get("type") != other.get("type"):
+        return True
+    tags = tags_of(one), tags_of(other)
+    return any(
+        tags[0][name] and tags[1][name] and not tags[0][name] & tags[1][name] for name in {*tags[0]} & {*tags[1]}
+    )
+
+
+@both
+def test_no_value_is_two_of_the_alternatives_of_one_of(api):
+    schemas = DOCUMENTS[api]["components"]["schemas"]
+    for alternatives in alternatives_in(DOCUMENTS[api]):
+        found = [schemas[each["$ref"].rpartition("/")[2]] if "$ref" in each else each for each in alternatives]
+        assert all(are_told_apart(*pair) for pair in combinations(found, 2)), alternatives
 
 
 @both
@@ -82,7 +123,7 @@ def test_the_python_client_generator_drops_nothing(api, folder, tmp_path_factory
     run = "import sys; from openapi_python_client.cli import app; sys.exit(app())"
     words = ["generate", "--path", f"{api}.json", "--output-path", f"{api}-python", "--meta", "none"]
     made = subprocess.run(
-        [sys.executable, "-c", run, *words, "--config", settings],
+        [sys.executable, "-c", run, *words, "--config", str(settings)],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(packages)},
         capture_output=True,
@@ -97,9 +138,8 @@ def test_the_python_client_generator_drops_nothing(api, folder, tmp_path_factory
 
 @both
 def test_openapi_typescript_drops_nothing(api, folder):
-    node, _ = node_command("")
     program = package_file("openapi-typescript/bin/cli.js")
-    words = [node, program, f"{api}.json", "-o", f"{api}-types/types.ts"]
+    words = [NODE, program, f"{api}.json", "-o", f"{api}-types/types.ts"]
     made = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert made.returncode == 0, made.stderr
     assert missing_in(folder / f"{api}-types", ".ts", DOCUMENTS[api]) == []
@@ -111,9 +151,12 @@ def test_openapi_generator_drops_nothing_in_python_go_and_java(folder, tmp_path_
     plans = []
     for api in DOCUMENTS:
         for language in endings:
-            plan = {"generatorName": language, "inputSpec": str(folder / f"{api}.json")}
-            plan["outputDir"] = str(folder / f"{api}-{language}")
-            plan["globalProperties"] = {"modelDocs": "false", "apiDocs": "false", "modelTests": "false"}
+            plan = {
+                "generatorName": language,
+                "inputSpec": str(folder / f"{api}.json"),
+                "outputDir": str(folder / f"{api}-{language}"),
+                "globalProperties": {"modelDocs": "false", "apiDocs": "false", "modelTests": "false"},
+            }
             plans.append(folder / f"{api}-{language}.json")
             plans[-1].write_text(json.dumps(plan))
     words = [shutil.which("java"), "-cp", f"{jars}/*", "org.openapitools.codegen.OpenAPIGenerator", "batch", *plans]
