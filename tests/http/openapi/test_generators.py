@@ -138,7 +138,7 @@ def test_the_python_client_generator_drops_nothing(api, folder, tmp_path_factory
 @both
 def test_openapi_typescript_drops_nothing(api, folder):
     program = package_file("openapi-typescript/bin/cli.js")
-    words = [NODE, program, f"{api}.json", "-o", f"{api}-types/types.ts"]
+    words = [str(NODE), str(program), f"{api}.json", "-o", f"{api}-types/types.ts"]
     made = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS)
     assert made.returncode == 0, made.stderr
     assert missing_in(folder / f"{api}-types", ".ts", DOCUMENTS[api]) == []
