@@ -83,22 +83,24 @@ async def test_filters_stand_in_the_address_and_the_file_has_the_same_rows(
     assert "AUM fee" not in browser.text
 
 
+FIRST_DAY = "The first day must be a date or a date-time with its offset, from 1600-01-01 to 2199-12-31."
+LAST_DAY = "The last day must be a date, like 2025-06-02, from 1600-01-01 to 2199-12-31."
 WRONG = {
     "transactions?amount_from=much": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
     "transactions?amount_from=1e2": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
     "transactions?amount_from=0.001": {"amount_from": "The smallest amount must be dollars like 1,250.50."},
-    "transactions?from=2025-02-30": {"from": "The first day must be a date or a date-time with its offset."},
+    "transactions?from=2025-02-30": {"from": FIRST_DAY},
     "transactions?from=2025-06-02&to=2025-06-01": {"to": "The last day must not be before time_booked_from."},
     "transactions?type=SWEEP": {"type": "The type must be one of ACH, CARD, CREDIT, FEE, GENERIC, ON_US, WIRE."},
     "transactions?pocket=mine": {"pocket": "The pocket must be a UUID of 36 characters."},
-    "trades?settled_to=soon": {"settled_to": "The last day must be a date, like 2025-06-02."},
+    "trades?settled_to=soon": {"settled_to": LAST_DAY},
     "transactions?cursor=x": "The list has changed since.",
     "pockets?offset=-1": "The address is wrong: offset must be a whole number from 0",
     "pockets?status=RICH": "The address is wrong: filter[status] must be one of",
     "explain?field=market_value": "The address is wrong: field has no sum",
     "explain?field=total_value&x=1": "The address is wrong: x ",
     "transactions.csv?type=SWEEP": "The address is wrong: type[] must be one of",
-    "securities/912797QU4/explain?at=2999-01-01": "The address is wrong: at must not be later than now",
+    "securities/912797QU4/explain?at=2199-01-01": "The address is wrong: at must not be later than now",
 }
 
 

@@ -33,8 +33,6 @@ ASSERTION_RETENTION = timedelta(minutes=1)
 USED_CODE_RETENTION = timedelta(days=1)
 """How long a code is remembered after its end: a second use ends what was issued from it."""
 LOGIN_ATTEMPT_RETENTION = timedelta(days=1)
-INVITE_COUNT_RETENTION = timedelta(days=2)
-"""How long it is known how many invites were mailed on a day."""
 DEVICE_RETENTION = timedelta(days=180)
 EMAIL_RETENTION = timedelta(days=30)
 """How long e-mails are kept, and after its end what they led to."""
@@ -61,7 +59,6 @@ _EXPIRED_ROWS = {
     "email_link": ("link_hash", "expires_at", EMAIL_RETENTION),
     "invitation": ("member_id", "link_expires_at", EMAIL_RETENTION),
     "invite_session": ("session_hash", "ends_at", _NONE),
-    "invite_email_count": ("subject, starts_at", "starts_at", INVITE_COUNT_RETENTION),
     "usage_count": ("subject, kind", "expires_at", _NONE),
     "outbound_email": ("email_id", "created_at", EMAIL_RETENTION),
     "linking_exchange": ("customer_id, exchange_id", "exchanged_at", LINKING_EXCHANGE_RETENTION),

@@ -11,7 +11,7 @@ import msgspec
 from billfold.audit.types import Origin
 from billfold.http.caller import Call, Caller, CustomerCaller
 from billfold.ledger.directory.rules import require_active
-from billfold.ledger.usage_limits import limit_usage
+from billfold.ledger.usage_limits import uses_of
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import ApplicationChange, begin_application, changing
 from billfold.onboarding.applications.content import (
@@ -41,6 +41,7 @@ from billfold.onboarding.applications.types import (
     ApplicationStatus,
     applicant_id_of,
 )
+from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
@@ -137,6 +138,9 @@ async def submit_application(
     owner = await call.customer(bank, row.customer_id)
     require_active(owner.account_status)
     user_id = call.access.user_id if isinstance(call, CustomerCaller) else None
+    # A partner's own customer applies for all others of it.
+    own_id = None if owner.role == "partner" else row.customer_id
+    uses = uses_of("application_checks", customer=own_id, partner=owner.partner_id)
     async with _changing(call, bank, row, "submitted") as change:
         require_editable(change.row)
         if check is not None:
@@ -145,10 +149,6 @@ async def submit_application(
             accepted = {"agreement_consent": msgspec.to_builtins(consent)}
             await change.save(merge_content(content_of(change.application.form), accepted))
         require_complete(change.application.missing(bank.seed))
-        of_partner = owner.role == "partner"
-        await limit_usage(
-            bank, "application_checks", row.customer_id, of_partner=of_partner, conn=change.action.conn, wall=call.wall
-        )
         await change.move(
             ApplicationStatus.SUBMITTED,
             submitted_at=call.now,
@@ -157,6 +157,8 @@ async def submit_application(
             submitted_agent=call.agent,
             submitted_invite_id=invite_id,
         )
+        # Last: others of the partner wait here, until this one is committed.
+        await count_usage(change.action.conn, bank.settings.limits, uses, call.wall)
         return change.application
 
 
