@@ -44,6 +44,7 @@ from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
 from billfold.payments.crypto.deposits.worker import record_returned
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
+from billfold.payments.files.rules import close_job
 from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
@@ -96,10 +97,16 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             LATE_JOB: card_authorizations.reverse_late,
             POCKET_CLOSED_JOB: cards.close_cards,
             FINISHED_JOB: run_finished_job,
+            **_closers(),
             **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),
         }
     )
+
+
+def _closers() -> JobRunners:
+    processors = (FedwireFileProcessor(), AchFileProcessor(), CardSettlementFiles())
+    return {close_job(each.rail): each.close for each in processors}
 
 
 def file_receivers() -> tuple[PeriodicTask, ...]:
