@@ -71,7 +71,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             "crypto.suspense_return": record_returned,
             ach_windows.COLLECT_JOB: ach_windows.collect_debits,
             ach_windows.COUNT_SETTLED_JOB: ach_windows.count_settled,
-            ACH_FILES_JOB: AchFileProcessor().run,
+            **_file_jobs(),
             SUSPENSE_RETURN_JOB: queue_suspense_return,
             UNCLAIMED_RETURN_JOB: return_unclaimed,
             DEPOSITS_DUE: send_micro_deposits,
@@ -97,16 +97,15 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             LATE_JOB: card_authorizations.reverse_late,
             POCKET_CLOSED_JOB: cards.close_cards,
             FINISHED_JOB: run_finished_job,
-            **_closers(),
             **({DELIVERY: partial(custody.deliver, custodian)} if custodian else {}),
             **(simulation.job_runners() if simulation else {}),
         }
     )
 
 
-def _closers() -> JobRunners:
+def _file_jobs() -> JobRunners:
     processors = (FedwireFileProcessor(), AchFileProcessor(), CardSettlementFiles())
-    return {close_job(each.rail): each.close for each in processors}
+    return {ACH_FILES_JOB: AchFileProcessor().run, **{close_job(each.rail): each.close for each in processors}}
 
 
 def file_receivers() -> tuple[PeriodicTask, ...]:

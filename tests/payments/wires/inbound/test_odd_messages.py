@@ -71,7 +71,9 @@ async def test_an_odd_payment_waits_for_a_person_with_its_reason_and_the_one_bes
     await fedwire.drop("both.xml", await spoiled(fedwire, holder, change, beside=True))
     assert fedwire.taken("both.xml") == ["COMPLETED"]
     (file,) = await retries.list_failing(fedwire.bank.pool)
-    (stuck,) = retries.retry_state_of(file).stuck
+    state = retries.retry_state_of(file)
+    assert state is not None
+    (stuck,) = state.stuck
     assert (stuck.line, told in stuck.error) == (4, True), stuck.error
     assert len(await fedwire.wires(holder)) == 1
     await fedwire.prove()
