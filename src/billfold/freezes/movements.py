@@ -1,4 +1,4 @@
-"""The commands that move money by decision of operators, as proposals keep them."""
+"""The commands that move money by decision of operators, or end that it is waited for, as proposals keep them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import msgspec
 from billfold.payments.ach.commands import ReverseAch
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.crypto.deposits.commands import CreditDeposit
+from billfold.payments.files.commands import CloseRailFile
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ MOVEMENTS: frozenset[type[Command]] = frozenset(
         ReturnFromSuspense,
         AssignFromSuspense,
         WriteOffFromSuspense,
+        CloseRailFile,
     }
 )
 _BY_NAME = MappingProxyType({name: kind for kind in MOVEMENTS for name in kind.names()})

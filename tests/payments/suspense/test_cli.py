@@ -8,6 +8,7 @@ from tests.support.proposals import confirmed, proposed
 from tests.support.small_rails import OURS, Customer
 
 from billfold.ledger.types import Direction, Rail
+from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
 
@@ -50,6 +51,24 @@ def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
     assert status == 0, said
     assert "Every clearing account is explained to zero." in said
     assert "$1,000.00" in said
+    assert billfold("verify")[0] == 0
+
+
+def test_debits_that_no_message_returns_are_returned_by_hand_or_written_off(founded, billfold, prepare):
+    async def hold(bank):
+        stays = {NOT_RETURNABLE: "This bank writes no returns of it."}
+        debits = [UnclaimedPayment(each, Direction.DEBIT, 100_00, reason="IAT", details=stays) for each in ITEMS]
+        await hold_unclaimed_payments(bank, debits)
+
+    prepare(hold)
+    returned, lost = map(str, ITEMS)
+    status, said = billfold("suspense", "return", returned)
+    assert (status, "writes no returns" in said) == (1, True), said
+    by_hand = ("--by-hand", "--reason", "Returned as IAT, R03")
+    confirmed(billfold, billfold("suspense", "return", returned, *by_hand))
+    confirmed(billfold, billfold("suspense", "write-off", lost, "--reason", "Nobody takes it back"))
+    said = billfold("suspense", "list", "--all")[1]
+    assert ("RETURNED Returned as IAT, R03" in said, "WRITTEN_OFF Nobody takes it back" in said) == (True, True), said
     assert billfold("verify")[0] == 0
 
 

@@ -8,13 +8,13 @@ from uuid import UUID
 
 import typer
 
+from billfold.access.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.freezes.proposing import propose_as_operator
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.freezes.proposing import said_of
 from billfold.payments.cards.settlement import store
 from billfold.payments.cards.settlement.booking import assign_record
-from billfold.payments.suspense.commands import WriteOffFromSuspense
+from billfold.payments.suspense.decisions import propose_write_off
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
 
@@ -93,17 +93,9 @@ async def write_off(
     bank: Bank, item_id: ItemId, reason: Annotated[str, typer.Option(help="Why, for the audit log.")]
 ) -> str:
     """Propose to book a record to the bank's losses: it has no card, and the processor does not take it back."""
-    record = await _record(bank, item_id)
-    return await propose_as_operator(
-        bank,
-        WriteOffFromSuspense,
-        bank_customer_id(bank.seed),
-        about=item_id,
-        words=f"Write off {format_usd(record.amount)} of the card rail: item {item_id}",
-        why=reason,
-        reason=reason,
-        references=(item_id,),
-        item_id=item_id,
+    await _record(bank, item_id)
+    return said_of(
+        await propose_write_off(bank, item_id, reason=reason, by=Operator.of_command_line(bank.settings.operator))
     )
 
 

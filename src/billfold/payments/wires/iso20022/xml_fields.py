@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import islice
 from typing import Any, NamedTuple
 
 from lxml import etree
@@ -33,7 +34,7 @@ _REPEATABLE = frozenset(
         "Ustrd",
     )
 )
-"""Elements that ISO 20022 allows to repeat. The first one is read; none of them moves money."""
+"""Elements that ISO 20022 allows to repeat, `Othr` in a party. The first one is read; none of them moves money."""
 
 _ADDRESS, _ADDRESS_MINIMUM = "PstlAdr", frozenset({"town", "country"})
 
@@ -105,9 +106,15 @@ def _repeated_below(parent: Element, paths: list[list[str]]) -> Iterator[Fedwire
         below.setdefault(first, []).append(rest)
     for name, further in below.items():
         for place, child in enumerate(parent.findall(f"{{*}}{name}")):
-            if place and name not in _REPEATABLE:
+            if place and (name not in _REPEATABLE or _is_of_account(child)):
                 yield mistake_at(child, "is repeated")
             yield from _repeated_below(child, further)
+
+
+def _is_of_account(number: Element) -> bool:
+    """Tell whether a number is that of an account, which has one; a party may have several."""
+    holder = next(islice(number.iterancestors(), 1, None), None)
+    return holder is not None and etree.QName(holder).localname.endswith("Acct")
 
 
 def _paths_of(rows: Iterable[ElementMapping]) -> Iterator[list[str]]:
