@@ -1,5 +1,6 @@
 """What the operator does with the bank's own money: suspense, custody, credits."""
 
+import re
 from uuid import UUID
 
 import pytest
@@ -76,8 +77,11 @@ def test_bills_come_from_another_custodian_and_go_to_one(house):
     billfold, pocket, _ = house
     where = ("912797PT8", 10)
     since = ("--acquired-on", "2025-05-29", "--cost", 99_000)
-    status, said = billfold("custody", "receive", pocket, *where, "--from", "Harbor", "--account", 1, *since)
-    assert (status, "10 bills worth" in said) == (0, True), said
+    made = billfold("custody", "receive", pocket, *where, "--from", "Harbor", "--account", 47110815, *since)
+    assert "Receive 10 bills 912797PT8 from Harbor, the account that ends in 0815, into Pocket" in made[1]
+    assert "COMPLETED" not in billfold("custody", "list")[1], "one operator moves nothing"
+    said = confirmed(billfold, made)
+    assert re.search("APPLIED, transfer [0-9a-f-]{36}", said), said
     status, said = billfold("custody", "deliver", pocket, *where, "--to", "Harbor", "--account", 1)
     assert status == 1
     assert "settle on" in said  # what the deposit bought has not settled
@@ -89,7 +93,8 @@ def test_bills_come_from_another_custodian_and_go_to_one(house):
 
 def test_credits_and_adjustments_are_booked_and_reversed(house, prepare):
     billfold, pocket, _ = house
-    confirmed(billfold, billfold("adjustment", "create", pocket, 2500, "--description", "Welcome"))
+    said = confirmed(billfold, billfold("adjustment", "create", pocket, 2500, "--description", "Welcome"))
+    assert f": APPLIED, transaction {prepare(_newest_transaction)}." in said
     given, why = prepare(_newest_transaction), ("--description", "a mistake")
     confirmed(billfold, billfold("adjustment", "reverse", pocket, given, *why))
     status, said = billfold("adjustment", "reverse", pocket, given, *why)
