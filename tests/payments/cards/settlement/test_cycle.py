@@ -56,6 +56,7 @@ async def test_a_record_is_booked_to_its_card_once_when_its_confirmation_was_cut
     with pytest.raises(Refused, match="booked already"):
         await cli.assign(bank, record.item_id, card)
     await confirm_as_otto(bank, said)
+    assert record.record_id is not None
     booked = await store.find_payments(bank.pool, [record.record_id])
     assert [(each.card_id, each.amount) for each in booked.values()] == [(card, 40_00)]
     days = "SELECT settles_on FROM card_payment UNION ALL SELECT business_date FROM ledger_head WHERE customer_id = $1"
