@@ -69,7 +69,8 @@ def test_debits_that_no_message_returns_are_returned_by_hand_or_written_off(foun
     confirmed(billfold, billfold("suspense", "return", returned, *by_hand))
     confirmed(billfold, billfold("suspense", "write-off", lost, "--reason", "Nobody takes it back"))
     said = billfold("suspense", "list", "--all")[1]
-    assert ("RETURNED Returned as IAT, R03" in said, "WRITTEN_OFF Nobody takes it back" in said) == (True, True), said
+    shown = ("RETURNED", "Returned as IAT, R03", "WRITTEN_OFF", "Nobody takes it back")
+    assert [each for each in shown if each not in said] == [], said
     assert billfold("verify")[0] == 0
 
 
