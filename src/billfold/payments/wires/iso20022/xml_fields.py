@@ -34,7 +34,7 @@ _REPEATABLE = frozenset(
         "Ustrd",
     )
 )
-"""Elements that ISO 20022 allows to repeat, `Othr` in a party. The first one is read; none of them moves money."""
+"""Elements that ISO 20022 allows to repeat, `Othr` in a party. The first one is read, but charges are added up."""
 
 _ADDRESS, _ADDRESS_MINIMUM = "PstlAdr", frozenset({"town", "country"})
 
@@ -198,6 +198,14 @@ def _read_money(element: Element) -> int:
     return int(cents)
 
 
+def _read_charges(element: Element) -> int:
+    """Return the sum over all blocks of charges, in cents; each bank on the way adds its own."""
+    block = element.getparent()
+    assert block is not None
+    others = [other.find(element.tag) for other in block.itersiblings(block.tag)]
+    return sum(_read_money(each) for each in (element, *others) if each is not None)
+
+
 def _ignore(_: Element) -> None:
     """Reads a repeated element once."""
 
@@ -212,6 +220,7 @@ TEXT = ElementCodec(_write_text, _read_text)
 INSTANT = ElementCodec(lambda element, at: _write_text(element, at.isoformat()), _read_instant)
 DAY = ElementCodec(_write_text, _read_day)
 MONEY = ElementCodec(_write_money, _read_money)
+CHARGES = ElementCodec(_write_money, _read_charges)
 INSTRUCTED_AMOUNT = ElementCodec(_write_money, _ignore)
 """The amount in the sender's currency: outbound always dollars, inbound any currency."""
 CLEARING_SYSTEM = ElementCodec(lambda element, _: _write_text(element, "USABA"), _ignore)
