@@ -40,7 +40,7 @@ def settles_at(row: TransactionRow, calendars: Calendars) -> datetime:
 
 
 def settlement_of(row: str, customer: str, *, closures: str) -> str:
-    """Return the SQL for when a row of a customer settles, by a value of `closures_of`: what `settles_at` says of it."""
+    """Return the SQL for what `settles_at` says of a row of a customer, by a value of `closures_of`."""
     return _SETTLES_AT.format(row=row, customer=customer, closures=closures)
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.bills.rules import fees
-from billfold.ledger.book.book import BANK_ROLE, refresh_due
+from billfold.ledger.book.book import BANK_ROLE, fee_due, refresh_due
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import JournalKind
 from billfold.platform.calendars import Calendars
@@ -100,7 +100,7 @@ def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
 # In the order in which things of one instant happen.
 _STEPS: tuple[tuple[str, Callable[[PocketBook, Calendars, datetime], bool], Step], ...] = (
     ("close", lambda p, c, due: p.last_activity_date is not None and c.closes_at(p.last_activity_date) <= due, _close),
-    ("charge", lambda p, c, due: c.opens_at(p.next_fee_date) <= due, _charge),
+    ("charge", lambda p, c, due: fee_due(p, c) <= due, _charge),
     ("mature", lambda p, c, due: bool(p.lots) and c.matures_at(p.lots[0].maturity) <= due, mature),
     ("invest", lambda p, _, due: p.invest_at is not None and p.invest_at <= due, _invest),
 )
