@@ -11,6 +11,8 @@ from tests.support.whole_bank import engine_beside, expect_clean
 from billfold.payments.settlement.moves import MovedSettlements
 
 TUESDAY, WEDNESDAY, THURSDAY = date(2025, 6, 3), date(2025, 6, 4), date(2025, 6, 5)
+MATURITY, FEE_DAY = date(2025, 6, 24), date(2025, 7, 1)
+"""When bills of 4 weeks that are bought on Monday 2 June mature, and when the fee of June is charged."""
 
 
 async def test_a_trade_settles_on_the_next_open_day_when_its_own_is_declared_closed(closures):
@@ -146,37 +148,38 @@ async def test_a_hold_that_ends_on_a_day_that_is_declared_closed_ends_on_the_nex
     await expect_clean(closures.bank)
 
 
-async def test_the_fee_and_a_redemption_of_a_day_that_is_declared_closed_come_on_the_next_open_one(closures):
-    """Both are due on Tuesday 1 July; the fee is charged when bills can be sold for it."""
-    desk, closed = closures.desk, date(2025, 7, 1)
+async def test_a_redemption_and_the_fee_of_days_that_are_declared_closed_come_on_the_next_open_ones(closures):
+    desk = closures.desk
     pocket = await desk.funded(10_000_00)
-    assert {each["maturity_date"] for each in (await desk.get(f"{pocket.path}trades/"))["items"]} == {str(closed)}
-    await desk.until("2025-06-30T18:00:00-04:00")
-    await closures.declare(closed)
+    await closures.declare(MATURITY)
+    await closures.declare(FEE_DAY)
 
     async def done():
         trades = (await desk.get(f"{pocket.path}trades/"))["items"]
         payments = (await desk.get(f"{pocket.path}transactions/"))["items"]
-        fees = [each["time_booked"] for each in payments if each["type"] == "FEE"]
-        return fees, [each["trade_datetime"] for each in trades if each["activity"] == "MATURITY"]
+        redeemed = [each["trade_datetime"] for each in trades if each["activity"] == "MATURITY"]
+        return redeemed, [each["time_booked"] for each in payments if each["type"] == "FEE"]
 
-    await desk.until("2025-07-01T20:00:00-04:00")
+    await desk.until("2025-06-24T20:00:00-04:00")
     assert await done() == ([], [])
+    await desk.until("2025-07-01T20:00:00-04:00")
+    assert await done() == (["2025-06-25T12:30:00Z"], [])
     await desk.until("2025-07-02T20:00:00-04:00")
-    assert await done() == (["2025-07-02T12:00:00Z"], ["2025-07-02T12:30:00Z"])
+    assert await done() == (["2025-06-25T12:30:00Z"], ["2025-07-02T12:00:00Z"])
     await expect_clean(closures.bank)
 
 
 async def test_a_redemption_comes_on_its_day_when_the_closure_of_it_is_withdrawn(closures):
-    desk, due = closures.desk, date(2025, 7, 1)
+    desk = closures.desk
     pocket = await desk.funded(10_000_00)
-    await desk.until("2025-06-30T18:00:00-04:00")
-    await closures.declare(due)
-    await desk.wire(pocket, 1_00)  # the customer's next work is now due on 2 July
-    await closures.declare(due, withdrawn=True)
-    await desk.until("2025-07-01T09:00:00-04:00")
-    when = "SELECT traded_at FROM trade WHERE activity = 'MATURITY'"
-    assert str(await closures.bank.pool.fetchval(when)) == "2025-07-01 12:30:00+00:00"
+    await desk.until("2025-06-23T16:00:00-04:00")
+    await closures.declare(MATURITY)
+    await desk.until("2025-06-23T18:00:00-04:00")  # the customer's next work is due on Wednesday from now on
+    await closures.declare(MATURITY, withdrawn=True)
+    await desk.until("2025-06-24T09:00:00-04:00")
+    trades = (await desk.get(f"{pocket.path}trades/"))["items"]
+    redeemed = [each["trade_datetime"] for each in trades if each["activity"] == "MATURITY"]
+    assert redeemed == ["2025-06-24T12:30:00Z"]
     await expect_clean(closures.bank)
 
 

@@ -14,6 +14,9 @@ from uuid import UUID
 import structlog
 
 from billfold.bills.market_log import MARKET_LOG, RECORDED
+from billfold.ledger.engine.bulk import submit_in_lots
+from billfold.ledger.jobs.commands import CatchUp
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.settlement.commands import ReportMoves
 from billfold.payments.settlement.rules import MovedPocket
 from billfold.platform.clock import wall_now
@@ -46,6 +49,10 @@ SELECT a.customer_id, a.pocket_id, bool_or(a.is_trade) AS has_trade, t.event_id,
 """
 
 
+# Work that a closure put off and that is due on its day again comes up by the next open day at the latest.
+_PUT_OFF = "SELECT customer_id FROM ledger_head WHERE due_at >= $1 AND due_at < $2 AND customer_id <> $3"
+
+
 class _Move(NamedTuple):
     """A pocket that is to be told, after an event that said something else, if there was one."""
 
@@ -69,6 +76,7 @@ class MovedSettlements:
         failed: dict[str, Exception] = {}
         told, today = 0, et_date(await bank.now())
         for day in await _changed_days(bank, today):
+            await _bring_forward(bank, day)
             moves = await _find_moves(bank, day)
             for first in range(0, len(moves), _BATCH_SIZE):
                 batch = [
@@ -90,6 +98,17 @@ async def _changed_days(bank: Bank, today: date) -> list[date]:
     rows = await bank.pool.fetch(RECORDED, MARKET_LOG)
     days = (date.fromisoformat(row["key"]) for row in rows if row["kind"] == "calendar_override")
     return sorted(day for day in days if day >= today)
+
+
+async def _bring_forward(bank: Bank, day: date) -> None:
+    """Let heads say when work is due that was put off, should the day be open again."""
+    if not bank.calendars.is_fed_day(day):
+        return
+    after = bank.calendars.next_settlement_day(day) + timedelta(days=1)
+    rows = await bank.pool.fetch(_PUT_OFF, et_instant(day, 0), et_instant(after, 0), bank_customer_id(bank.seed))
+    commands = (CatchUp(caller="calendar", key=customer_id, customers=(customer_id,)) for (customer_id,) in rows)
+    async for _ in submit_in_lots(bank, commands):
+        pass
 
 
 async def _find_moves(bank: Bank, day: date) -> list[ReportMoves]:
