@@ -63,7 +63,7 @@ async def test_api_filters_files_and_confirmations_agree_on_the_day(closures):
     assert await payments(desk, other, time_settled_from="2025-06-05T12:30:00Z") == {"ACH": settled["ACH"]}
     assert await payments(desk, other, time_settled_from="2025-06-02", time_settled_to="2025-06-04") == {}
     of_partner = await desk.get(
-        "/api/v1/transactions/", {"time_settled_from": "2025-06-05", "type[]": ["ACH", "ON_US"]}
+        "/api/v2/transactions/", {"time_settled_from": "2025-06-05", "type[]": ["ACH", "ON_US"]}
     )
     assert len(of_partner["items"]) == 3
     await expect_clean(closures.bank)
@@ -90,5 +90,7 @@ async def test_ach_entries_for_a_day_that_is_declared_closed_leave_in_the_same_w
     await desk.until("2025-06-09T12:00:00-04:00")
     shown = {each["amount"]["value"]: each["time_settled"] for each in await books.transactions()}
     assert shown == {30_000_00: "2025-06-06T12:30:00Z", 100_00: "2025-06-09T12:30:00Z"}
+    (late,) = await books.transactions(time_settled_from="2025-06-07")
+    assert late["amount"]["value"] == 100_00
     assert await value_dates(desk, books.pocket, "CAMT053") == {date(2025, 6, 2), FRIDAY, date(2025, 6, 9)}
     await expect_clean(closures.bank)

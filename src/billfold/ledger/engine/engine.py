@@ -334,8 +334,7 @@ class Engine:
         self, conn: Connection, batch: Sequence[PendingCommand], books: Mapping[UUID, Book]
     ) -> None:
         needed = {c for job in batch if job.command.needs_identifiers for c in job.customers}
-        missing = [books[c] for c in needed if c in books and not books[c].references_loaded]
-        if missing:
+        if missing := [books[c] for c in needed if c in books and not books[c].references_loaded]:
             await load_identifiers(conn, self.identifiers, missing)
 
     async def _load_references(
