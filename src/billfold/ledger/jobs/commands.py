@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 
-from billfold.ledger.book.book import refresh_due
 from billfold.ledger.commands import Books, Command, Context, Outcome
 
 
 def report_due_work(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:
-    """Return what the engine did before this rule, counted by kind.
-
-    Heads say when work is due by today's calendars from then on.
-    """
+    """Return what the engine did before this rule, counted by kind."""
+    del ctx
     happened: Counter[str] = Counter()
     for customer_id in cmd.customers:
         if customer_id in books:
-            book = books[customer_id]
-            happened.update(book.draft.happened)
-            if refresh_due(book, ctx.calendars) != book.due_at:
-                book.draft.touched_pockets.update(book.pockets)
+            happened.update(books[customer_id].draft.happened)
     return {"happened": dict(happened)}
 
 

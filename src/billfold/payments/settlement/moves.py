@@ -15,7 +15,6 @@ import structlog
 
 from billfold.bills.market_log import MARKET_LOG, RECORDED
 from billfold.ledger.engine.bulk import submit_in_lots
-from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.settlement.commands import ReportMoves
 from billfold.payments.settlement.rules import MovedPocket
@@ -23,6 +22,7 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
+from billfold.treasury.commands import RescheduleDueWork
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -106,7 +106,9 @@ async def _bring_forward(bank: Bank, day: date) -> None:
         return
     after = bank.calendars.next_settlement_day(day) + timedelta(days=1)
     rows = await bank.pool.fetch(_PUT_OFF, et_instant(day, 0), et_instant(after, 0), bank_customer_id(bank.seed))
-    commands = (CatchUp(caller="calendar", key=customer_id, customers=(customer_id,)) for (customer_id,) in rows)
+    commands = (
+        RescheduleDueWork(caller="calendar", key=customer_id, customers=(customer_id,)) for (customer_id,) in rows
+    )
     async for _ in submit_in_lots(bank, commands):
         pass
 

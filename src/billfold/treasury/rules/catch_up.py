@@ -23,7 +23,7 @@ from billfold.treasury.rules.mature import mature
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.treasury.commands import InvestWaitingCash
+    from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork
 
 Step = Callable[["Book", "PocketBook", "Context"], None]
 
@@ -77,6 +77,15 @@ def invest_waiting_cash(books: Books, cmd: InvestWaitingCash, ctx: Context) -> O
     for pocket in book.pockets.values():
         if pocket.invest_at is not None:
             _invest(book, pocket, ctx)
+    return {}
+
+
+def reschedule_due_work(books: Books, cmd: RescheduleDueWork, ctx: Context) -> Outcome:
+    """Write down when something is due, if the calendars have changed since that was written."""
+    for customer_id in cmd.customers:
+        book = book_of(books, customer_id)
+        if refresh_due(book, ctx.calendars) != book.due_at:
+            book.draft.touched_pockets.update(book.pockets)
     return {}
 
 
