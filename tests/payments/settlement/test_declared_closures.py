@@ -172,8 +172,9 @@ async def test_a_redemption_and_the_fee_of_days_that_are_declared_closed_come_on
 async def test_a_redemption_comes_on_its_day_when_the_closure_of_it_is_withdrawn(closures):
     desk = closures.desk
     pocket = await desk.funded(10_000_00)
-    await desk.until("2025-06-23T16:00:00-04:00")
+    await desk.until("2025-06-23T10:00:00-04:00")
     await closures.declare(MATURITY)
+    await desk.wire(pocket, 1_00)
     await desk.until("2025-06-23T18:00:00-04:00")  # the customer's next work is due on Wednesday from now on
     await closures.declare(MATURITY, withdrawn=True)
     await desk.until("2025-06-24T09:00:00-04:00")
