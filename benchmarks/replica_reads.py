@@ -96,7 +96,9 @@ async def _read_file(bank: Bank) -> None:
 
     async def fetch(reading: Bank, last: TransactionRow | None) -> list[TransactionRow]:
         after = None if last is None else (last.entry_no, last.posting_no)
-        return await activity.rows(reading.pool, TransactionFilters(), now=now, after=after, limit=ROWS_PER_PAGE)
+        return await activity.rows(
+            reading.pool, TransactionFilters(), now=now, calendars=bank.calendars, after=after, limit=ROWS_PER_PAGE
+        )
 
     def cells_of(row: TransactionRow) -> list[Any]:
         return [render_transaction(row, now, bank.calendars).id, row.amount, row.description]

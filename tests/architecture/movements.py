@@ -58,7 +58,7 @@ from billfold.payments.settlement.rules import MovedPocket, RailTotals, Settleme
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.reports.proofs.roots.commands import AnnounceRoot
 from billfold.reports.requests.commands import FinishReport
-from billfold.treasury.commands import InvestWaitingCash
+from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 BILL = "912797PT8"
@@ -122,6 +122,8 @@ def play_maturities(new_stage):
             stage.catch_up(anna, date(2025, 6, 24), 9)
         with stage.row("Report finished"):
             stage.submit(FinishReport, anna, report_request_id=anna)
+        with stage.row("Due work rescheduled"):
+            stage.submit(RescheduleDueWork, anna)
         with stage.row("Moved settlements reported"):
             moved = MovedPocket(pocket.id, date(2025, 6, 26))
             stage.submit(ReportMoves, anna, day=date(2025, 6, 25), pockets=(moved,))

@@ -1,5 +1,6 @@
 """A running bank knows an import without a restart; nobody buys what another cannot show."""
 
+import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import date, time
@@ -9,11 +10,13 @@ from tests.support.databases import owner_of
 from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.audit.types import Origin
+from billfold.bills import market_refresh
 from billfold.bills.imports import import_auctions, import_rates
 from billfold.bills.market_log import market_change
 from billfold.bills.market_refresh import MarketRefresher
 from billfold.bills.store import CalendarOverride, load_market, save_override
 from billfold.bills.types import Auction, DailyRates, Quote
+from billfold.platform.clock import monotonic
 from billfold.platform.dates import et_instant
 
 TODAY = date(2025, 6, 2)
@@ -111,3 +114,24 @@ async def test_a_result_that_came_in_is_noticed_and_nothing_is_read_twice(banks)
     tick_prices = here.market.tick_prices(await here.now())
     await watch.look()
     assert here.market.tick_prices(await here.now()) is tick_prices
+
+
+async def test_all_processes_use_a_closure_from_the_same_instant_on_whenever_they_notice_it(banks, monkeypatch):
+    """Else bills were bought at one of them by the price for a day, and sold at another by that for the next."""
+    monkeypatch.setattr(market_refresh, "REFRESH_SECONDS", 2.0)
+    began = list[float]()
+
+    async def follow(bank, noticed_after):
+        await asyncio.sleep(noticed_after)
+        task = asyncio.create_task(MarketRefresher(bank.pool, bank.market, activation_delay=4).run())
+        while bank.calendars.is_fed_day(TODAY):
+            await asyncio.sleep(0.01)
+        began.append(monotonic())
+        task.cancel()
+
+    changed_at = monotonic()
+    async with changing(banks[0]) as conn:
+        await save_override(conn, CalendarOverride(TODAY, "closed", None, "closed", "Mourning"))
+    await asyncio.gather(follow(banks[0], 0), follow(banks[1], 1.2))
+    assert max(began) - min(began) < 0.6
+    assert 3.5 < min(began) - changed_at < 5.5

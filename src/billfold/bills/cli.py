@@ -15,7 +15,7 @@ from billfold.audit.types import Origin
 from billfold.bills.files import parse_auctions, parse_daily_rates
 from billfold.bills.imports import import_auctions, import_rates
 from billfold.bills.market_log import market_change
-from billfold.bills.market_refresh import ACTIVATION_DELAY_SECONDS, REFRESH_SECONDS
+from billfold.bills.market_refresh import IN_USE_AFTER_SECONDS
 from billfold.bills.rules.freshness import market_data_states
 from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
 from billfold.cli.command import CommandGroup, Row, parse_day_option
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
 
-_REFRESH_NOTE = f"Running processes use it {REFRESH_SECONDS + ACTIVATION_DELAY_SECONDS:.0f} seconds later."
+_REFRESH_NOTE = f"Running processes use it {IN_USE_AFTER_SECONDS:.0f} seconds later."
 market = CommandGroup(
     "market",
     f"Import newer rates and auctions of the Treasury. {_REFRESH_NOTE}",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.pool import Connection, Pool
 
 MARKET_LOG = UUID("00000000-0000-8000-8000-6d61726b6574")
 """Whose log it is: that of no customer. The last digits spell its name."""
@@ -33,10 +33,15 @@ KEYS = {
 }
 """Table -> what tells the rows of one fingerprint from the others."""
 RESOURCE = "market"
+_CHANGE = "market.change"
 _ROWS_PER_ENTRY = 100
 # Two tables that are changed stand for the market; the others are only added to, and may not be locked by whoever may
 # not change them.
 _LOCK = "LOCK TABLE auction, calendar_override IN SHARE ROW EXCLUSIVE MODE"
+_SINCE_CHANGE = """
+SELECT extract(epoch FROM clock_timestamp() - recorded_at)::float8 FROM audit_entry
+ WHERE customer_id = $1 AND action = $2 ORDER BY recorded_at DESC LIMIT 1
+"""
 _IS_EMPTY = "SELECT NOT EXISTS (SELECT 1 FROM audit_entry WHERE customer_id = $1)"
 Place = tuple[str, str]
 """A table, and the key in it."""
@@ -78,7 +83,13 @@ async def market_change(conn: Connection, vault: Vault, origin: Origin) -> Async
     yield
     after = await _read(conn, FINGERPRINTS)
     changed = [each for each in before.keys() | after.keys() if before.get(each) != after.get(each)]
-    await _record(conn, vault, origin, "market.change", {each: after.get(each) for each in changed})
+    await _record(conn, vault, origin, _CHANGE, {each: after.get(each) for each in changed})
+
+
+async def seconds_since_change(conn: Connection | Pool) -> float:
+    """Return how long ago the market was last changed, 0 if that is not on record."""
+    age: float | None = await conn.fetchval(_SINCE_CHANGE, MARKET_LOG, _CHANGE)
+    return age or 0
 
 
 async def begin_market_log(conn: Connection, vault: Vault) -> None:

@@ -1,7 +1,9 @@
 """Keeps what a process knows of the market and its calendars as new as their tables, without a restart.
 
 An import or an override is noticed within `REFRESH_SECONDS`. Its bills are known at once and bought, at its prices,
-`ACTIVATION_DELAY_SECONDS` later: by then every process knows a bill that any of them may buy.
+`IN_USE_AFTER_SECONDS` after the change: by then every process knows a bill that any of them may buy. All processes
+begin at that same instant, by the clock of the database: nobody buys by the old prices or calendars at one of them and
+sells by the new ones at another.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from billfold.bills.market_log import seconds_since_change
 from billfold.bills.store import load_market, market_version
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.failed_work import retry_now
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 REFRESH_SECONDS = 2.0
-ACTIVATION_DELAY_SECONDS = 3 * REFRESH_SECONDS
+IN_USE_AFTER_SECONDS = 4 * REFRESH_SECONDS
 
 
 @asynccontextmanager
@@ -42,7 +45,7 @@ async def run_market_refresher(pool: Pool, market: Market) -> AsyncIterator[None
 class MarketRefresher:
     """Looks after the one market of a process. It costs one small query every `REFRESH_SECONDS`."""
 
-    def __init__(self, pool: Pool, market: Market, *, activation_delay: float = ACTIVATION_DELAY_SECONDS) -> None:
+    def __init__(self, pool: Pool, market: Market, *, activation_delay: float = IN_USE_AFTER_SECONDS) -> None:
         self._pool = pool
         self._market = market
         self._activation_delay = activation_delay
@@ -52,7 +55,7 @@ class MarketRefresher:
     async def run(self) -> None:
         """Look again and again, until cancelled. A database that is away is waited for."""
         while True:
-            await asyncio.sleep(REFRESH_SECONDS)
+            await asyncio.sleep(self._pause())
             try:
                 await self.look()
             except Exception as error:  # noqa: BLE001 - what is known is used on, whatever is wrong with the newest
@@ -64,12 +67,19 @@ class MarketRefresher:
         if newest.version != await market_version(self._pool):
             self._pending = await self._read()
             self._market.add_bills_of(self._pending)
-            self._activates_at = monotonic() + self._activation_delay
+            age = await seconds_since_change(self._pool)
+            self._activates_at = monotonic() + max(0, self._activation_delay - max(0, age))
         if self._pending is not None and monotonic() >= self._activates_at:
             self._market.replace_with(self._pending)
             self._pending = None
             await retry_now(self._pool, wall_now())
             log.info("market_refreshed", newest_rates=self._market.last_day)
+
+    def _pause(self) -> float:
+        """Return the seconds to the next look, which is due when what was read is to be used."""
+        if self._pending is None:
+            return REFRESH_SECONDS
+        return min(REFRESH_SECONDS, max(0, self._activates_at - monotonic()))
 
     async def _read(self) -> Market:
         async with self._pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):

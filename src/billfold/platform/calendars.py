@@ -133,6 +133,17 @@ class Calendars:
             return agreed_at
         return et_instant(self.fed_on_or_after(day), agreed_at.astimezone(ET).time())
 
+    def closures(self) -> dict[date, tuple[int, int]]:
+        """Return the overridden days on which not everything settles, and how many days later it does.
+
+        First what was to settle then of payments, as `settles_at`, then of bills, as `settlement_on_or_after`.
+        """
+        return {
+            day: ((self.fed_on_or_after(day) - day).days, (self.settlement_on_or_after(day) - day).days)
+            for day in self.overrides
+            if not self.is_settlement_day(day)
+        }
+
     def next_fed_day(self, day: date) -> date:
         """Return the first Reserve day strictly after this day."""
         return self.fed_on_or_after(day + _ONE_DAY)

@@ -1,14 +1,22 @@
-"""The command that invests cash which waited for market data."""
+"""Commands about due work: cash that waited for market data, and work that the calendars put off or bring forward."""
 
 from __future__ import annotations
 
 from billfold.ledger.commands import Command
-from billfold.treasury.rules.catch_up import invest_waiting_cash
+from billfold.treasury.rules.catch_up import invest_waiting_cash, reschedule_due_work
 
 
 class InvestWaitingCash(Command, frozen=True, kw_only=True):
     """Invest what waits for an opening of the market, before it comes. Leaves no command row."""
 
     rule = invest_waiting_cash
+    is_recorded = False
+    needs_identifiers = False
+
+
+class RescheduleDueWork(Command, frozen=True, kw_only=True):
+    """Let the heads of these customers say when work is due by the calendars of now. Leaves no command row."""
+
+    rule = reschedule_due_work
     is_recorded = False
     needs_identifiers = False

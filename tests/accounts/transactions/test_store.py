@@ -7,6 +7,7 @@ import pytest
 
 from billfold.accounts.transactions.store import Activity, TransactionFilters, get_transaction_row
 from billfold.platform import ids
+from billfold.platform.calendars import Calendars
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
 
@@ -64,9 +65,8 @@ async def booked(conn):
 
 
 async def numbered(conn, activity, *, now=TOMORROW, after=None, descending=False, limit=9, **filters):
-    rows = await activity.rows(
-        conn, TransactionFilters(**filters), now=now, after=after, descending=descending, limit=limit
-    )
+    place = {"after": after, "descending": descending, "limit": limit}
+    rows = await activity.rows(conn, TransactionFilters(**filters), now=now, calendars=Calendars(), **place)
     return [row.activity_id for row in rows]
 
 

@@ -1,59 +1,18 @@
 """What was to settle on a day that is declared closed settles on the next open day, and customers are told."""
 
+import copy
 from datetime import date, timedelta
 
-import pytest
+import msgspec
 from tests.support import payees
-from tests.support.whole_bank import expect_clean
+from tests.support.closures import Closures
+from tests.support.whole_bank import engine_beside, expect_clean
 
-from billfold.audit.types import Origin
-from billfold.bills.market_log import market_change
-from billfold.bills.store import CalendarOverride, load_calendars, remove_override, save_override
 from billfold.payments.settlement.moves import MovedSettlements
 
 TUESDAY, WEDNESDAY, THURSDAY = date(2025, 6, 3), date(2025, 6, 4), date(2025, 6, 5)
-
-
-class Closures:
-    """Declares days closed or open again, as the operator does, and lets the worker look."""
-
-    def __init__(self, desk):
-        self.desk, self.bank, self.worker = desk, desk.bank, MovedSettlements()
-
-    async def declare(self, day, *, fed="closed", bond="closed", withdrawn=False):
-        bank = self.bank
-        async with bank.pool.acquire() as conn, conn.transaction():
-            async with market_change(conn, bank.vault, Origin(kind="OPERATOR", name="test")):
-                if withdrawn:
-                    await remove_override(conn, day)
-                else:
-                    await save_override(conn, CalendarOverride(day, bond, None, fed, "Mourning"))
-            bank.market.calendars = await load_calendars(conn)
-        return await self.worker.report(bank)
-
-    async def told(self):
-        rows = await self.bank.pool.fetch(
-            """SELECT payload->>'settlement_date' AS day, payload->>'moved_to' AS moved_to FROM event
-                WHERE kind = 'settlements.moved' ORDER BY raised_at, event_no"""
-        )
-        return [(date.fromisoformat(row["day"]), date.fromisoformat(row["moved_to"])) for row in rows]
-
-    async def trades(self, pocket, **filters):
-        items = (await self.desk.get(f"{pocket.path}trades/", filters))["items"]
-        return [(each["status"], each["settled_date"]) for each in items]
-
-
-@pytest.fixture(autouse=True)
-def calendars(bank):
-    """The market outlives the bank of a test: its calendars are those of every test again."""
-    usual = bank.market.calendars
-    yield
-    bank.market.calendars = usual
-
-
-@pytest.fixture
-async def closures(partner_desk):
-    return Closures(partner_desk)
+MATURITY, FEE_DAY = date(2025, 6, 24), date(2025, 7, 1)
+"""When bills of 4 weeks that are bought on Monday 2 June mature, and when the fee of June is charged."""
 
 
 async def test_a_trade_settles_on_the_next_open_day_when_its_own_is_declared_closed(closures):
@@ -144,7 +103,9 @@ async def test_one_customer_who_cannot_be_told_stops_no_other(closures, monkeypa
     assert TUESDAY + timedelta(days=1) == WEDNESDAY
 
 
-async def test_a_wire_that_waits_for_a_day_that_is_declared_closed_leaves_on_the_next_open_one(partner_desks):
+async def test_a_wire_that_waits_for_a_day_that_is_declared_closed_leaves_on_the_next_open_one(
+    partner_desks, usual_calendars
+):
     desk = await partner_desks("acme", features=("wires",))
     closures = Closures(desk)
     pocket = await desk.funded(50_000_00)
@@ -169,3 +130,80 @@ async def test_a_wire_that_waits_for_a_day_that_is_declared_closed_leaves_on_the
     ]
     assert (paid["status"], paid["time_settled"]) == ("SETTLED", "2025-06-05T12:00:00Z")
     await expect_clean(closures.bank)
+
+
+async def test_a_hold_that_ends_on_a_day_that_is_declared_closed_ends_on_the_next_open_one(closures):
+    desk, engine = closures.desk, closures.bank.engine
+    engine.terms = msgspec.structs.replace(engine.terms, ach_credit_hold_days=2)
+    pocket = await desk.pocket()
+    other = await desk.pocket(pocket.customer)
+    await desk.ach(pocket, 1_000_00)  # held until Wednesday
+    await closures.declare(WEDNESDAY)
+    await desk.until("2025-06-04T12:00:00-04:00")
+    assert (await desk.transfer(pocket, other, 900_00, status="REJECTED"))["reason"] == "INSUFFICIENT_FUNDS"
+    await desk.until("2025-06-05T08:29:00-04:00")
+    await desk.transfer(pocket, other, 900_00, status="REJECTED")
+    await desk.until("2025-06-05T08:30:00-04:00")
+    await desk.transfer(pocket, other, 900_00)
+    await expect_clean(closures.bank)
+
+
+async def test_a_redemption_and_the_fee_of_days_that_are_declared_closed_come_on_the_next_open_ones(closures):
+    desk = closures.desk
+    pocket = await desk.funded(10_000_00)
+    await closures.declare(MATURITY)
+    await closures.declare(FEE_DAY)
+
+    async def done():
+        trades = (await desk.get(f"{pocket.path}trades/"))["items"]
+        payments = (await desk.get(f"{pocket.path}transactions/"))["items"]
+        redeemed = [each["trade_datetime"] for each in trades if each["activity"] == "MATURITY"]
+        return redeemed, [each["time_booked"] for each in payments if each["type"] == "FEE"]
+
+    await desk.until("2025-06-24T20:00:00-04:00")
+    assert await done() == ([], [])
+    await desk.until("2025-07-01T20:00:00-04:00")
+    assert await done() == (["2025-06-25T12:30:00Z"], [])
+    await desk.until("2025-07-02T20:00:00-04:00")
+    assert await done() == (["2025-06-25T12:30:00Z"], ["2025-07-02T12:00:00Z"])
+    await expect_clean(closures.bank)
+
+
+async def test_a_redemption_comes_on_its_day_when_the_closure_of_it_is_withdrawn(closures):
+    desk = closures.desk
+    pocket = await desk.funded(10_000_00)
+    await desk.until("2025-06-23T10:00:00-04:00")
+    await closures.declare(MATURITY)
+    await desk.wire(pocket, 1_00)
+    await desk.until("2025-06-23T18:00:00-04:00")  # the customer's next work is due on Wednesday from now on
+    await closures.declare(MATURITY, withdrawn=True)
+    await desk.until("2025-06-24T09:00:00-04:00")
+    trades = (await desk.get(f"{pocket.path}trades/"))["items"]
+    redeemed = [each["trade_datetime"] for each in trades if each["activity"] == "MATURITY"]
+    assert redeemed == ["2025-06-24T12:30:00Z"]
+    await expect_clean(closures.bank)
+
+
+async def test_a_process_that_follows_old_calendars_settles_nothing_on_a_day_that_another_knows_to_be_closed(closures):
+    """For the seconds in which one of them may not have read the new ones yet, and for however long."""
+    desk, bank = closures.desk, closures.bank
+    pocket = await desk.funded(10_000_00)
+    await desk.until("2025-06-03T10:00:00-04:00")
+    before, newer = copy.copy(bank.market), bank.engine
+    await closures.declare(TUESDAY)
+    older = engine_beside(bank, market=before)
+    await older.start()
+    try:
+        for engine in (older, newer, older):
+            bank.engine = engine
+            await desk.wire(pocket, 1_000_00)
+    finally:
+        bank.engine = newer
+        await older.stop()
+    newer.forget_all()
+    await desk.until("2025-06-03T20:00:00-04:00")
+    assert await bank.pool.fetchval("SELECT count(*) FROM settlement") == 0
+    await desk.until("2025-06-05T20:00:00-04:00")
+    assert {status for status, _ in await closures.trades(pocket)} == {"SETTLED"}
+    assert await bank.pool.fetchval("SELECT min(closed_on) FROM settlement") == WEDNESDAY
+    await expect_clean(bank)

@@ -100,7 +100,7 @@ class V1Trade(msgspec.Struct, kw_only=True):
 def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
     """A trade of v2."""
     bill = bank.market.bill(row.cusip)
-    settled_on = bank.calendars.settlement_on_or_after(row.settles_on)
+    settled_on = settles_on(row, bank.calendars)
     settled = is_settled(row, now, bank.calendars)
     shared: dict[str, Any] = {
         "id": row.trade_id,
@@ -132,7 +132,7 @@ def render_trade(row: TradeRow, bank: Bank, now: datetime) -> Trade:
 def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
     """The same trade in its older form."""
     bill = bank.market.bill(row.cusip)
-    settled_on = bank.calendars.settlement_on_or_after(row.settles_on)
+    settled_on = settles_on(row, bank.calendars)
     settled = is_settled(row, now, bank.calendars)
     return V1Trade(
         id=row.trade_id,
@@ -168,6 +168,11 @@ def priced_from(row: TradeRow, calendars: Calendars) -> date:
     closed day that comes later than the last price struck before, whose day counts.
     """
     return calendars.pricing_day(row.traded_at) if row.settles_on == row.book_date else row.settles_on
+
+
+def settles_on(row: TradeRow, calendars: Calendars) -> date:
+    """The day a trade settles on: the next open one if its own has been declared closed since."""
+    return calendars.settlement_on_or_after(row.settles_on)
 
 
 def is_settled(row: TradeRow, now: datetime, calendars: Calendars) -> bool:

@@ -73,7 +73,7 @@ async def transaction_page(
     if after is not None and place is not None and query.sweeps and place[-1] != _AT_STOP:
         after = _before(after, descending=descending)
     rows, stop = await activity.search(
-        bank.pool, query, now=now, after=after, descending=descending, limit=wanted.limit + 2
+        bank.pool, query, now=now, calendars=bank.calendars, after=after, descending=descending, limit=wanted.limit + 2
     )
     parts = _with_sweeps(rows, query, last_first=backwards)
     if place is not None and query.sweeps:

@@ -111,7 +111,9 @@ async def get_transactions_csv(
 
     async def fetch(bank: Bank, last: TransactionRow | None) -> list[TransactionRow]:
         after = None if last is None else (last.entry_no, last.posting_no)
-        rows = await activity.rows(bank.pool, query, now=member.now, after=after, limit=ROWS_PER_PAGE)
+        rows = await activity.rows(
+            bank.pool, query, now=member.now, calendars=bank.calendars, after=after, limit=ROWS_PER_PAGE
+        )
         return await open_transactions(bank, rows)
 
     return csv_stream(

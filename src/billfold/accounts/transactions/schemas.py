@@ -8,11 +8,10 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.transactions.settlement import settles_at
 from billfold.accounts.transactions.store import TransactionRow
 from billfold.http.schemas import Amount, one_of, usd
-from billfold.ledger.types import TransactionType
 from billfold.platform.calendars import Calendars
-from billfold.platform.dates import et_date, et_instant
 
 
 class Shared(msgspec.Struct, kw_only=True):
@@ -160,15 +159,6 @@ class V1Transaction(msgspec.Struct, kw_only=True):
     status: Literal["PENDING", "COMPLETED"]
     details: dict[str, Any]
     object_type: Literal["Transaction"] = "Transaction"
-
-
-def settles_at(row: TransactionRow, calendars: Calendars) -> datetime:
-    """When a transaction settles: on the next open day if its own has been declared closed since."""
-    if row.settles_at <= row.booked_at:
-        return row.settles_at
-    if row.type != TransactionType.ON_US:
-        return calendars.settles_at(row.settles_at)
-    return et_instant(calendars.settlement_on_or_after(et_date(row.settles_at)), 0)
 
 
 def render_transaction(row: TransactionRow, now: datetime, calendars: Calendars) -> Transaction:

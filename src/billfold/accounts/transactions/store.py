@@ -15,6 +15,7 @@ import msgspec
 
 from billfold.accounts.entry_numbers import BookedIn
 from billfold.accounts.transactions.search import BankBookingList, PaymentList
+from billfold.accounts.transactions.settlement import ACH_SETTLES_AT, closures_of, settlement_of
 from billfold.accounts.transactions.types import BankBooking
 from billfold.platform.database.keyset import Along, BoundedList, Place
 from billfold.platform.errors import NotFound
@@ -24,6 +25,7 @@ from billfold.platform.paging import Stop
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from billfold.platform.calendars import Calendars
     from billfold.platform.database.pool import Connection, Pool
     from billfold.platform.paging import SortKey
 
@@ -35,16 +37,8 @@ _COLUMNS = (
     "customer_id, pocket_id, entry_no, posting_no, activity_id, transaction_id, type, direction, "
     "amount, title, description, booked_at, settles_at, details, remittance, written_no, swept"
 )
-# A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
-_ACH_SETTLES_AT = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
-          THEN greatest(e.settled_at, timestamptz '2999-12-31') ELSE e.settled_at END"""
-_SETTLES_AT = f"""(CASE WHEN a.type = 'ACH' AND a.direction = 'DEBIT' THEN coalesce((
-     SELECT {_ACH_SETTLES_AT} FROM ach_entry e
-      WHERE e.customer_id = {{customer}} AND e.ach_id = (a.details ->> 'ach_id')::uuid
-        AND e.entry_no = a.entry_no AND e.way = 'ORIGINATION'), a.settles_at)
-     ELSE a.settles_at END)"""
 _ACH_ENTRIES = f"""
-SELECT e.customer_id, e.entry_no, {_ACH_SETTLES_AT}, e.trace_number FROM ach_entry e
+SELECT e.customer_id, e.entry_no, {ACH_SETTLES_AT}, e.trace_number FROM ach_entry e
  WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
 """
 _WIRE_NAMES = ("end_to_end_identification", "uetr", "imad", "omad")
@@ -158,10 +152,13 @@ def _lists(
 ) -> Mapping[bool, _Searched]:
     """Return a list, also by True with the time of settlement that is filtered by, which costs more.
 
-    The filters are its values from number `first` on; `key` is what else the `kind` of list takes.
+    The filters are its values from number `first` on, the last of them with the time of settlement only; `key` is
+    what else the `kind` of list takes.
     """
-    is_shown, settlement = _IS_SHOWN.format(customer=customer), _SETTLES_AT.format(customer=customer)
-    values = {name: f"${place}" for place, name in enumerate((*TransactionFilters.__struct_fields__, "now"), first)}
+    is_shown = _IS_SHOWN.format(customer=customer)
+    names = (*TransactionFilters.__struct_fields__, "now", "closures")
+    values = {name: f"${place}" for place, name in enumerate(names, first)}
+    settlement = settlement_of("a", customer, closures=values["closures"])
     return {
         filters_settlement: kind(
             sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=is_shown)),
@@ -257,12 +254,13 @@ class Activity:
         filters: TransactionFilters,
         *,
         now: datetime,
+        calendars: Calendars,
         after: Place | None = None,
         descending: bool = True,
         limit: int,
     ) -> list[TransactionRow]:
         """Return up to `limit` rows on from a place: payments by ACH settle and are numbered as their entries are."""
-        listed, values = self._list_of(filters, now)
+        listed, values = self._list_of(filters, now, calendars)
         rows = await listed.rows(conn, *values, after=after, descending=descending, limit=limit)
         return await _as_read(conn, rows)
 
@@ -272,12 +270,13 @@ class Activity:
         filters: TransactionFilters,
         *,
         now: datetime,
+        calendars: Calendars,
         after: Place | None = None,
         descending: bool = True,
         limit: int,
     ) -> tuple[list[TransactionRow], Stop | None]:
         """Return the same rows, as far as one page looks for them, and where that was."""
-        listed, values = self._list_of(filters, now)
+        listed, values = self._list_of(filters, now, calendars)
         # Pockets lead to the rows of their customer; of all rows of a partner they choose some.
         is_filtered = filters.is_selective or (self._lists is _OF_PARTNER and self._owner[1] is not None)
         rows, stop = await listed.search(
@@ -285,7 +284,7 @@ class Activity:
         )
         return await _as_read(conn, [row for row, _ in rows]), stop
 
-    def _list_of(self, filters: TransactionFilters, now: datetime) -> tuple[_Searched, list[Any]]:
+    def _list_of(self, filters: TransactionFilters, now: datetime, calendars: Calendars) -> tuple[_Searched, list[Any]]:
         """Return the list that these filters are read from, and its values."""
         filters_settlement = filters.settled_from is not None or filters.settled_to is not None
         values = [getattr(filters, name) for name in TransactionFilters.__struct_fields__]
@@ -295,7 +294,8 @@ class Activity:
             kinds = {each.partition(":")[0] for each in filters.types or ()}
             if kinds and kinds <= _BANK_TYPES and not filters.sweeps:
                 lists = _OF_BANK
-        return lists[filters_settlement], [*self._owner, *values, now]
+        closures = [closures_of(calendars)] if filters_settlement else []
+        return lists[filters_settlement], [*self._owner, *values, now, *closures]
 
 
 async def get_transaction_row(

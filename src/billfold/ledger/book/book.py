@@ -361,9 +361,14 @@ def pocket_due(pocket: PocketBook, calendars: Calendars) -> datetime | None:
         at = calendars.matures_at(pocket.lots[0].maturity)
         first = at if first is None or at < first else first
     if pocket.lots or pocket.cash.balance or pocket.fee_accrued:
-        at = calendars.opens_at(pocket.next_fee_date)
+        at = fee_due(pocket, calendars)
         first = at if first is None or at < first else first
     return first
+
+
+def fee_due(pocket: PocketBook, calendars: Calendars) -> datetime:
+    """The opening at which the fee is charged: the next one if its day has been declared closed since."""
+    return calendars.opens_at(calendars.settlement_on_or_after(pocket.next_fee_date))
 
 
 def refresh_due(book: Book, calendars: Calendars) -> datetime | None:

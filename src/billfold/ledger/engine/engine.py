@@ -316,11 +316,12 @@ class Engine:
                 if now := await self.now(conn, hold=True) if enrolled else None:  # the one instant of this batch
                     await insert_heads(conn, enrolled, now, business_date=self.context(now).business_date)
                 heads, clock = await lock_heads(conn, customers, by_shard=self._by_shard)
-                ctx = self.context(now or business_now(clock if self.test_clock else None, wall_now()))
+                now = now or business_now(clock if self.test_clock else None, wall_now())
                 books = await self._load_books(conn, heads)
                 await self._load_identifiers(conn, batch, books)
                 await self._load_references(conn, batch, books)
                 known = await earlier_runs(conn, batch)
+                ctx = self.context(now)  # after the reads, in which a newer market may have been taken up
                 again = [job for job in batch if not self._plan(job, books, known, ctx=ctx)]
                 changed = [book for book in books.values() if book.is_changed()]
                 if changed:
@@ -333,8 +334,7 @@ class Engine:
         self, conn: Connection, batch: Sequence[PendingCommand], books: Mapping[UUID, Book]
     ) -> None:
         needed = {c for job in batch if job.command.needs_identifiers for c in job.customers}
-        missing = [books[c] for c in needed if c in books and not books[c].references_loaded]
-        if missing:
+        if missing := [books[c] for c in needed if c in books and not books[c].references_loaded]:
             await load_identifiers(conn, self.identifiers, missing)
 
     async def _load_references(

@@ -74,7 +74,7 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
             request=msgspec.json.encode(data).decode(),
         )
     )
-    return render_origination(await ach_entries.get_origination(bank.pool, owner, ach_id))
+    return render_origination(await ach_entries.get_origination(bank.pool, owner, ach_id), bank.calendars)
 
 
 @get("/api/v1/service-accounts/{account_id}/ach-originating/", tag="ach")
@@ -104,7 +104,7 @@ async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, tran
     entry = await ach_entries.get_origination(bank.pool, owner, transfer_id)
     if entry.pocket_id != pocket_id:
         raise NotFound("There is no such ACH origination.")
-    return render_origination(entry)
+    return render_origination(entry, bank.calendars)
 
 
 @get("/api/v1/customers/{customer_id}/ach-originating/", tag="ach")
@@ -142,7 +142,7 @@ async def list_ach_originations(
     page = await page_query.read(
         bank, ach_entries.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
     )
-    return searched_page_of(page, [render_origination(row) for row in page.items])
+    return searched_page_of(page, [render_origination(row, bank.calendars) for row in page.items])
 
 
 async def _page(
@@ -162,4 +162,4 @@ async def _page(
         direction,
         scope=f"ach:{owner}:{pocket_id}",
     )
-    return page_of(page, [render_origination(row) for row in page.items])
+    return page_of(page, [render_origination(row, bank.calendars) for row in page.items])

@@ -10,7 +10,8 @@ import msgspec
 
 from billfold.http.schemas import Amount, usd
 from billfold.ledger.types import Direction
-from billfold.payments.ach.types import AMOUNT_MAX_CENTS, LINE_WIDTH, AchEntry
+from billfold.payments.ach.types import AMOUNT_MAX_CENTS, LINE_WIDTH, AchEntry, AchStatus
+from billfold.platform.calendars import Calendars
 from billfold.platform.errors import InvalidInput
 
 ADDENDA_MAX = 1
@@ -81,15 +82,18 @@ class AchOrigination(msgspec.Struct, kw_only=True):
     object_type: Literal["ACHResponse"] = "ACHResponse"
 
 
-def render_origination(entry: AchEntry) -> AchOrigination:
-    """Return an origination from its row."""
+def render_origination(entry: AchEntry, calendars: Calendars) -> AchOrigination:
+    """Return an origination from its row; one that waits for a day declared closed since goes on the next open one."""
+    effective_on = entry.effective_on
+    if effective_on is not None and entry.file_id is None and entry.status == AchStatus.APPROVED:
+        effective_on = calendars.fed_on_or_after(effective_on)
     fields = {name: getattr(entry, name) for name in _SHARED_FIELDS} | {
         "id": entry.ach_id,
         "service_account_id": entry.pocket_id,
         "amount": usd(entry.amount),
         "company_entry_description": entry.description,
         "payment_related_information": entry.lines,
-        "effective_date": entry.effective_on,
+        "effective_date": effective_on,
         "time_created": entry.created_at,
     }
     return msgspec.convert(fields, AchOrigination)

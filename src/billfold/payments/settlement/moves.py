@@ -14,12 +14,14 @@ from uuid import UUID
 import structlog
 
 from billfold.bills.market_log import MARKET_LOG, RECORDED
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.settlement.commands import ReportMoves
 from billfold.payments.settlement.rules import MovedPocket
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
+from billfold.treasury.commands import RescheduleDueWork
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -46,6 +48,10 @@ SELECT a.customer_id, a.pocket_id, bool_or(a.is_trade) AS has_trade, t.event_id,
 """
 
 
+# Work that a closure put off and that is due on its day again comes up by the next open day at the latest.
+_PUT_OFF = "SELECT customer_id FROM ledger_head WHERE due_at >= $1 AND due_at < $2 AND customer_id <> $3"
+
+
 class _Move(NamedTuple):
     """A pocket that is to be told, after an event that said something else, if there was one."""
 
@@ -69,6 +75,7 @@ class MovedSettlements:
         failed: dict[str, Exception] = {}
         told, today = 0, et_date(await bank.now())
         for day in await _changed_days(bank, today):
+            await _bring_forward(bank, day)
             moves = await _find_moves(bank, day)
             for first in range(0, len(moves), _BATCH_SIZE):
                 batch = [
@@ -90,6 +97,18 @@ async def _changed_days(bank: Bank, today: date) -> list[date]:
     rows = await bank.pool.fetch(RECORDED, MARKET_LOG)
     days = (date.fromisoformat(row["key"]) for row in rows if row["kind"] == "calendar_override")
     return sorted(day for day in days if day >= today)
+
+
+async def _bring_forward(bank: Bank, day: date) -> None:
+    """Let heads say when work is due that was put off, should the day be open again."""
+    if not bank.calendars.is_fed_day(day):
+        return
+    after = bank.calendars.next_settlement_day(day) + timedelta(days=1)
+    rows = await bank.pool.fetch(_PUT_OFF, et_instant(day, 0), et_instant(after, 0), bank_customer_id(bank.seed))
+    commands = [RescheduleDueWork(caller="calendar", key=each, customers=(each,)) for (each,) in rows]
+    for first in range(0, len(commands), _BATCH_SIZE):
+        # Where it fails the customer's work comes up a day late, at most.
+        await bank.engine.submit_all(commands[first : first + _BATCH_SIZE])
 
 
 async def _find_moves(bank: Bank, day: date) -> list[ReportMoves]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from billfold.accounts.trades.schemas import priced_from
+from billfold.accounts.trades.schemas import priced_from, settles_on
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id
 from billfold.reports.confirmations import store
@@ -50,6 +50,7 @@ async def _print(bank: Bank, trade: TradeRow, capacity: Capacity) -> bytes:
         account,
         lots=await store.list_lots(bank.pool, trade),
         priced_from=priced_from(trade, bank.calendars),
+        settles_on=settles_on(trade, bank.calendars),
         capacity=capacity,
         bank=bank_of(bank.settings),
         recipient=await recipient_of(bank, customer_id),

@@ -47,7 +47,7 @@ The order was not solicited: it carries out the standing investment instruction 
 payment that you instructed.
 
 The bill pays no coupon and cannot be called before maturity. The yield is the investment rate (coupon equivalent)
-from settlement to maturity at this price.
+from the settlement that was agreed on to maturity at this price.
 
 The bank is not a member of the Securities Investor Protection Corporation (SIPC). Treasury bills are obligations of
 the United States; they are not deposits, are not insured by the FDIC, and may lose value when sold before maturity.
@@ -68,11 +68,15 @@ def compose_confirmation(
     *,
     lots: Sequence[TradedLot],
     priced_from: date,
+    settles_on: date,
     capacity: Capacity,
     bank: PrintedBank,
     recipient: Sequence[str],
 ) -> PrintedDocument:
-    """Return the confirmation of a purchase or a sale, whose price counts its days from `priced_from`."""
+    """Return the confirmation of a purchase or a sale, whose price counts its days from `priced_from`.
+
+    It settles on `settles_on`, which is later than agreed if that day has been declared closed since.
+    """
     traded_at = trade.traded_at.astimezone(ET)
     made_on = et_date(trade.traded_at)
     number = confirmation_number(trade)
@@ -89,13 +93,19 @@ def compose_confirmation(
             ("Account", masked(account.account_number or trade.pocket_id.hex.upper())),
             ("Trade date", printed_day(made_on)),
             ("Time of the trade", f"{traded_at:%H:%M:%S} Eastern"),
-            ("Settlement date", printed_day(trade.settles_on)),
+            ("Settlement date", _settlement(trade, settles_on)),
             ("Capacity of the bank", capacity.capitalize()),
         ),
         summary=_amounts(trade),
         tables=(_terms(trade, bill, priced_from), _lots(trade, lots)),
         notes=paragraphs(_CAPACITY[capacity] + _NOTES),
     )
+
+
+def _settlement(trade: TradeRow, settles_on: date) -> str:
+    if settles_on == trade.settles_on:
+        return printed_day(settles_on)
+    return f"{printed_day(settles_on)}; {printed_day(trade.settles_on)}, which was agreed on, was declared closed"
 
 
 def _amounts(trade: TradeRow) -> Sequence[tuple[str, str]]:

@@ -144,7 +144,7 @@ async def _pages(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[
         page = [
             entry
             for row, each in zip(opened, listed, strict=True)
-            for entry in rules.entries_of(each._replace(row=row), account.type)
+            for entry in rules.entries_of(each._replace(row=row), account.type, bank.calendars)
         ]
         is_last = len(listed) < ROWS_PER_PAGE
         if account.type == AccountType.BROKERAGE:

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.transactions.remittance import SettledDocument
+from billfold.accounts.transactions.settlement import settles_at
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import member_of
@@ -29,6 +30,7 @@ from billfold.reports.entries.types import (
 if TYPE_CHECKING:
     from billfold.accounts.transactions.store import TransactionRow
     from billfold.bills.rules.market import Market
+    from billfold.platform.calendars import Calendars
     from billfold.reports.entries.store import ListedTransaction, Movements, TradeTotal, TransferInKind
 
 _ONE_DAY = timedelta(days=1)
@@ -89,9 +91,9 @@ def period_since(last_booked_at: datetime, period: Period) -> Period:
     return msgspec.structs.replace(period, first_day=et_date(last_booked_at), starts_at=last_booked_at)
 
 
-def entries_of(listed: ListedTransaction, account: AccountType) -> Iterator[AccountEntry]:
+def entries_of(listed: ListedTransaction, account: AccountType, calendars: Calendars) -> Iterator[AccountEntry]:
     """Yield what a transaction is on an account: a payment and its sweep, or an addition or the like."""
-    row = listed.row
+    row = msgspec.structs.replace(listed.row, settles_at=listed.ach_settled_at or listed.row.settles_at)
     is_credit = row.direction == "CREDIT"
     details = _read_details(row.details)
     remittance = _read_remittance(row.remittance) if row.remittance else None
@@ -103,7 +105,7 @@ def entries_of(listed: ListedTransaction, account: AccountType) -> Iterator[Acco
         reference=row.activity_id.hex,
         booked_at=row.booked_at,
         booked_on=booked_on,
-        value_on=max(booked_on, et_date(row.settles_at)),
+        value_on=max(booked_on, et_date(settles_at(row, calendars))),
         title=row.title,
         description=row.description,
         counterparty=listed.ach_party or details.other_party,
@@ -145,7 +147,7 @@ def transfer_entry(row: TransferInKind, market: Market) -> AccountEntry:
         reference=row.trade_id.hex,
         booked_at=row.traded_at,
         booked_on=booked_on,
-        value_on=max(booked_on, row.settles_on),
+        value_on=max(booked_on, market.calendars.settlement_on_or_after(row.settles_on)),
         title=_IN_KIND_TITLES[row.incoming],
         entry_no=row.entry_no,
         security=security_of(row.cusip, market),

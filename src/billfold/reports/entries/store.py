@@ -68,14 +68,15 @@ _PAGE = f"""
 SELECT {_PREFIXED},
        EXISTS (SELECT FROM journal_entry j WHERE j.customer_id = t.customer_id AND j.entry_no = t.entry_no
                                              AND j.reverses IS NOT NULL),
-       (SELECT e.party_name FROM ach_entry e
-         WHERE t.type = 'ACH' AND e.customer_id = t.customer_id AND e.ach_id = (t.details ->> 'ach_id')::uuid
-           AND e.way = 'ORIGINATION'),
+       e.party_name, CASE WHEN t.direction = 'DEBIT' AND e.entry_no = t.entry_no THEN e.settled_at END,
        w.end_to_end_identification, w.uetr,
        CASE w.direction WHEN 'INCOMING' THEN w.imad ELSE (
          SELECT min(m.imad) FROM wire_message m WHERE m.wire_id = w.wire_id AND m.sent_at < $7) END
   FROM transaction t LEFT JOIN wire w
     ON t.type = 'WIRE' AND w.customer_id = t.customer_id AND w.wire_id = (t.details ->> 'wire_id')::uuid
+  LEFT JOIN ach_entry e
+    ON t.type = 'ACH' AND e.customer_id = t.customer_id AND e.ach_id = (t.details ->> 'ach_id')::uuid
+   AND e.way = 'ORIGINATION'
  WHERE t.customer_id = $1 AND t.pocket_id = $2 AND (t.entry_no, t.posting_no) > ($3, $4) AND t.entry_no <= $5
    AND (t.swept OR t.type <> 'CARD')
  ORDER BY t.entry_no, t.posting_no LIMIT $6
@@ -137,12 +138,14 @@ class Snapshot(NamedTuple):
 class ListedTransaction(NamedTuple):
     """A transaction, whether its journal entry reverses another, and of an ACH entry of this bank its other party.
 
+    A payment by ACH counts as settled at `ach_settled_at`, by the window in which it went or is to go.
     The others are what payer and network call a wire; one of ours has an IMAD if it was sent within the period.
     """
 
     row: TransactionRow
     is_reversal: bool = False
     ach_party: str | None = None
+    ach_settled_at: datetime | None = None
     end_to_end_id: str | None = None
     uetr: str | None = None
     imad: str | None = None

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from billfold.accounts.trades.schemas import settles_on
 from billfold.http.schemas import format_price
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvariantError
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from billfold.accounts.trades.store import TradeRow
+    from billfold.platform.calendars import Calendars
     from billfold.reports.entries.types import AccountEntry, AccountStatement
 
 _COLUMNS: Final = (
@@ -60,7 +62,8 @@ class _Sum(NamedTuple):
 class ActivityLines:
     """The activity of a brokerage account, taken up page by page; `totals` are the amounts of all entries by kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, calendars: Calendars) -> None:
+        self._calendars = calendars
         self.totals: Counter[EntryKind] = Counter()
         self._lines: list[tuple[int, int, _Line]] = []
         self._sums: dict[tuple[date, bool, str, str], _Sum] = {}
@@ -77,7 +80,7 @@ class ActivityLines:
         """Take up trades in booking order."""
         for each in trades:
             if each.activity in _TRADES:
-                self._add(each.entry_no, each.trade_no, _trade_line(each))
+                self._add(each.entry_no, each.trade_no, _trade_line(each, settles_on(each, self._calendars)))
 
     def table(self, statement: AccountStatement) -> PrintedTable:
         """Return sweeps, fees, trades and maturities in their order, with the cash after each.
@@ -128,10 +131,10 @@ def _entry_line(entry: AccountEntry) -> _Line:
     return _Line(entry.booked_on, "Sweep", subject, f"{subject}: {entry.title}", entry.amount, entry.amount)
 
 
-def _trade_line(trade: TradeRow) -> _Line:
+def _trade_line(trade: TradeRow, settled_on: date) -> _Line:
     cash = -trade.notional if trade.incoming else trade.notional
     subject = f"CUSIP {trade.cusip}"
     details = f"{trade.units:,} of {subject} at {format_price(trade.price_micros)}"
-    if trade.settles_on != et_date(trade.traded_at):
-        details += f", settles {short_day(trade.settles_on)}"
+    if settled_on != et_date(trade.traded_at):
+        details += f", settles {short_day(settled_on)}"
     return _Line(et_date(trade.traded_at), _TRADES[trade.activity], subject, details, cash, cash, trade.units)

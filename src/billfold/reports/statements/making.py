@@ -195,7 +195,7 @@ async def _read_brokerage(bank: Bank, statement: AccountStatement, month: Month)
     through = statement.position.entry_no
     instants = (et_instant(month.first_day.replace(month=1), 0), month.starts_at, month.next.starts_at)
     boundaries = [Boundary(customer_id, pocket_id, bank.calendars.business_date(at), at) for at in instants]
-    lines = ActivityLines()
+    lines = ActivityLines(bank.calendars)
     async for page in list_entries(bank, statement):
         lines.add_entries(page)
     async for trades in store.list_trades(bank.pool, (customer_id, pocket_id), statement.entries_after, through):

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.bills.rules import fees
-from billfold.ledger.book.book import BANK_ROLE, refresh_due
+from billfold.ledger.book.book import BANK_ROLE, fee_due, refresh_due
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.ledger.types import JournalKind
 from billfold.platform.calendars import Calendars
@@ -23,7 +23,7 @@ from billfold.treasury.rules.mature import mature
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.treasury.commands import InvestWaitingCash
+    from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork
 
 Step = Callable[["Book", "PocketBook", "Context"], None]
 
@@ -80,6 +80,15 @@ def invest_waiting_cash(books: Books, cmd: InvestWaitingCash, ctx: Context) -> O
     return {}
 
 
+def reschedule_due_work(books: Books, cmd: RescheduleDueWork, ctx: Context) -> Outcome:
+    """Write down when something is due, if the calendars have changed since that was written."""
+    for customer_id in cmd.customers:
+        book = book_of(books, customer_id)
+        if refresh_due(book, ctx.calendars) != book.due_at:
+            book.draft.touched_pockets.update(book.pockets)
+    return {}
+
+
 def _invest(book: Book, pocket: PocketBook, ctx: Context) -> None:
     book.touch(pocket)
     if plan_purchase(pocket, ctx) is None:
@@ -100,7 +109,7 @@ def _close(book: Book, pocket: PocketBook, ctx: Context) -> None:
 # In the order in which things of one instant happen.
 _STEPS: tuple[tuple[str, Callable[[PocketBook, Calendars, datetime], bool], Step], ...] = (
     ("close", lambda p, c, due: p.last_activity_date is not None and c.closes_at(p.last_activity_date) <= due, _close),
-    ("charge", lambda p, c, due: c.opens_at(p.next_fee_date) <= due, _charge),
+    ("charge", lambda p, c, due: fee_due(p, c) <= due, _charge),
     ("mature", lambda p, c, due: bool(p.lots) and c.matures_at(p.lots[0].maturity) <= due, mature),
     ("invest", lambda p, _, due: p.invest_at is not None and p.invest_at <= due, _invest),
 )

@@ -8,12 +8,13 @@ from uuid import UUID
 from billfold.events import kinds, payloads
 from billfold.ledger.commands import Books, Context, Outcome, book_of
 from billfold.payments.ach.rules.entries import approve_stored, raise_ach_event, update_entry
-from billfold.payments.ach.rules.windows import schedule
+from billfold.payments.ach.rules.windows import postponed, schedule
 from billfold.payments.ach.types import AchEntry, AchStatus
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.payments.ach.commands import MarkAchTransmitted, RescheduleAch, SettleAch
+    from billfold.payments.ach.rules.windows import Schedule
 
 
 def mark_transmitted(books: Books, cmd: MarkAchTransmitted, ctx: Context) -> Outcome:
@@ -31,18 +32,23 @@ def settle_entries(books: Books, cmd: SettleAch, ctx: Context) -> Outcome:
 
 
 def reschedule_entries(books: Books, cmd: RescheduleAch, ctx: Context) -> Outcome:
-    """Move entries that missed their window, for example during an outage, to the next one."""
+    """Move entries that missed their window, for example during an outage, to the next one.
+
+    A window whose day has been declared closed since is that of the next open day.
+    """
     book = book_of(books, cmd.customers[0])
     late = [each for each in _entries(book, cmd.ach_ids) if _is_late(each, ctx)]
     for entry in late:
-        # The bills that fund a credit were sold when it was accepted, and have settled since.
-        approve_stored(
-            book,
-            entry,
-            schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False, cutoff=ctx.terms.ach_cutoff),
-            ctx=ctx,
-        )
+        approve_stored(book, entry, _next_window(entry, ctx), ctx=ctx)
     return {"postponed": len(late)}
+
+
+def _next_window(entry: AchEntry, ctx: Context) -> Schedule:
+    times = None if entry.due_at is None else postponed(entry.due_at, ctx.calendars)
+    if times is not None and times.settles_at > ctx.now:
+        return times
+    # The bills that fund a credit were sold when it was accepted, and have settled since.
+    return schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False, cutoff=ctx.terms.ach_cutoff)
 
 
 def _is_late(entry: AchEntry, ctx: Context) -> bool:

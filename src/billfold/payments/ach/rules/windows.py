@@ -74,6 +74,22 @@ def schedule(now: datetime, amount: int, calendars: Calendars, *, is_credit: boo
     )
 
 
+def postponed(due_at: datetime, calendars: Calendars) -> Schedule | None:
+    """Return the schedule by the same window of the next open day, None unless that of the window has been closed."""
+    moved = calendars.settles_at(due_at)
+    effective_on, deadline = et_date(moved), moved.astimezone(ET).time()
+    window = next((each for each in (NEXT_DAY, *SAME_DAY) if each.deadline == deadline), None)
+    if moved == due_at or window is None:
+        return None
+    counted_after = SETTLED_AFTER_DAYS - 1 if window == NEXT_DAY else SETTLED_AFTER_DAYS
+    return Schedule(
+        due_at=moved,
+        effective_on=effective_on,
+        settles_at=et_instant(effective_on, window.settles),
+        settled_at=et_instant(calendars.add_fed_days(effective_on, counted_after), NEXT_DAY.settles),
+    )
+
+
 def _accepted_on(now: datetime, calendars: Calendars, cutoff: time) -> date:
     today = et_date(now)
     in_time = now.astimezone(ET).time() < cutoff

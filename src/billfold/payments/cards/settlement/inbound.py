@@ -203,7 +203,9 @@ async def _accept(bank: Bank, file_id: UUID, file: SettlementFile) -> Sequence[S
 def _mistakes(bank: Bank, header: Header, open_day: date, *, is_known: bool) -> Iterator[str]:
     if header.bank != bank.settings.bank_routing_number:
         yield f"it is for bank {header.bank}, not {bank.settings.bank_routing_number}"
-    if not bank.calendars.is_fed_day(header.settles_on):
+    calendars = bank.calendars
+    # What was to settle on a day that has been declared closed since keeps that day, and settles later.
+    if not calendars.is_fed_day(header.settles_on) and header.settles_on not in calendars.closures():
         yield f"nothing settles on {header.settles_on}"
     elif not open_day - LOOKBACK <= header.settles_on <= open_day + AHEAD_MAX:
         yield f"it settles on {header.settles_on}, too far from the open business date {open_day}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Final
 
-from billfold.accounts.trades.schemas import is_settled, priced_from
+from billfold.accounts.trades.schemas import is_settled, priced_from, settles_on
 from billfold.accounts.trades.store import TRADES, TradeFilters, count_trades
 from billfold.bills.rules import pricing
 from billfold.platform.csv_text import lines_of
@@ -112,7 +112,7 @@ def _cells(source: ReportSource, entity: Entity) -> Callable[[TradeRow], Iterabl
             row.activity,
             row.book_date,
             row.traded_at,
-            bank.calendars.settlement_on_or_after(row.settles_on),
+            settles_on(row, bank.calendars),
             row.activity,
             Decimal(row.units * _PAR_DOLLARS),
             per_hundred(row.price_micros),
