@@ -127,7 +127,7 @@ async def test_charges_of_every_bank_on_the_way_of_a_return_are_added_up(fedwire
     wire_id = await fedwire.settled(holder)
     back = await fedwire.payment_return(wire_id, amount=975_00, original_amount=1_000_00, charges=10_00)
     message = write_messages([back], "incoming")
-    block = re.search(rb"<[^<>]*ChrgsInf>.*</[^<>]*ChrgsInf>", message, re.DOTALL)[0]
+    (block,) = re.findall(rb"<[^<>]*ChrgsInf>.*</[^<>]*ChrgsInf>", message, re.DOTALL)
     await fedwire.drop("back.xml", message.replace(block, block + block.replace(b"10.00", b"15.00")))
     (wire,) = [each for each in await fedwire.wires(holder) if each.direction == "INCOMING"]
     assert wire.description == "Account closed, less $25.00 in charges"

@@ -202,8 +202,9 @@ def _read_charges(element: Element) -> int:
     """Return the sum over all blocks of charges, in cents; each bank on the way adds its own."""
     block = element.getparent()
     assert block is not None
-    others = [other.find(element.tag) for other in block.itersiblings(block.tag)]
-    return sum(_read_money(each) for each in (element, *others) if each is not None)
+    others = block.itersiblings(etree.QName(block))
+    amounts = [element, *(each for other in others for each in other.findall("{*}Amt"))]
+    return sum(map(_read_money, amounts))
 
 
 def _ignore(_: Element) -> None:
