@@ -1,5 +1,7 @@
 """Settlement files of the card processor: what they say is booked, and settles to the cent with the reserve."""
 
+import json
+
 import msgspec
 import pytest
 from tests.support.card_settlement import TUESDAY, Processor, chargeback, fee, presentment, refund, representment
@@ -61,6 +63,15 @@ def damaged(content, number, change):
     return b"\n".join(lines)
 
 
+def beyond(content, *names):
+    """Return a file with a line that cannot be read, for which the trailer leaves more than any record has."""
+    lines = damaged(content, 3, lambda _: b"garbage").split(b"\n")
+    trailer = msgspec.json.decode(lines[-2])
+    for holder, name in ((trailer["presentments"], "amount"), (trailer, "interchange"), (trailer, "net_settlement")):
+        holder[name] += 10**25 if name in names else 0
+    return b"\n".join((*lines[:-2], json.dumps(trailer).encode(), b""))
+
+
 DAMAGES = (
     (lambda content: content[:-40], "line 4"),
     (lambda content: b"\n".join(content.split(b"\n")[:-2]), "line 3"),
@@ -77,6 +88,8 @@ DAMAGES = (
     (lambda content: b"\xff" + content, "line 1"),
     # One line cannot be read, and the trailer does not say what it comes to.
     (lambda content: damaged(content, 3, lambda _: b"garbage").replace(b'"count":2', b'"count":1'), "records"),
+    (lambda content: beyond(content, "amount", "net_settlement"), "presentments"),
+    (lambda content: beyond(content, "amount", "interchange"), "interchange"),
 )
 
 
