@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -93,7 +94,8 @@ class FedwireFileProcessor(InboundFiles):
         if not lines and not unread:
             raise InvalidFile([FedwireMistake(1, "file", "contains no messages")])
         valid, refused = await _check(bank, file, lines)
-        mistakes = [mistake for each in (*refused, *unread) for mistake in each.mistakes]
+        found = [each.mistakes for each in refused] + [each.mistakes for each in unread]
+        mistakes = list(chain.from_iterable(found))
         if not valid and mistakes and all(each.mistakes for each in unread):
             raise InvalidFile(mistakes)
         booked, stuck = await book(bank, valid)
