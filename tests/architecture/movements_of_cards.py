@@ -117,6 +117,7 @@ def play_card_records(new_stage):
         card.record(ClearCard, "1", amount=55_00, merchant=SHOP, record_id=PURCHASE)
     with stage.row("Card payment charged back"):
         card.record(ChargeBack, amount=55_00, original_id=PURCHASE)
+    stage.until(date(2025, 6, 5))  # the chargeback settles
     with stage.row("Card payment represented"):
         card.record(Represent, number=6, amount=55_00, original_id=PURCHASE)
     with stage.row("Card refund"):

@@ -10,6 +10,7 @@ from tests.support.whole_bank import Holder
 
 from billfold.accounts.commands import UpdatePocket, UpdatePortal
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.payments.files import retries
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import SuspenseStatus
@@ -80,6 +81,11 @@ class Fedwire:
         assert (self.folder / "refused" / name).exists()
         report = json.loads((self.folder / "refused" / f"{name}.report.json").read_text())
         return [(each["line"], each["element"], each["reason"]) for each in report["mistakes"]]
+
+    async def stuck(self):
+        """What of all files waits for a person: (line, error) of each message."""
+        states = [retries.retry_state_of(each) for each in await retries.list_failing(self.bank.pool)]
+        return [(each.line, each.error) for state in states if state for each in state.stuck]
 
     def last_out(self):
         """What our last file says."""

@@ -93,12 +93,17 @@ def settle_early(book: Book, pocket: PocketBook, ctx: Context, need: int) -> int
     return settled
 
 
-def discount_at_highest_rate(cents: int, ctx: Context, settles_on: date) -> int:
-    """Return the most that using cents before a day can be worth: no bill loses more by it than at the highest rate."""
-    rate = max(0, *(milli for _, milli in ctx.market.curve(ctx.pricing_day)[1]))
+def arriving(cents: int, ctx: Context, settles_on: date) -> Proceeds | None:
+    """Return money that has arrived and settles on a day; None if it has settled.
+
+    Its discount is the most that using it before can be worth: no bill loses more by it than at the highest rate.
+    """
     days = (settles_on - ctx.pricing_day).days
+    if days <= 0:
+        return None
+    rate = max(0, *(milli for _, milli in ctx.market.curve(ctx.pricing_day)[1]))
     interest = -(-cents * rate * days // (_DISCOUNT_YEAR_DAYS * _RATE_SCALE - rate * _TERM_DAYS_MAX))
-    return interest - (-cents * ctx.terms.haircut_bps // _BPS)
+    return Proceeds(cents, min(interest - (-cents * ctx.terms.haircut_bps // _BPS), cents), settles_on)
 
 
 def _charge(book: Book, pocket: PocketBook, ctx: Context, *, fee: int, description: str) -> None:

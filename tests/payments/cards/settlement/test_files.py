@@ -1,5 +1,8 @@
 """Settlement files of the card processor: what they say is booked, and settles to the cent with the reserve."""
 
+import json
+from datetime import date
+
 import msgspec
 import pytest
 from tests.support.card_settlement import TUESDAY, Processor, chargeback, fee, presentment, refund, representment
@@ -8,6 +11,7 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.settlement import inbound, store
 from billfold.payments.cards.settlement.booking import book_record
 from billfold.platform import ids
+from billfold.platform.dates import et_instant
 
 HOLDER = "SELECT customer_id FROM card WHERE card_id = $1"
 RETRY = """UPDATE rail_file SET report = jsonb_set(report::jsonb, '{again_at}', '"2025-01-01T00:00:00Z"')::json"""
@@ -61,6 +65,15 @@ def damaged(content, number, change):
     return b"\n".join(lines)
 
 
+def beyond(content, *names):
+    """Return a file with a line that cannot be read, for which the trailer leaves more than any record has."""
+    lines = damaged(content, 3, lambda _: b"garbage").split(b"\n")
+    trailer = msgspec.json.decode(lines[-2])
+    for holder, name in ((trailer["presentments"], "amount"), (trailer, "interchange"), (trailer, "net_settlement")):
+        holder[name] += 10**25 if name in names else 0
+    return b"\n".join((*lines[:-2], json.dumps(trailer).encode(), b""))
+
+
 DAMAGES = (
     (lambda content: content[:-40], "line 4"),
     (lambda content: b"\n".join(content.split(b"\n")[:-2]), "line 3"),
@@ -77,6 +90,8 @@ DAMAGES = (
     (lambda content: b"\xff" + content, "line 1"),
     # One line cannot be read, and the trailer does not say what it comes to.
     (lambda content: damaged(content, 3, lambda _: b"garbage").replace(b'"count":2', b'"count":1'), "records"),
+    (lambda content: beyond(content, "amount", "net_settlement"), "presentments"),
+    (lambda content: beyond(content, "amount", "interchange"), "interchange"),
 )
 
 
@@ -162,3 +177,26 @@ async def test_a_record_that_was_booked_otherwise_before_its_file_is_held_and_na
     assert (named.record_id, named.stated, named.booked) == (bought.record_id, None, 20_00)
     (day,) = await reconciled(processor)
     assert day.difference == -20_00
+
+
+async def test_a_refund_that_settles_on_monday_is_not_paid_out_for_nothing_on_friday(processor, new_holder):
+    """What the processor pays on Monday earns nothing before: to pay it out on Friday evening costs the interest."""
+    anna, bert = await new_holder(), await new_holder()
+    card = await processor.card(anna)
+    await processor.clock.set_to(et_instant(date(2025, 6, 6), 17, 30))
+    await processor.send(refund(card, 1_000_000_00), settles_on=date(2025, 6, 9))
+    paid = (await anna.transfer(anna.place, bert.place, None))["amount"]
+    fees = await processor.bank.pool.fetch("SELECT amount FROM transaction WHERE details->>'fee_type' = 'SAME_DAY_FEE'")
+    assert 300_00 < sum(row["amount"] for row in fees) < 600_00
+    assert paid == 1_000_000_00 - sum(row["amount"] for row in fees)
+    await processor.clean()
+
+
+async def test_a_refund_buys_bills_that_settle_with_it_and_is_paid_out_on_its_day_for_nothing(processor, new_holder):
+    anna, bert, carl = await new_holder(), await new_holder(), await new_holder()
+    card, other = await processor.card(anna), await processor.card(carl)
+    await processor.send(refund(card, 1_000_00), refund(other, 50_00), settles_on=TUESDAY)
+    assert await processor.bank.pool.fetchval("SELECT count(*) FROM trade WHERE activity = 'BUY'") == 1
+    await processor.clock.set_to(et_instant(TUESDAY, 10))
+    assert (await carl.transfer(carl.place, bert.place, None))["amount"] == 50_00
+    await processor.clean()

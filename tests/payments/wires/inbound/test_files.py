@@ -63,15 +63,14 @@ async def test_an_invalid_return_is_refused(fedwire, holder):
     await fedwire.prove()
 
 
-async def test_a_second_return_is_refused_in_the_same_file_and_in_a_later_one(fedwire, holder):
+async def test_a_second_return_is_held_in_the_same_file_and_refused_in_a_later_one(fedwire, holder):
     wire_id = await fedwire.settled(holder)
     back = await fedwire.payment_return(wire_id)
     second = changed(back, message_id=AGAIN)
 
-    mistake = await the_only_mistake(fedwire, "both.xml", back, second)
-    assert mistake == (4, "OrgnlUETR", "the payment is returned on line 3 already")
-
-    await fedwire.drop("one.xml", back)
+    await fedwire.drop("one.xml", back, second)
+    assert fedwire.taken("one.xml") == ["RETURNED"]
+    assert await fedwire.stuck() == [(4, "OrgnlUETR: the payment is returned on line 3 already")]
     mistake = await the_only_mistake(fedwire, "later.xml", second)
     assert mistake == (3, "OrgnlUETR", "the payment is already returned")
     again = write_messages([back], "incoming").replace(b"\n<", b"\n\n<", 1)
@@ -85,14 +84,19 @@ async def test_a_second_return_is_refused_in_the_same_file_and_in_a_later_one(fe
 async def test_a_wire_is_not_rejected_and_returned_or_settled_in_one_file(fedwire, holder):
     wire_id = await fedwire.send_wire(holder)
     rejected = await fedwire.status(wire_id, "AC04")
-    settled = await fedwire.status(wire_id)
+    settled = changed(await fedwire.status(wire_id), message_id=AGAIN)
     back = await fedwire.payment_return(wire_id)
 
-    mistake = await the_only_mistake(fedwire, "one.xml", rejected, back)
-    assert mistake == (4, "OrgnlUETR", "the payment is rejected on line 3 already")
-    mistake = await the_only_mistake(fedwire, "two.xml", settled, rejected)
-    assert mistake == (4, "OrgnlUETR", "the payment is settled on line 3 already")
-    await fedwire.drop("three.xml", back, settled)
+    await fedwire.drop("one.xml", rejected, back, settled)
+    told = "OrgnlUETR: the payment is rejected on line 3 already"
+    assert fedwire.taken("one.xml") == ["RJCT", f"REFUSED: {told}"]
+    assert await fedwire.stuck() == [(4, told)]
+    await fedwire.prove()
+
+
+async def test_a_wire_is_settled_and_returned_in_one_file_in_any_order(fedwire, holder):
+    wire_id = await fedwire.send_wire(holder)
+    await fedwire.drop("three.xml", await fedwire.payment_return(wire_id), await fedwire.status(wire_id))
     assert fedwire.taken("three.xml") == ["RETURNED", "ACSC"]
     await fedwire.prove()
 

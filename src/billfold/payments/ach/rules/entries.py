@@ -18,7 +18,7 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.unsettled import Proceeds, discount_at_highest_rate
+from billfold.treasury.rules.unsettled import arriving
 from billfold.treasury.rules.withdraw import withdraw
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from billfold.ledger.book.holdings import PocketBook
     from billfold.ledger.commands import Context
     from billfold.payments.ach.rules.windows import Schedule
+    from billfold.treasury.rules.unsettled import Proceeds
 
 ACH_WINDOW = "ach.window"
 """The kind of scheduled job that writes a file."""
@@ -152,10 +153,7 @@ def _unsettled(entry: AchEntry, ctx: Context) -> Proceeds | None:
     settles_on = ctx.market.settles_on(entry.created_at)
     if entry.settles_at is not None:
         settles_on = max(settles_on, et_date(entry.settles_at))
-    if settles_on <= ctx.pricing_day:
-        return None
-    discount = discount_at_highest_rate(entry.amount, ctx, settles_on)
-    return Proceeds(entry.amount, min(discount, entry.amount), settles_on)
+    return arriving(entry.amount, ctx, settles_on)
 
 
 def _close_with_transaction(

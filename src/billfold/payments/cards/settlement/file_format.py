@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from billfold.payments.cards.settlement.types import (
+    AMOUNT_MAX,
     FORMAT,
     VERSION,
     Header,
@@ -92,11 +93,9 @@ def _reconciled(records: list[NumberedRecord], trailer: Trailer, number: int) ->
     paid = sum(_SIGN[name] * total.amount for name, total in left.items())
     interchange = trailer.interchange - found.interchange
     wrong = {
-        **{
-            name: total.count < 0 or total.amount < 0 or total.amount > 0 == total.count for name, total in left.items()
-        },
+        **{name: total.count < 0 or not 0 <= total.amount <= AMOUNT_MAX * total.count for name, total in left.items()},
         "records": trailer.records != len(records) or sum(total.count for total in left.values()) != len(unreadable),
-        "interchange": bool(interchange) and not unreadable,
+        "interchange": abs(interchange) > AMOUNT_MAX * len(unreadable),
         "net_settlement": trailer.net_settlement != found.net_settlement + paid - interchange,
     }
     if mistakes := [SettlementMistake(number, _wrong_total(name, trailer, found)) for name in wrong if wrong[name]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -18,8 +19,9 @@ from billfold.payments.wires.inbound.booking import BookedMessage, book
 from billfold.payments.wires.inbound.validation import (
     CheckContext,
     NumberedMessages,
+    RefusedMessage,
     contradictions_in,
-    mistakes_in,
+    mistakes_of,
     numbers_of,
 )
 from billfold.payments.wires.iso20022.envelope import read_file
@@ -91,12 +93,13 @@ class FedwireFileProcessor(InboundFiles):
         lines, unread = read_file(content, "incoming")
         if not lines and not unread:
             raise InvalidFile([FedwireMistake(1, "file", "contains no messages")])
-        valid, mistakes = await _check(bank, file, lines)
-        form_mistakes = [mistake for each in unread for mistake in each.mistakes]
-        if not valid and (mistakes or form_mistakes) and all(each.mistakes for each in unread):
-            raise InvalidFile([*mistakes, *form_mistakes])
+        valid, refused = await _check(bank, file, lines)
+        found = [each.mistakes for each in refused] + [each.mistakes for each in unread]
+        mistakes = list(chain.from_iterable(found))
+        if not valid and mistakes and all(each.mistakes for each in unread):
+            raise InvalidFile(mistakes)
         booked, stuck = await book(bank, valid)
-        listed, held = _set_aside(lines, mistakes, unread)
+        listed, held = _set_aside(refused, unread)
         items = sorted((*booked, *listed), key=lambda each: each.line)
         return {
             "messages": len(valid),
@@ -105,26 +108,32 @@ class FedwireFileProcessor(InboundFiles):
         }
 
 
-async def _check(bank: Bank, file: RailFile, lines: NumberedMessages) -> tuple[NumberedMessages, list[FedwireMistake]]:
-    """Return the messages to book, their numbers recorded, and the mistakes of the others.
+async def _check(
+    bank: Bank, file: RailFile, lines: NumberedMessages
+) -> tuple[NumberedMessages, Sequence[RefusedMessage]]:
+    """Return the messages to book, their numbers recorded, and those with mistakes.
 
-    Raises InvalidFile if the file contradicts itself. A message with recorded numbers was valid before: it is
-    not validated against its own effects.
+    A message with recorded numbers was valid before: it is not validated against its own effects.
     """
     recorded = await _list_recorded(bank, file.file_id)
     new = [(line, wire) for line, wire in lines if not recorded.issuperset(numbers_of(wire))]
-    if not recorded and (contradictions := contradictions_in(lines)):
-        raise InvalidFile(contradictions)
     numbers = [number for _, wire in new for number in numbers_of(wire)]
-    mistakes = mistakes_in(new, await _load_context(bank, file.file_id, numbers, lines=new))
-    wrong = {each.line for each in mistakes}
-    own = [number for line, wire in new if line not in wrong for number in numbers_of(wire)]
+    context = await _load_context(bank, file.file_id, numbers, lines=new)
+    valid, refused = [], []
+    for (line, wire), contradictions in zip(lines, contradictions_in(lines), strict=True):
+        is_new = not recorded.issuperset(numbers_of(wire))
+        mistakes = (*contradictions, *(mistakes_of(line, wire, context) if is_new else ()))
+        if mistakes:
+            refused.append(RefusedMessage(line, wire, mistakes))
+        else:
+            valid.append((line, wire))
+    own = [number for _, wire in valid for number in numbers_of(wire)]
     await wires.record_arrived(bank.pool, own, file.file_id, now=await bank.now())
-    return [(line, wire) for line, wire in lines if line not in wrong], mistakes
+    return valid, refused
 
 
 def _set_aside(
-    lines: NumberedMessages, mistakes: Sequence[FedwireMistake], unread: Sequence[UnreadMessage]
+    refused: Sequence[RefusedMessage], unread: Sequence[UnreadMessage]
 ) -> tuple[list[BookedMessage], list[StuckLine]]:
     """Return the messages that are only listed, and those with money, which wait for a person."""
     listed = [
@@ -133,16 +142,14 @@ def _set_aside(
         if not each.carries_money
     ]
     held = [StuckLine(each.line, each.number, each.reason) for each in unread if each.carries_money]
-    by_line = dict(lines)
-    for line in dict.fromkeys(each.line for each in mistakes):
-        wire, own = by_line[line], [each for each in mistakes if each.line == line]
-        reason = "; ".join(f"{each.element}: {each.reason}" for each in own)
-        repeats = all(each.element in {"MsgId", "UETR"} for each in own)
-        if isinstance(wire.message, CreditTransfer | PaymentReturn) and not repeats:
-            held.append(StuckLine(line, wire.message.message_id, reason))
+    for each in refused:
+        message = each.wire.message
+        reason = "; ".join(f"{mistake.element}: {mistake.reason}" for mistake in each.mistakes)
+        if isinstance(message, CreditTransfer | PaymentReturn) and not each.is_repeat:
+            held.append(StuckLine(each.line, message.message_id, reason))
         else:
-            outcome = f"REFUSED: {reason}"
-            listed.append(BookedMessage(line, wire.header.message_name, wire.message.message_id, outcome))
+            name = each.wire.header.message_name
+            listed.append(BookedMessage(each.line, name, message.message_id, f"REFUSED: {reason}"))
     return listed, sorted(held, key=lambda each: each.line)
 
 

@@ -1,4 +1,4 @@
-"""Validation of an inbound Fedwire file against the state of the bank, as a whole."""
+"""Validation of the messages of an inbound Fedwire file, against each other and against the state of the bank."""
 
 from __future__ import annotations
 
@@ -49,24 +49,31 @@ def numbers_of(wire: FedwireMessage) -> tuple[str, ...]:
     return (own, f"uetr:{message.uetr}") if isinstance(message, CreditTransfer) else (own,)
 
 
-def mistakes_in(lines: NumberedMessages, context: CheckContext) -> list[FedwireMistake]:
-    """Return the mistakes of messages, with lines and reasons."""
-    mistakes: list[FedwireMistake] = []
-    for line, wire in lines:
-        mistakes += _repeats(line, wire, context)
-        mistakes += [FedwireMistake(line, *each) for each in _mistakes(wire, context)]
-    return mistakes
+class RefusedMessage(NamedTuple):
+    """A message that is not booked: its line, what it says, and its mistakes."""
+
+    line: int
+    wire: FedwireMessage
+    mistakes: tuple[FedwireMistake, ...]
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether it says again what is booked already: all its numbers came before, and nothing else is wrong."""
+        elements = {_displayed(number)[0] for number in numbers_of(self.wire)}
+        return {each.element for each in self.mistakes} == elements
 
 
-def contradictions_in(lines: NumberedMessages) -> list[FedwireMistake]:
-    """Return the mistakes by which the messages of a file contradict each other: none of them can be trusted."""
-    mistakes: list[FedwireMistake] = []
-    first_lines: dict[str, int] = {}
+def mistakes_of(line: int, wire: FedwireMessage, context: CheckContext) -> list[FedwireMistake]:
+    """Return the mistakes of a message, with their lines and reasons."""
+    return [*_repeats(line, wire, context), *(FedwireMistake(line, *each) for each in _mistakes(wire, context))]
+
+
+def contradictions_in(lines: NumberedMessages) -> Iterator[list[FedwireMistake]]:
+    """Yield of each message what of it an earlier one of the file says already, or says otherwise."""
+    numbered: dict[str, tuple[int, FedwireMessage]] = {}
     ended: dict[str, tuple[str, int]] = {}
     for line, wire in lines:
-        mistakes += _duplicates(line, wire, first_lines)
-        mistakes += _conflicts(line, wire, ended)
-    return mistakes
+        yield [*_duplicates(line, wire, numbered), *_conflicts(line, wire, ended)]
 
 
 def _conflicts(line: int, wire: FedwireMessage, ended: dict[str, tuple[str, int]]) -> Iterator[FedwireMistake]:
@@ -78,9 +85,11 @@ def _conflicts(line: int, wire: FedwireMessage, ended: dict[str, tuple[str, int]
         ending = _ENDINGS[message.status]
     else:
         return
-    earlier, first_line = ended.setdefault(message.original.uetr, (ending, line))
-    settled = "settled" in {earlier, ending} and "rejected" not in {earlier, ending}
-    if first_line != line and not settled:
+    if message.original.uetr not in ended:
+        ended[message.original.uetr] = (ending, line)
+        return
+    earlier, first_line = ended[message.original.uetr]
+    if "settled" not in {earlier, ending} or "rejected" in {earlier, ending}:
         yield FedwireMistake(line, "OrgnlUETR", f"the payment is {earlier} on line {first_line} already")
 
 
@@ -92,13 +101,18 @@ def _repeats(line: int, wire: FedwireMessage, context: CheckContext) -> Iterator
             yield FedwireMistake(line, element, f"{displayed} came in the file {context.arrived[number]} already")
 
 
-def _duplicates(line: int, wire: FedwireMessage, first_lines: dict[str, int]) -> Iterator[FedwireMistake]:
-    """Yield the numbers that stand twice in a file."""
+def _duplicates(
+    line: int, wire: FedwireMessage, numbered: dict[str, tuple[int, FedwireMessage]]
+) -> Iterator[FedwireMistake]:
+    """Yield the numbers that stand twice in a file, and whether what they number differs."""
     for number in numbers_of(wire):
-        if number in first_lines:
-            element, displayed = _displayed(number)
-            yield FedwireMistake(line, element, f"{displayed} stands on line {first_lines[number]} already")
-        first_lines.setdefault(number, line)
+        first_line, first = numbered.setdefault(number, (line, wire))
+        if first is wire:
+            continue
+        element, displayed = _displayed(number)
+        yield FedwireMistake(line, element, f"{displayed} stands on line {first_line} already")
+        if first.message != wire.message:
+            yield FedwireMistake(line, "Document", f"it differs from that of {displayed} on line {first_line}")
 
 
 def _displayed(number: str) -> tuple[str, str]:

@@ -95,10 +95,10 @@ def read_file(raw: bytes, way: FileDirection) -> tuple[list[tuple[int, FedwireMe
         line = message_element.sourceline or 0
         try:
             wrapper = _only_child(message_element, namespace, f"{name}Message")
+            _check_counts(wrapper)
             if etree.QName(wrapper).localname in _TYPES_BY_ENVELOPE:
-                head, body = _parts_of(wrapper)
                 try:
-                    wires.append((line, _read_wire(wrapper, head, body)))
+                    wires.append((line, _read_wire(wrapper)))
                 except InvalidFile as invalid:  # of this message alone
                     own_name = _name_of(_TYPES_BY_ENVELOPE[etree.QName(wrapper).localname])
                     described = _describe(wrapper, line)
@@ -139,25 +139,28 @@ def _only_child(message_element: Element, namespace: str, name: str) -> Element:
     return message_element[0]
 
 
+def _check_counts(wrapper: Element) -> None:
+    """Check that a message holds one header and one document with one body. Raises InvalidFile if it holds more."""
+    for parent, count in ((wrapper, 2), (wrapper.find("{*}Document"), 1)):
+        if parent is not None and len(parent) > count:
+            reason = f"holds {len(parent)} elements, not {count}: send each payment in a message of its own"
+            raise _invalid(parent, reason)
+
+
 def _describe(wrapper: Element, line: int) -> UnreadMessage:
-    """Return a message that is not read, by the name and the number in its header."""
-    name = wrapper.findtext(".//{*}AppHdr/{*}MsgDefIdr") or etree.QName(wrapper).localname
+    """Return a message that is not read, by the name of its document and the number in its header."""
+    document = wrapper.find("{*}Document")
+    namespace = "" if document is None else etree.QName(document).namespace or ""
+    announced = wrapper.findtext(".//{*}AppHdr/{*}MsgDefIdr") or etree.QName(wrapper).localname
     number = wrapper.findtext(".//{*}AppHdr/{*}BizMsgIdr") or ""
-    return UnreadMessage(line, name.strip(), number.strip())
+    return UnreadMessage(line, namespace.removeprefix(_ISO) or announced.strip(), number.strip())
 
 
-def _parts_of(wrapper: Element) -> tuple[Element, Element]:
-    """Return the one header and the one body of a message. Raises InvalidFile."""
+def _read_wire(wrapper: Element) -> FedwireMessage:
     message_type = _TYPES_BY_ENVELOPE[etree.QName(wrapper).localname]
     message_name = _name_of(message_type)
-    head = _child(wrapper, _HEADER_NAME, "AppHdr", count=2)
-    document = _child(wrapper, message_name, "Document", count=2)
-    return head, _child(document, message_name, LAYOUTS[message_type].element, count=1)
-
-
-def _read_wire(wrapper: Element, head: Element, body: Element) -> FedwireMessage:
-    message_type = _TYPES_BY_ENVELOPE[etree.QName(wrapper).localname]
-    message_name = _name_of(message_type)
+    head = _child(wrapper, _HEADER_NAME, "AppHdr")
+    body = _child(_child(wrapper, message_name, "Document"), message_name, LAYOUTS[message_type].element)
     header = _read_struct(head, HEADER, Header)
     message = _read_struct(body, LAYOUTS[message_type].rows, message_type)
     if header.message_name != message_name:
@@ -165,13 +168,11 @@ def _read_wire(wrapper: Element, head: Element, body: Element) -> FedwireMessage
     return FedwireMessage(header=header, message=message)
 
 
-def _child(parent: Element, message_name: str, name: str, count: int) -> Element:
-    """Return the child of a name. Raises InvalidFile if the parent has more than `count` children."""
+def _child(parent: Element, message_name: str, name: str) -> Element:
+    """Return the child of a name. Raises InvalidFile if there is none."""
     child = parent.find(f"{{{_ISO}{message_name}}}{name}")
     if child is None:
         raise _invalid(parent, f"has no {name} of {message_name}")
-    if len(parent) > count:
-        raise _invalid(parent, f"holds {len(parent)} elements, not {count}: send each payment in a message of its own")
     return child
 
 

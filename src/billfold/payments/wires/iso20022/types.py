@@ -210,6 +210,10 @@ class FedwireMistake(NamedTuple):
         return f"line {self.line}, {self.element}: {self.reason}"
 
 
+_WITHOUT_MONEY = ("admi.", "camt.", "pacs.002", "pacs.028", "pain.")
+"""Kinds of messages with which no money moves: of the service, of accounts and cases, of states, and requests."""
+
+
 class UnreadMessage(NamedTuple):
     """A message of a kind that is not read here, or with mistakes: the line, its name and the number of its header."""
 
@@ -225,8 +229,8 @@ class UnreadMessage(NamedTuple):
 
     @property
     def carries_money(self) -> bool:
-        """Tell whether money may have moved with it: a person decides about it."""
-        return self.name.startswith("pacs.") and not self.name.startswith(("pacs.002", "pacs.028"))
+        """Tell whether money may have moved with it, as with a kind that is unknown: a person decides about it."""
+        return not self.name.startswith(_WITHOUT_MONEY)
 
 
 FileDirection = Literal["outgoing", "incoming"]

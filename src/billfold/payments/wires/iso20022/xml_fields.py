@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
-from decimal import Decimal
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -14,7 +13,7 @@ from billfold.payments.wires.iso20022.types import FedwireMistake
 from billfold.platform.dates import require_in_range
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
-_CENTS = Decimal(100)
+_CENT_DIGITS = 2
 _REPEATABLE = frozenset(
     (
         "AddtlInf",
@@ -163,6 +162,9 @@ def _write_text(element: Element, value: object) -> None:
 
 
 def _read_text(element: Element) -> str:
+    if len(element):
+        reason = "holds elements instead of a text"
+        raise ValueError(reason)
     return (element.text or "").strip()
 
 
@@ -191,11 +193,12 @@ def _read_money(element: Element) -> int:
     if not text.isascii() or not text.replace(".", "", 1).isdecimal():
         reason = f"{text!r} is not an amount"
         raise ValueError(reason)
-    cents = Decimal(text) * _CENTS
-    if cents != int(cents):
+    dollars, _, fraction = text.partition(".")
+    fraction = fraction.rstrip("0")
+    if len(fraction) > _CENT_DIGITS:
         reason = f"{text} has parts of a cent"
         raise ValueError(reason)
-    return int(cents)
+    return int(dollars + fraction.ljust(_CENT_DIGITS, "0"))
 
 
 def _read_charges(element: Element) -> int:

@@ -30,6 +30,7 @@ from billfold.payments.cards.authorizations.types import (
 )
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.overdraft.rules import claw_back
+from billfold.treasury.rules.unsettled import arriving
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
@@ -113,13 +114,13 @@ def _credit(
     title: str,
     original: CardPaymentRow | None = None,
 ) -> Outcome:
-    """Credit what a record gives back, and invest it."""
+    """Credit what a record gives back, and invest it. The processor pays it on the day it settles."""
     pocket = pocket_of(book, row.pocket_id)
     if pocket.status == PocketStatus.CLOSED:
         return {"record_id": None, "status": NO_POCKET, "amount": cmd.amount}
     begin_record(book, pocket, cmd, ctx)
     posting_no = book.post(book.internal_account(AccountKind.RAIL_CARD), pocket.bank, cmd.amount)
-    sweep_and_invest(book, pocket, ctx, amount=cmd.amount)
+    sweep_and_invest(book, pocket, ctx, amount=cmd.amount, unsettled=arriving(cmd.amount, ctx, cmd.settles_on))
     record_card_transaction(
         book,
         pocket,
