@@ -199,7 +199,7 @@ async def _history(conn: "Connection") -> dict[int, _Applied]:
         return {}
     if await conn.fetchval(_IS_UNRELEASED):
         raise MigrationError(
-            "the schema of this database is from before release 0.1.0 and cannot be upgraded", _START_OVER
+            "The schema of this database is from before release 0.1.0 and cannot be upgraded", _START_OVER
         )
     rows = await conn.fetch(_HISTORY)
     return {row["version"]: _Applied(row["name"], row["sha256"], row["oldest_release"]) for row in rows}

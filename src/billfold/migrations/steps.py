@@ -23,6 +23,7 @@ _BUILT_INDEX = re.compile(
     r"CREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.IGNORECASE
 )
 
+
 class MigrationError(RuntimeError):
     """The files and the database do not belong together; the text says which and why, `next_step` what to do."""
 

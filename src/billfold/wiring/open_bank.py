@@ -66,10 +66,8 @@ from billfold.wiring.providers import (
 )
 from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
-from billfold.wiring.sealing import seal_earlier_data
 
 if TYPE_CHECKING:
-    from billfold.cli.context import StepReporter
     from billfold.data_keys.master_keys import MasterKeys
     from billfold.platform.database.pool import Connection, Pool
     from billfold.sandbox.simulation import Simulation
@@ -177,9 +175,7 @@ def engine_of(
     )
 
 
-async def initialize_database(
-    settings: Settings, dsn: str, *, new_domain: bool = False, progress: StepReporter = lambda _: None
-) -> None:
+async def initialize_database(settings: Settings, dsn: str, *, new_domain: bool = False) -> None:
     """Found the bank in a migrated database; what is there already stays. May be repeated."""
     conn = await connect(dsn)
     try:
@@ -191,7 +187,6 @@ async def initialize_database(
         await conn.close()
     async with open_bank(settings, dsn, pool_max=4) as bank:
         await create_bank_customer(bank)
-        await seal_earlier_data(bank, progress)
 
 
 def extra_lane_threshold(settings: Settings) -> int:
