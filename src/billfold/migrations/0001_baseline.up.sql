@@ -2745,7 +2745,7 @@ GRANT UPDATE ON
   crypto_wallet, crypto_withdrawal, customer, customer_feature, daily_root_refusal, data_key, delivery,
   deprecated_call, document, dual_control, email_link, event_reader, failed_work, freeze_proposal, hold,
   idempotency_key, invitation, invite_draft, invite_session, known_device, ledger_head, linking_exchange,
-  login_attempt, membership, notification, notification_audience, notification_cursor, notification_recipient,
+  login_attempt, membership, notification_audience, notification_cursor, notification_recipient,
   oauth_authorization_request, oauth_client, oauth_grant, outbound_email, partner, partner_key, partner_secret,
   partner_user, passkey, pocket, portal, rail_file, rate_limit_window, refresh_token, related_party_application,
   report_format, report_request, review, sanctions_hit, sanctions_list, scheduled_job, security_transfer, session,
