@@ -50,6 +50,7 @@ from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.payments.ach.commands import SendMicroDeposits
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.payments.files.commands import CloseRailFile
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.settlement.commands import CloseBankDay, ReportMoves
 from billfold.payments.settlement.rules import MovedPocket, RailTotals, SettlementBlock
@@ -285,6 +286,8 @@ def play_suspense(new_stage):
 
     with stage.row("Payment held in suspense"):
         item = hold()
+    with stage.row("File of a rail closed"):
+        stage.submit(CloseRailFile, house, file_id=stage.number(), rail="WIRE", reason="returned by hand")
     with stage.row("Suspense item returned"):
         stage.about(ReturnFromSuspense, house, item, reason="NO_ACCOUNT")
     item = hold()

@@ -22,6 +22,8 @@ from billfold.freezes.types import FreezeSubject
 from billfold.ledger.types import Direction, Rail
 from billfold.onboarding.review_queue import list_waiting
 from billfold.pages.app import page_routes
+from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.files.retries import postpone_file
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
 
@@ -213,3 +215,10 @@ async def _operator(bank, browser, pocket, applicant, send):
     await browser.go("/bank/rails")
     file = found(r'href="(/bank/rails/[^"?]+)"', browser.page.text)
     await send("/bank/rails/{file_id:str}/retry", browser, f"{file}/retry")
+    await bank.rails.ach.network_side().transmit("odd", b"odd")
+    odd = await AchFileProcessor().store_file(bank, "odd")
+    assert odd is not None
+    await postpone_file(bank, odd, error="It is odd.")
+    page = f"/bank/rails/{odd.file_id}"
+    await browser.go(page)
+    await send("/bank/rails/{file_id:str}/close", browser, f"{page}/close", {"reason": "Booked by hand"})

@@ -23,8 +23,9 @@ from billfold.access.oauth import clients
 from billfold.http.customer_api import app as customer_api
 from billfold.http.partner_api import app as partner_api
 from billfold.migrations import runner
-from billfold.platform.database.pool import create_pool
+from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.postgres import embedded as embedded_postgres
+from billfold.platform.postgres.logins import ensure_login
 
 EXAMPLES = {
     "partner": Path(partner_api.__file__).with_name("examples.json"),
@@ -92,6 +93,7 @@ async def write(name):
             async with pool.acquire() as conn:
                 await runner.up(conn)
             await pool.close()
+            await ensure_login(dsn, APP_ROLE)
             bank = await open_bank(dsn)
             notes = await RECORD[name](bank)
             await close_bank(bank)

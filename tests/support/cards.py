@@ -68,12 +68,19 @@ class Holder:
     async def set_status(self, card_id, status, **fields):
         return await self.desk.patch(self.status_path(card_id), {"card_status": status, **fields})
 
+    def new_virtual_card(self, key=None):
+        """Return the path and the body that make one."""
+        return f"{self.account}/virtual-cards/", {"public_key": pem(key or unread_key())}
+
     async def virtual_card(self, key=None):
-        return await self.desk.post(f"{self.account}/virtual-cards/", {"public_key": pem(key or unread_key())})
+        return await self.desk.post(*self.new_virtual_card(key))
+
+    def order(self):
+        """Return the path and the body that order a card."""
+        return f"{self.account}/card-orders/", {"name_on_card": "Ada Marsh", "shipping_address": SHIPPING}
 
     async def ordered(self):
-        body = {"name_on_card": "Ada Marsh", "shipping_address": SHIPPING}
-        return await self.desk.post(f"{self.account}/card-orders/", body)
+        return await self.desk.post(*self.order())
 
     async def produced(self, order):
         """Return the id of the card that was made of an order."""

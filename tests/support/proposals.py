@@ -14,9 +14,10 @@ def proposed(answer):
 
 
 def confirmed(billfold, answer):
-    """Confirm what a command has proposed, as another operator."""
+    """Confirm what a command has proposed, as another operator; return what is said."""
     status, said = billfold("proposals", "confirm", proposed(answer), BILLFOLD_OPERATOR="otto")
     assert (status, "APPLIED" in said) == (0, True), said
+    return said
 
 
 async def confirm_as_otto(bank, said):

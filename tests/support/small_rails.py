@@ -5,6 +5,7 @@ from uuid import UUID
 
 from tests.support.commands import DETAILS, EngineCommands
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.wire_returns import pay_back
 
 from billfold.payments.ach.commands import OriginateAch, ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.inbound.files import AchFileProcessor
@@ -109,7 +110,7 @@ async def _send_wires(bank, anna, bert):
         await room.pay(bank, key, DestinationAccount(OURS, bert.account), cents, Sender("Acme"))
     rows = await bank.pool.fetch("SELECT wire_id FROM wire WHERE direction = 'INCOMING' ORDER BY amount")
     await room.ask_for(bank, bert.id, rows[0][0], reason="DUPL")
-    await wire_cases.pay_back(bank, rows[0][0], "FOCR")
+    await pay_back(bank, rows[0][0], key=rows[0][0])
     await room.pay(bank, command_id(CALLER, "nobody"), DestinationAccount(OURS, "999999999999"), 5_00, Sender("Acme"))
     return sent
 

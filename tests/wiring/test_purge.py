@@ -85,6 +85,8 @@ OF_USERS = {
     "invitation": "member_id, customer_id, email, first_name, last_name, role, created_at, expires_at, link_hash,"
     " link_expires_at) SELECT gen_random_uuid(), customer_id, $1 || '@b.example', 'A', 'B', 'ADMIN', $3::timestamptz,"
     " $3::timestamptz + interval '1 day', $1::text::bytea, $3::timestamptz FROM membership WHERE user_id = $2",
+    "earlier_link": "link_hash, member_id, expires_at) SELECT $1::text::bytea, member_id, $3::timestamptz"
+    " FROM invitation WHERE email = 'young@b.example' AND $2::uuid IS NOT NULL",
     "request_log": "id, tenant_id, requested_at, trace_id, method, path, operation, status, fields,"
     " has_idempotency_key, is_replayed, ip_address, duration_ms) SELECT gen_random_uuid(), $2, $3, gen_random_uuid(),"
     " 'GET', $1, 'x', 200, '{}', false, false, '', 1",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
@@ -26,6 +27,10 @@ proposals = CommandGroup(
     example="list",
 )
 _SHOWN = 100
+_BOOKED = MappingProxyType(
+    {"transaction_id": "transaction", "wire_id": "wire", "ach_id": "ACH entry", "transfer_id": "transfer"}
+)
+"""What the outcome of a command names, and what it is called."""
 _COLUMNS = ("proposal", "what", "reason", "status", "proposed by", "decided by", "since")
 
 ProposalId = Annotated[UUID, typer.Argument(help="The proposal's id, from the list.")]
@@ -59,8 +64,9 @@ async def propose(
 @group.command(f"confirm {EXAMPLE_ID}")
 async def confirm(bank: Bank, proposal_id: ProposalId) -> str:
     """Confirm what another operator has proposed; it is done at once."""
-    done = await decisions.confirm(bank, proposal_id, by=_operator(bank))
-    return f"{done.words}: {done.status}."
+    done, outcome = await decisions.confirm(bank, proposal_id, by=_operator(bank))
+    booked = (f"{what} {outcome[name]}" for name, what in _BOOKED.items() if outcome.get(name))
+    return f"{', '.join([f'{done.words}: {done.status}', *booked])}."
 
 
 @proposals.command(f"withdraw {EXAMPLE_ID}")

@@ -7,7 +7,7 @@ between it is confirmed again. Of what was frozen anew in between, that freeze i
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -17,7 +17,7 @@ from billfold.access.users.store import list_user_memberships
 from billfold.accounts.commands import SetCustomerState, SetPocketState
 from billfold.audit.record import AuditedAction, audited
 from billfold.audit.types import Origin
-from billfold.freezes.movements import MOVEMENTS, read_command
+from billfold.freezes.movements import MOVEMENTS, carry_out, read_command
 from billfold.freezes.store import (
     add_proposal,
     find_freeze,
@@ -50,10 +50,17 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command
+    from billfold.ledger.commands import Command, Outcome
     from billfold.platform.database.pool import Connection
 
 _CALLER = "operator"
+
+
+class Confirmed(NamedTuple):
+    """A proposal that is carried out, and the outcome of its command."""
+
+    proposal: FreezeProposal
+    outcome: Outcome
 
 
 async def propose(
@@ -113,7 +120,7 @@ async def _propose(bank: Bank, by: Operator, reason: str, what: dict[str, Any]) 
     return proposal
 
 
-async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProposal:
+async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
     """Confirm what another operator has proposed, and do it.
 
     Raises NotFound, Refused `same-operator`, `proposal-decided`, `proposal-lapsed`, `freeze-changes-nothing`,
@@ -143,11 +150,11 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezePropo
     try:
         if ends_another:
             raise _changed()
-        await bank.engine.submit(_command(row))
+        outcome = await carry_out(bank, row, _command(row))
     except (NotFound, Refused):
         await _finish(bank, row, ProposalStatus.REFUSED, by)
         raise
-    return await _finish(bank, row, ProposalStatus.APPLIED, by)
+    return Confirmed(await _finish(bank, row, ProposalStatus.APPLIED, by), outcome)
 
 
 async def withdraw(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProposal:

@@ -40,6 +40,10 @@ INSERT INTO freeze_proposal ({_COLUMNS}) VALUES ({", ".join(f"${n}" for n in ran
 ON CONFLICT DO NOTHING RETURNING *
 """
 _ONE = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE proposal_id = $1"
+_CONFIRMED = f"""
+SELECT {_COLUMNS} FROM freeze_proposal WHERE subject_id = $1 AND status IN ('CONFIRMED', 'APPLIED')
+ ORDER BY decided_at DESC LIMIT 1
+"""
 _OPEN = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE subject_id = $1 AND status = 'PROPOSED' FOR UPDATE"
 
 
@@ -91,6 +95,12 @@ async def lock_open_proposal(conn: Connection, subject_id: UUID) -> FreezePropos
 async def get_proposal(conn: Connection | Pool, proposal_id: UUID) -> FreezeProposal:
     """Return a proposal. Raises NotFound."""
     return _found(await conn.fetchrow(_ONE, proposal_id))
+
+
+async def find_confirmed(conn: Connection | Pool, subject_id: UUID) -> FreezeProposal | None:
+    """Return what was decided about something last."""
+    record = await conn.fetchrow(_CONFIRMED, subject_id)
+    return None if record is None else _row(record)
 
 
 async def is_frozen(conn: Connection | Pool, row: FreezeProposal) -> bool:

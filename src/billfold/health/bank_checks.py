@@ -111,7 +111,8 @@ async def _rail_files(conn: Connection) -> HealthCheck:
     first, trouble = waiting[0], retries.retry_state_of(waiting[0])
     reason = trouble.words() if trouble else ""
     more = f"; {len(waiting) - 1} more fail" if waiting[1:] else ""
-    return HealthCheck("rail files", f"{first.name}, {reason}{more}", f"Run `billfold files retry {first.file_id}`.")
+    step = f"Run `billfold files retry {first.file_id}`, or propose to `close` it there."
+    return HealthCheck("rail files", f"{first.name}, {reason}{more}", step)
 
 
 def _refused_files(refused: Sequence[RailFile]) -> HealthCheck:

@@ -956,8 +956,8 @@ CREATE UNIQUE INDEX ach_entry_reversed_once ON ach_entry (customer_id, reverses_
 CREATE INDEX ach_entry_list ON ach_entry (customer_id, created_at, written_no) WHERE way = 'ORIGINATION';
 CREATE INDEX ach_entry_partner ON ach_entry (partner_id, created_at, written_no) WHERE way = 'ORIGINATION';
 
--- Returns that the receiving bank sends, and dishonored returns. They move no money: what they say has been booked, or
--- was never accepted.
+-- Returns that the bank sends as receiving bank, and returns of its own entries that it dishonors. They move no money:
+-- what they say has been booked, or was never accepted.
 CREATE TABLE ach_return_entry (
   return_entry_id  uuid PRIMARY KEY,
   customer_id      uuid NOT NULL,
@@ -1929,6 +1929,18 @@ CREATE TABLE application_invite (
 );
 CREATE INDEX application_invite_list ON application_invite (customer_id, application_id, written_no);
 
+-- Links that were mailed before the newest one: they stay valid side by side until one is used, and go with their
+-- invitation. Wall time.
+CREATE TABLE earlier_link (
+  link_hash   bytea PRIMARY KEY,
+  member_id   uuid REFERENCES invitation ON DELETE CASCADE, -- of an invitation into a team
+  invite_id   uuid REFERENCES application_invite ON DELETE CASCADE, -- of an invite to an application
+  expires_at  timestamptz NOT NULL,
+  CHECK (num_nonnulls(member_id, invite_id) = 1)
+);
+CREATE INDEX earlier_link_member ON earlier_link (member_id);
+CREATE INDEX earlier_link_invite ON earlier_link (invite_id);
+
 -- Browsers in which the link of an invite was opened. Wall time.
 CREATE TABLE invite_session (
   session_hash  bytea PRIMARY KEY,
@@ -2755,11 +2767,11 @@ GRANT UPDATE ON
 GRANT DELETE ON
   access_token, application_invite, approval_rule, authenticator, authorization_code, awaited_team_member,
   calendar_override, chain_block, client_key, consumed_assertion, consumed_dpop_proof, daily_root_page,
-  delivery_attempt, document, email_link, failed_work, idempotency_key, invitation, invite_draft, invite_session,
-  known_device, linking_exchange, login_attempt, notification_audience, oauth_authorization_request, outbound_email,
-  partner_token, passkey, passkey_challenge, rate_limit_window, refresh_token, related_party_application, report_file,
-  report_format, report_request, request_log, sanctions_backlog, sanctions_entry, scheduled_job, session, signing_key,
-  subscription_secret, usage_count, webhook_worker, work_claim
+  delivery_attempt, document, earlier_link, email_link, failed_work, idempotency_key, invitation, invite_draft,
+  invite_session, known_device, linking_exchange, login_attempt, notification_audience, oauth_authorization_request,
+  outbound_email, partner_token, passkey, passkey_challenge, rate_limit_window, refresh_token,
+  related_party_application, report_file, report_format, report_request, request_log, sanctions_backlog,
+  sanctions_entry, scheduled_job, session, signing_key, subscription_secret, usage_count, webhook_worker, work_claim
   TO billfold_app;
 -- Of an account the balances, of the bank what tells its key and its domain: whose they are stays.
 GRANT UPDATE (debits, credits, reserved, tax_basis, earnings_basis, live) ON account TO billfold_app;

@@ -83,7 +83,7 @@ DONE = {
     "freeze-withdrawn": "The proposal is withdrawn.",
     "file-retried": "A worker tries the file again.",
     "fork-dropped": "The copy is removed.",
-    "invitation-resent": "The invitation is sent again. The link before no longer works.",
+    "invitation-resent": "The invitation is sent again. Links that were sent before work until one is used.",
     "invitation-revoked": "The invitation is revoked.",
     "invited": "The invitation is sent. Its link works once, for seven days.",
     "joined": "You have joined the team.",

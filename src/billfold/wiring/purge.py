@@ -57,6 +57,7 @@ _EXPIRED_ROWS = {
     "login_attempt": ("subject, factor", "last_failed_at", LOGIN_ATTEMPT_RETENTION),
     "known_device": ("user_id, device_hash", "last_seen_at", DEVICE_RETENTION),
     "email_link": ("link_hash", "expires_at", EMAIL_RETENTION),
+    "earlier_link": ("link_hash", "expires_at", _NONE),
     "invitation": ("member_id", "link_expires_at", EMAIL_RETENTION),
     "invite_session": ("session_hash", "ends_at", _NONE),
     "usage_count": ("subject, kind", "expires_at", _NONE),

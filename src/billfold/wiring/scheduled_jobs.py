@@ -44,6 +44,7 @@ from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
 from billfold.payments.crypto.deposits.worker import record_returned
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
+from billfold.payments.files.rules import close_job
 from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
@@ -70,7 +71,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             "crypto.suspense_return": record_returned,
             ach_windows.COLLECT_JOB: ach_windows.collect_debits,
             ach_windows.COUNT_SETTLED_JOB: ach_windows.count_settled,
-            ACH_FILES_JOB: AchFileProcessor().run,
+            **_file_jobs(),
             SUSPENSE_RETURN_JOB: queue_suspense_return,
             UNCLAIMED_RETURN_JOB: return_unclaimed,
             DEPOSITS_DUE: send_micro_deposits,
@@ -100,6 +101,11 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             **(simulation.job_runners() if simulation else {}),
         }
     )
+
+
+def _file_jobs() -> JobRunners:
+    processors = (FedwireFileProcessor(), AchFileProcessor(), CardSettlementFiles())
+    return {ACH_FILES_JOB: AchFileProcessor().run, **{close_job(each.rail): each.close for each in processors}}
 
 
 def file_receivers() -> tuple[PeriodicTask, ...]:

@@ -203,9 +203,15 @@ async def test_every_kind_is_added_shown_and_listed(customer_desk, customer_worl
 
 
 @pytest.mark.parametrize("kind", ["incoming_wire", "micro_deposits"])
-async def test_a_verification_that_does_not_fit_a_wallet_is_refused(customer_desk, kind):
+async def test_a_verification_that_fits_neither_a_wallet_nor_a_pocket_is_refused(customer_desk, customer_world, kind):
     await customer_desk.pocket()
-    await customer_desk.ask("POST", PATH, wallet(verification={"type": kind}), status=422)
+    pocket, target = await customer_world.pocket(), await customer_world.pocket()
+    by_account = {"verification": {"type": kind}}
+    of_pocket = on_us(await address_of(customer_world, target), **by_account)
+    for desk, path in ((customer_desk, PATH), (customer_world, path_of(pocket))):
+        for form in (wallet(**by_account), of_pocket):
+            await desk.invalid("POST", path, form, loc="body.verification.type")
+    assert await customer_desk.bank.pool.fetchval("SELECT count(*) FROM counterparty") == 0
 
 
 async def test_every_error_in_a_body_is_reported_at_its_field(customer_desk):

@@ -118,3 +118,21 @@ async def test_a_customer_adds_so_many_counterparties_a_day(bank, customer_desk)
         await customer_desk.post(PATH, ach())
     answer = await customer_desk.ask("POST", PATH, ach(), status=429)
     assert 0 < int(answer.headers["retry-after"]) <= 86_400
+
+
+@pytest.mark.parametrize("whose", ["customer", "partner"])
+async def test_a_customer_and_a_partner_try_so_many_amounts_a_day(
+    bank, customer_desk, other_customer, customer_world, whose
+):
+    with_limits(bank, {f"verification_tries.{whose}": 2})
+    made = {}
+    for nth, desk in enumerate((customer_desk, other_customer)):
+        await desk.pocket()
+        made[desk] = [await desk.post(PATH, account(f"47{nth}{each}000000")) for each in range(3)]
+    await customer_world.days(2)
+    first, second, third = made[customer_desk]
+    for each in (first, second):
+        assert await guess(customer_desk, each, 1, 2) == "micro-deposits-mismatch"
+    problem = await customer_desk.refused("POST", confirm(third), {"amounts": [11, 22]}, status=429, code=LIMIT)
+    assert problem["limit"] == f"verification_tries.{whose}"
+    assert await guess(other_customer, made[other_customer][0], 11, 22) == (200 if whose == "customer" else LIMIT)

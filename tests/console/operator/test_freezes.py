@@ -187,4 +187,4 @@ async def _listed(bank):
 
 async def _confirmed_by_otto(bank, proposal_id):
     done = await confirm(bank, proposal_id, by=Operator.of_command_line("otto"))
-    return str(done.status)
+    return str(done.proposal.status)

@@ -8,6 +8,7 @@ from tests.support.proposals import confirm_as_otto
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.adjustments import cli as adjustments_cli
+from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
 from billfold.platform.errors import Refused, Unavailable
@@ -61,6 +62,29 @@ async def test_money_in_suspense_is_assigned_to_its_owner_or_returned_once(bank,
     done = [(verb, each.user_id) for each in (olga, approver) for verb in ("movement.confirmed", "movement.applied")]
     said = [("movement.proposed", olga.user_id), ("movement.proposed", otto.user_id), *done]
     assert [tuple(each) for each in log] == said
+
+
+async def test_a_debit_that_no_message_returns_is_returned_by_hand_or_written_off(bank, operators):
+    items, stays = [ids.new(), ids.new()], {NOT_RETURNABLE: "This bank writes no returns of it."}
+    debits = [UnclaimedPayment(each, Direction.DEBIT, 700_00, reason="IAT", details=stays) for each in items]
+    await hold_unclaimed_payments(bank, debits)
+    olga, otto = [await operators("MANAGER") for _ in range(2)]
+    pages = [f"/bank/suspense/{each}" for each in items]
+    for page, verb in zip(pages, ("by_hand", "write_off"), strict=True):
+        await olga.go(page)
+        assert "This bank writes no returns of it." in olga.text
+        assert ("Propose to assign" in olga.text, "Propose to return" in olga.text) == (False, False)
+        sent = {"csrf": olga.csrf, "decision": verb}
+        assert "reason must be 1 to 500" in (await olga.post(page, sent | {"reason": ""})).text
+        assert (
+            await olga.post(page, sent | {"reason": "The ACH operator has done it, call of 2 June"})
+        ).status_code == 303
+    assert await _states(bank, pages) == ["HELD", "HELD"]
+    await otto.go("/bank/freezes")
+    for row in await bank.pool.fetch("SELECT proposal_id FROM freeze_proposal"):
+        decision = {"csrf": otto.csrf, "decision": "confirm"}
+        assert (await otto.post(f"/bank/freezes/{row['proposal_id']}", decision)).status_code == 303
+    assert sorted(await _states(bank, pages)) == ["RETURNED", "WRITTEN_OFF"]
 
 
 @pytest.mark.parametrize("is_carried_out", [False, True])

@@ -6,6 +6,7 @@ from email.headerregistry import Address
 from email.policy import default
 
 import pytest
+from tests.support.whole_bank import with_limits
 
 from billfold.events.email import outbox as letters
 from billfold.events.email.ports import EmailRejected
@@ -54,6 +55,33 @@ async def test_an_email_is_retried_later_when_sending_fails(bank, written):
     carrier.out_of_order = False
     assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=29))(bank) == 0
     assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=31))(bank) == 1
+
+
+async def test_a_mailbox_gets_so_many_emails_a_day_and_no_other_waits(bank):
+    with_limits(bank, {"emails.recipient": 2})
+    for recipient in ("anna@b.example", "An.na+news@b.example", "ANNA@b.example", "ben@b.example"):
+        await letters.queue_email(bank.pool, bank.vault, recipient, notice=NOTICE, now=NOW)
+    carrier, tomorrow = Carrier(), NOW + timedelta(days=1)
+    await EmailSender(carrier, lambda: NOW)(bank)
+    assert len(carrier.carried) == 3
+    assert "ben@b.example" in {each.recipient for each in carrier.carried}
+    assert await bank.pool.fetchval("SELECT count(*) FROM outbound_email WHERE sealed IS NOT NULL") == 0, "it is gone"
+    assert await list_failed(bank.pool) == []
+    await EmailSender(carrier, lambda: tomorrow)(bank)
+    assert len(carrier.carried) == 3
+    await letters.queue_email(bank.pool, bank.vault, "anna@b.example", notice=NOTICE, now=tomorrow)
+    await EmailSender(carrier, lambda: tomorrow)(bank)
+    assert [each.recipient for each in carrier.carried[3:]] == ["anna@b.example"]
+
+
+async def test_an_email_that_is_tried_again_counts_once_for_its_mailbox(bank, written):
+    with_limits(bank, {"emails.recipient": 1})
+    carrier = Carrier()
+    carrier.out_of_order = True
+    assert await EmailSender(carrier, lambda: NOW)(bank) == 0
+    carrier.out_of_order = False
+    assert await EmailSender(carrier, lambda: NOW + timedelta(seconds=31))(bank) == 1
+    assert len(carrier.carried) == 1
 
 
 async def test_an_email_whose_sending_is_recorded_too_slowly_has_not_failed(bank, written, monkeypatch):

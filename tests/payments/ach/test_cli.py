@@ -99,7 +99,8 @@ def test_a_waiting_entry_is_cancelled_and_a_returned_debit_is_retried(billfold, 
 
 def test_a_received_entry_is_returned_at_its_receivers_request(billfold, sent):
     assert "RECEIVING CREDIT" in billfold("ach", "show", sent["came"])[1]
-    assert billfold("ach", "return", sent["came"], "--code", "r23")[0] == 0
+    said = confirmed(billfold, billfold("ach", "return", sent["came"], "--code", "r23"))
+    assert f"ACH entry {sent['came']}: APPLIED" in said
     assert "FAILED" in billfold("ach", "show", sent["came"])[1]
     status, said = billfold("ach", "return", sent["came"], "--code", "R23")
     assert (status, "ach-entry-not-returnable" in said) == (1, True), said

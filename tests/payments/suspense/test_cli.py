@@ -1,5 +1,6 @@
 """What the operator does with the bank's own money: suspense, custody, credits."""
 
+import re
 from uuid import UUID
 
 import pytest
@@ -8,6 +9,7 @@ from tests.support.proposals import confirmed, proposed
 from tests.support.small_rails import OURS, Customer
 
 from billfold.ledger.types import Direction, Rail
+from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
 
@@ -53,12 +55,34 @@ def test_a_suspense_item_is_listed_returned_and_assigned_to_its_owner(house):
     assert billfold("verify")[0] == 0
 
 
+def test_debits_that_no_message_returns_are_returned_by_hand_or_written_off(founded, billfold, prepare):
+    async def hold(bank):
+        stays = {NOT_RETURNABLE: "This bank writes no returns of it."}
+        debits = [UnclaimedPayment(each, Direction.DEBIT, 100_00, reason="IAT", details=stays) for each in ITEMS]
+        await hold_unclaimed_payments(bank, debits)
+
+    prepare(hold)
+    returned, lost = map(str, ITEMS)
+    status, said = billfold("suspense", "return", returned)
+    assert (status, "writes no returns" in said) == (1, True), said
+    by_hand = ("--by-hand", "--reason", "Returned as IAT, R03")
+    confirmed(billfold, billfold("suspense", "return", returned, *by_hand))
+    confirmed(billfold, billfold("suspense", "write-off", lost, "--reason", "Nobody takes it back"))
+    said = billfold("suspense", "list", "--all")[1]
+    shown = ("RETURNED", "Returned as IAT, R03", "WRITTEN_OFF", "Nobody takes it back")
+    assert [each for each in shown if each not in said] == [], said
+    assert billfold("verify")[0] == 0
+
+
 def test_bills_come_from_another_custodian_and_go_to_one(house):
     billfold, pocket, _ = house
     where = ("912797PT8", 10)
     since = ("--acquired-on", "2025-05-29", "--cost", 99_000)
-    status, said = billfold("custody", "receive", pocket, *where, "--from", "Harbor", "--account", 1, *since)
-    assert (status, "10 bills worth" in said) == (0, True), said
+    made = billfold("custody", "receive", pocket, *where, "--from", "Harbor", "--account", 47110815, *since)
+    assert "Receive 10 bills 912797PT8 from Harbor, the account that ends in 0815, into Pocket" in made[1]
+    assert "COMPLETED" not in billfold("custody", "list")[1], "one operator moves nothing"
+    said = confirmed(billfold, made)
+    assert re.search("APPLIED, transfer [0-9a-f-]{36}", said), said
     status, said = billfold("custody", "deliver", pocket, *where, "--to", "Harbor", "--account", 1)
     assert status == 1
     assert "settle on" in said  # what the deposit bought has not settled
@@ -70,7 +94,8 @@ def test_bills_come_from_another_custodian_and_go_to_one(house):
 
 def test_credits_and_adjustments_are_booked_and_reversed(house, prepare):
     billfold, pocket, _ = house
-    confirmed(billfold, billfold("adjustment", "create", pocket, 2500, "--description", "Welcome"))
+    said = confirmed(billfold, billfold("adjustment", "create", pocket, 2500, "--description", "Welcome"))
+    assert f": APPLIED, transaction {prepare(_newest_transaction)}." in said
     given, why = prepare(_newest_transaction), ("--description", "a mistake")
     confirmed(billfold, billfold("adjustment", "reverse", pocket, given, *why))
     status, said = billfold("adjustment", "reverse", pocket, given, *why)

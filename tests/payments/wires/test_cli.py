@@ -1,11 +1,13 @@
 """`billfold wires`: what is asked for is shown, returned, kept and asked for in words."""
 
 import asyncio
+import re
 
 import pytest
 from tests.fixtures.cli import fetch
 from tests.payments.cli_bank import prepare
 from tests.support.fedwire import Fedwire
+from tests.support.proposals import confirmed
 from tests.support.small_rails import Customer
 from tests.support.whole_bank import Holder
 
@@ -35,10 +37,13 @@ def test_a_recalled_wire_is_listed_and_returned_once(billfold, wires):
     sent, arrived = wires
     status, said = billfold("wires", "cases", "--status", "open")
     assert (status, arrived in said, "DUPL" in said) == (0, True, True)
-    status, said = billfold("wires", "return", arrived, "--reason", "dupl")
-    assert status == 0
-    assert said.startswith("✓ The return is the wire ")
-    assert billfold("wires", "return", arrived) == (0, said)
+    made = billfold("wires", "return", arrived, "--reason", "dupl")
+    assert (made[0], f"wire {arrived}" in made[1]) == (0, True), made
+    assert arrived in billfold("wires", "cases", "--status", "open")[1], "one operator returns nothing"
+    said = confirmed(billfold, made)
+    assert re.search("APPLIED, wire [0-9a-f-]{36}", said), said
+    status, said = billfold("wires", "return", arrived)
+    assert (status, "wire-already-returned" in said) == (1, True), said
     assert billfold("wires", "cases", "--status", "OPEN") == (0, "✓ No recall found.")
     status, said = billfold("wires", "refuse", arrived)
     assert (status, "No such case is open" in said) == (1, True)

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from billfold.platform.database.pool import Connection, Pool
 
-_IS_VALID = "link_hash = $1 AND expires_at > $2 AND link_expires_at > $3"
+_IS_VALID = """i.expires_at > $2 AND i.link_expires_at > $3 AND i.member_id IN (
+  SELECT member_id FROM invitation WHERE link_hash = $1
+   UNION ALL SELECT member_id FROM earlier_link WHERE link_hash = $1 AND expires_at > $3)"""
 _INVITATION = """i.member_id, i.customer_id, c.name AS customer_name, i.first_name, i.last_name, i.email,
        i.phone_number, i.role"""
 _FIND = f"SELECT {_INVITATION} FROM invitation i JOIN customer c USING (customer_id) WHERE {_IS_VALID}"

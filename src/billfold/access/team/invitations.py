@@ -40,6 +40,10 @@ INSERT INTO invitation (member_id, customer_id, created_at, expires_at, link_has
                         first_name, last_name, role, {COLUMNS})
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
+_KEEP_LINK = """
+INSERT INTO earlier_link (link_hash, member_id, expires_at)
+SELECT link_hash, member_id, link_expires_at FROM invitation WHERE customer_id = $1 AND member_id = $2
+"""
 _RENEW = """
 UPDATE invitation SET expires_at = $3, link_hash = $4, link_expires_at = $5
  WHERE customer_id = $1 AND member_id = $2 RETURNING true
@@ -73,7 +77,7 @@ async def invite(
 async def resend_invitation(
     by: Administrator, member_id: UUID, *, role: UserRole | None = None
 ) -> Member | AuthorizationRequestRow:
-    """Mail a new link for seven days more; the one before opens nothing any longer.
+    """Mail a new link for seven days more; those before stay valid beside it, each for its own seven days.
 
     What has expired is given anew: that is requested where a rule requires approvals, for this `role`. Raises NotFound,
     Refused `invite-not-pending`, `forbidden`, `content-changed` when the invitation is into another role.
@@ -157,6 +161,7 @@ async def _renew(audited_action: AuditedAction, by: Administrator, invited: Memb
     conn, lifetime = audited_action.conn, rules.INVITATION_LIFETIME
     secret, link_hash = crypto.new_token()
     key = (by.customer_id, invited.member_id)
+    await conn.execute(_KEEP_LINK, *key)
     if not await conn.fetchval(_RENEW, *key, by.now + lifetime, link_hash, by.wall + lifetime):
         raise NotFound("There is no such invitation.")
     await _send_link(conn, by, invited, secret=secret)

@@ -115,7 +115,7 @@ async def invite_team_member(member: CustomerCaller, bank: Bank, data: InviteMem
     tag="team",
 )
 async def resend_invite(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamMember | HttpResponse:
-    """Mail the invitation once more: a new link for seven days; the old one opens nothing.
+    """Mail the invitation once more: a new link for seven days, beside those before until one is used.
 
     One that has expired may wait for a second user, where a rule of the team requires it.
     """

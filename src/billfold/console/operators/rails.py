@@ -11,11 +11,12 @@ from litestar import get, post
 from billfold.access.operators.record import recorded
 from billfold.console.bank import BankPage, InBank
 from billfold.console.operators.rail_messages import MessagePage, read_page
-from billfold.pages.page_context import RECENT_AUTHENTICATION, PageResponse, path_id, redirect
+from billfold.pages.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
+from billfold.payments.files.closing import propose_close
 from billfold.payments.files.contents import read_content
-from billfold.platform.errors import Refused
+from billfold.platform.errors import InvalidInput, Refused
 
 RAILS = ("ACH", "WIRE", "CARD")
 STATES = ("CREATED", "TRANSMITTED", "ARRIVED", "PROCESSED", "REFUSED")
@@ -62,7 +63,19 @@ async def retry_file(operator: InBank, file_id: str) -> PageResponse:
     return redirect(f"/bank/rails/{wanted}", done="file-retried")
 
 
-async def _show(operator: BankPage, file_id: UUID, wrong: Refused | str = "") -> PageResponse:
+@post("/bank/rails/{file_id:str}/close", opt=RECENT_AUTHENTICATION)
+async def close_file(operator: InBank, file_id: str) -> PageResponse:
+    """Propose to close a file that fails: another operator confirms it, and it is never tried again."""
+    wanted = path_id(file_id)
+    try:
+        reason = operator.page.form.get("reason", "")
+        await propose_close(operator.bank, wanted, reason=reason, by=operator.by)
+    except (InvalidInput, Refused) as wrong:
+        return await _show(operator, wanted, wrong)
+    return redirect("/bank/freezes", done="freeze-proposed")
+
+
+async def _show(operator: BankPage, file_id: UUID, wrong: Mistake = "") -> PageResponse:
     file = await files_store.find_file(operator.bank.pool, file_id)
     first = operator.page.query.get("first", "0")
     number = int(first) if first.isascii() and first.isdigit() and len(first) <= _FIRST_DIGITS_MAX else 0

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import msgspec
 from litestar import get, post
 
 from billfold.console.bank import BankPage, InBank
+from billfold.freezes.types import REASON_CHARS_MAX
 from billfold.pages.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 from billfold.payments.clearing.report import read_in_transit
-from billfold.payments.suspense.decisions import propose_assignment, propose_return
+from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
 from billfold.payments.suspense.store import get_item, list_items
-from billfold.payments.suspense.types import SuspenseStatus
+from billfold.payments.suspense.types import NOT_RETURNABLE, SuspenseStatus
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _PAYMENTS_MAX = 50
@@ -37,14 +39,16 @@ async def show_item(operator: InBank, item_id: str) -> PageResponse:
 
 @post("/bank/suspense/{item_id:str}", opt=RECENT_AUTHENTICATION)
 async def settle_item(operator: InBank, item_id: str) -> PageResponse:
-    """Propose to return an item to its sender, or to credit it to its owner."""
+    """Propose to return an item to its sender, to credit it to its owner, or to write it off."""
     form, item, bank = operator.page.form, path_id(item_id), operator.bank
     given = {name: value.strip() for name, value in form.items() if name != "csrf"}
     verb = given.pop("decision", "")
     try:
         _check(verb, given)
-        if verb == "return":
-            await propose_return(bank, item, reason=given["reason"], by=operator.by)
+        if verb in {"return", "by_hand"}:
+            await propose_return(bank, item, reason=given["reason"], by_hand=verb == "by_hand", by=operator.by)
+        elif verb == "write_off":
+            await propose_write_off(bank, item, reason=given["reason"], by=operator.by)
         else:
             numbers = {name: given[name] for name in ("routing_number", "account_number")}
             await propose_assignment(bank, item, **numbers, by=operator.by)
@@ -55,12 +59,13 @@ async def settle_item(operator: InBank, item_id: str) -> PageResponse:
 
 def _check(verb: str, given: dict[str, str]) -> None:
     """Raise InvalidInput for a form that lacks something, or has more than it may."""
-    wanted = {"return": ("reason",), "assign": ("routing_number", "account_number")}.get(verb)
-    if wanted is None:
+    wanted = ("routing_number", "account_number") if verb == "assign" else ("reason",)
+    if verb not in {"assign", "return", "by_hand", "write_off"}:
         raise InvalidInput.at("decision", msg="must be chosen")
+    longest = REASON_CHARS_MAX if verb in {"by_hand", "write_off"} else _TEXT_MAX
     for name in wanted:
-        if not 1 <= len(given.get(name, "")) <= _TEXT_MAX:
-            raise InvalidInput.at(name, msg=f"must be 1 to {_TEXT_MAX} characters")
+        if not 1 <= len(given.get(name, "")) <= longest:
+            raise InvalidInput.at(name, msg=f"must be 1 to {longest} characters")
     for name in given.keys() - set(wanted):
         del given[name]
 
@@ -69,5 +74,10 @@ async def _show(operator: BankPage, item_id: UUID, wrong: Mistake = "") -> PageR
     item = await get_item(operator.bank.pool, item_id)
     given = operator.page.form if wrong else {}
     return operator.render(
-        "bank_suspense_item", wrong=wrong, item=item, waits=item.status == SuspenseStatus.HELD, given=given
+        "bank_suspense_item",
+        wrong=wrong,
+        item=item,
+        waits=item.status == SuspenseStatus.HELD,
+        stays=msgspec.json.decode(item.details).get(NOT_RETURNABLE),
+        given=given,
     )

@@ -58,12 +58,15 @@ class _Planned(NamedTuple):
 
     wanted: WantedInvite
     invitee: Invitee
-    earlier: InviteRow | None
-    is_sent: bool
+    earlier: InviteRow | None = None
+    is_sent: bool = False
+    is_same_address: bool = False
 
 
 async def invite(call: Call, bank: Bank, row: ApplicationRow, wanted: Sequence[WantedInvite]) -> list[Invite]:
-    """Invite people, all or none. Whoever is invited already gets a new link; the one before opens nothing any longer.
+    """Invite people, all or none. Whoever is invited already gets a new link.
+
+    Links that the same address got before stay valid beside it, each for its own seven days.
 
     Raises NotFound, InvalidInput, Refused `application-not-editable`, `invite-limit-reached`, `customer-not-open`.
     """
@@ -85,7 +88,7 @@ async def invite(call: Call, bank: Bank, row: ApplicationRow, wanted: Sequence[W
 
 
 async def withdraw(call: Call, bank: Bank, row: ApplicationRow, invite_id: UUID) -> None:
-    """Take an invite back: its link opens nothing any longer, nor do browsers that have opened it. Raises NotFound."""
+    """Take an invite back: its links open nothing any longer, nor do browsers that have opened it. Raises NotFound."""
     async with changing(bank, row, "invite_withdrawn", origin=call.origin, at=call.now, wall=call.wall) as change:
         change.action.details["invite_id"] = str(invite_id)
         await store.delete_invite(change.action, change.row, invite_id)
@@ -135,9 +138,20 @@ async def _renew(sender: _Sender, change: ApplicationChange, planned: _Planned, 
         accepted_at=None,
     )
     await store.end_sessions(change.action.conn, invite_id)
+    await _keep_links(change.action.conn, planned)
     await store.put_invite(change.action, made)
     await _mail(sender, change, planned, secret=secret)
     return _shown(made, planned.invitee, change.application, now=call.now)
+
+
+async def _keep_links(conn: Connection, planned: _Planned) -> None:
+    """Keep the links of an invite that is mailed again; those that another address got end."""
+    if planned.earlier is None:
+        return
+    if planned.is_same_address:
+        await store.keep_link(conn, planned.earlier.invite_id)
+    else:
+        await store.end_earlier_links(conn, planned.earlier.invite_id)
 
 
 def _plan(call: Call, known: Iterable[Invite], wanted: WantedInvite, application: Application) -> _Planned:
@@ -145,10 +159,11 @@ def _plan(call: Call, known: Iterable[Invite], wanted: WantedInvite, application
     there = (each for each in known if each.row.related_party_id in {None, *application.parties})
     earlier = _find_earlier(there, wanted, invitee)
     if earlier is None:
-        return _Planned(wanted, invitee, None, is_sent=False)
+        return _Planned(wanted, invitee)
     is_same = earlier.invitee == invitee and earlier.row.requested_fields == wanted.requested_fields
     is_sent = is_same and rules.is_just_sent(earlier.row, now=call.now, wall=call.wall)
-    return _Planned(wanted, invitee, earlier.row, is_sent=is_sent)
+    is_same_address = earlier.invitee.email == invitee.email
+    return _Planned(wanted, invitee, earlier.row, is_sent=is_sent, is_same_address=is_same_address)
 
 
 def _addressed(wanted: WantedInvite, application: Application) -> Invitee:

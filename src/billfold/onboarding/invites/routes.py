@@ -48,7 +48,7 @@ async def withdraw_application_invite(
 ) -> None:
     """Withdraw an invite.
 
-    Its link opens nothing any longer.
+    Its links open nothing any longer.
     """
     row = await requests.find_own(member, bank, application_id)
     await invitations.withdraw(member, bank, row, invite_id)

@@ -38,7 +38,15 @@ _IS_OPEN = """i.expires_at > $2 AND i.link_expires_at > $3 AND (
     SELECT 1 FROM related_party_application p
      WHERE p.customer_id = i.customer_id AND p.application_id = i.application_id
        AND p.related_party_id = i.related_party_id))"""
-_BY_LINK = f"SELECT {_COLUMNS} FROM application_invite i WHERE link_hash = $1 AND {_IS_OPEN}"
+_BY_LINK = f"""
+SELECT {_COLUMNS} FROM application_invite i WHERE {_IS_OPEN} AND i.invite_id IN (
+  SELECT invite_id FROM application_invite WHERE link_hash = $1
+   UNION ALL SELECT invite_id FROM earlier_link WHERE link_hash = $1 AND expires_at > $3)
+"""
+_KEEP_LINK = """
+INSERT INTO earlier_link (link_hash, invite_id, expires_at)
+SELECT link_hash, invite_id, link_expires_at FROM application_invite WHERE invite_id = $1
+"""
 _BY_SESSION = f"""
 SELECT {_COLUMNS} FROM application_invite i JOIN invite_session s USING (invite_id)
  WHERE s.session_hash = $1 AND {_IS_OPEN} AND s.invite_id = $4 AND s.ends_at > $3 AND s.last_seen_at > $5
@@ -71,7 +79,7 @@ async def put_invite(action: AuditedAction, row: InviteRow) -> None:
 
 
 async def delete_invite(action: AuditedAction, application: ApplicationRow, invite_id: UUID) -> None:
-    """Remove an invite; its link and the browsers that opened it are worth nothing. Raises NotFound."""
+    """Remove an invite; its links and the browsers that opened it are worth nothing. Raises NotFound."""
     key = (application.customer_id, application.application_id, invite_id)
     if await action.conn.fetchval(_DELETE, *key) is None:
         raise NotFound("There is no such invite.")
@@ -118,6 +126,16 @@ async def end_session(conn: Connection | Pool, session_hash: bytes) -> None:
 async def end_sessions(conn: Connection, invite_id: UUID) -> None:
     """End the sessions of all browsers that opened an invite."""
     await conn.execute("DELETE FROM invite_session WHERE invite_id = $1", invite_id)
+
+
+async def keep_link(conn: Connection, invite_id: UUID) -> None:
+    """Keep the newest link of an invite valid beside the one that replaces it."""
+    await conn.execute(_KEEP_LINK, invite_id)
+
+
+async def end_earlier_links(conn: Connection, invite_id: UUID) -> None:
+    """Let the links of an invite but the newest open nothing any longer."""
+    await conn.execute("DELETE FROM earlier_link WHERE invite_id = $1", invite_id)
 
 
 async def list_drafts(conn: Connection | Pool, invite_id: UUID) -> dict[str, bytes]:

@@ -37,7 +37,7 @@ class InviteRow(msgspec.Struct, frozen=True, kw_only=True):
     """An invite as stored. `customer_id` is the owner of the application; `content` is the sealed `Invitee`.
 
     `requested_fields` are all that a related party may fill in; empty: everything of their own. `expires_at` is
-    business time, `link_expires_at` wall time, as `accepted_at`. A new link replaces the hash of the one before.
+    business time, `link_expires_at` wall time, as `accepted_at`. `link_hash` is that of the newest link.
     """
 
     customer_id: UUID

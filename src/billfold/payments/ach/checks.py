@@ -176,7 +176,8 @@ _RETURNS = {
     ("ach_return_entry", Certainty.DERIVED): {
         "it differs from the item that was held in suspense": f"""
             {_RETURN} JOIN suspense_item i ON i.item_id = w.return_entry_id
-             WHERE w.payload::jsonb IS DISTINCT FROM i.details::jsonb->'answer'
+             WHERE w.payload::jsonb - 'reason' IS DISTINCT FROM (i.details::jsonb->'answer') - 'reason'
+                OR w.payload->>'reason' NOT IN (i.details::jsonb->'answer'->>'reason', i.return_reason)
                 OR i.status <> 'RETURNED'""",
     },
     ("ach_return_entry", Certainty.MISSING): {

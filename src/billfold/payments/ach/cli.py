@@ -129,9 +129,20 @@ async def return_entry(
     ach_id: AchId,
     code: Annotated[str, typer.Option(help="A return code, such as R10 (not authorized).", parser=_return_code)],
 ) -> str:
-    """Return a received entry at its receiver's request, while the return window is open."""
-    await _submit(bank, ReturnAchEntry, ach_id, code=code)
-    return "The return goes with the next window."
+    """Propose to return a received entry at its receiver's request, while the return window is open."""
+    entry = await get_entry(bank.pool, ach_id)
+    what = f"{entry.direction.lower()} of {format_usd(entry.amount)} from {entry.party_name}"
+    return await propose_as_operator(
+        bank,
+        ReturnAchEntry,
+        entry.customer_id,
+        about=ach_id,
+        words=f"Return the {what}, ACH entry {ach_id}",
+        why=f"{code}: {RETURN_REASONS[code]}",
+        ach_id=ach_id,
+        code=code,
+        references=(ach_id,),
+    )
 
 
 async def _submit(bank: Bank, command: Callable[..., Command], ach_id: UUID, **fields: Any) -> None:

@@ -1,4 +1,4 @@
-"""`billfold custody`: bills transferred from another custodian, or to one."""
+"""`billfold custody`: bills from another custodian, or to one, as one operator proposes and another confirms."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, customer_of_pocket, submit_as_operator
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, customer_of_pocket
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
+from billfold.freezes.proposing import propose_as_operator
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.payments.custody.store import list_transfers
 from billfold.platform import ids
@@ -22,13 +23,16 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command
 
-group = CommandGroup("custody", "Receive bills from another custodian, and deliver bills to one.", example="list")
+group = CommandGroup(
+    "custody", "Propose to receive bills from a custodian, or to deliver bills to one.", example="list"
+)
 
 PocketId = Annotated[UUID, typer.Argument(help="The Pocket's id.")]
 Cusip = Annotated[str, typer.Argument(help="The bill.")]
 Units = Annotated[int, typer.Argument(help="Bills of $100 face.", min=1)]
 Account = Annotated[str, typer.Option(help="The account at the other custodian.")]
 Key = Annotated[UUID | None, typer.Option(help="Idempotency key: the same key moves bills once.")]
+_DIGITS_SHOWN = 4
 _COLUMNS = ("Booked on", "Direction", "Bill", "Units>", "Value>", "Other side", "Status")
 
 
@@ -62,11 +66,11 @@ async def receive(
     cost: Annotated[int | None, typer.Option(help="Their cost in cents.", min=0)] = None,
     key: Key = None,
 ) -> str:
-    """Receive one lot of bills."""
+    """Propose to receive one lot of bills."""
     fields: dict[str, Any] = {"cusip": cusip, "units": units, "cost_cents": cost}
     fields |= {"acquired_on": acquired_on, "counterparty_name": sender}
-    value = await _transfer(bank, ReceiveBills, pocket_id, key=key, counterparty_account=account, **fields)
-    return f"{units} bills worth {value} are in the Pocket."
+    words = f"Receive {units} bills {cusip} from {sender}, {_ending_of(account)}, into Pocket {pocket_id}"
+    return await _propose(bank, ReceiveBills, pocket_id, words=words, key=key, counterparty_account=account, **fields)
 
 
 @group.command(f"deliver {EXAMPLE_ID} 912797PT8 100 --to Harbor --account 1")
@@ -80,20 +84,23 @@ async def deliver(
     *,
     key: Key = None,
 ) -> str:
-    """Deliver bills, oldest lots first. A worker instructs the custodian at once."""
+    """Propose to deliver bills, oldest lots first. When it is confirmed a worker instructs the custodian at once."""
     fields: dict[str, Any] = {"cusip": cusip, "units": units, "counterparty_name": receiver}
-    value = await _transfer(bank, DeliverBills, pocket_id, key=key, counterparty_account=account, **fields)
-    return f"{units} bills worth {value} have left the Pocket."
+    words = f"Deliver {units} bills {cusip} of Pocket {pocket_id} to {receiver}, {_ending_of(account)}"
+    return await _propose(bank, DeliverBills, pocket_id, words=words, key=key, counterparty_account=account, **fields)
 
 
-async def _transfer(
-    bank: Bank, command: Callable[..., Command], pocket_id: UUID, *, key: UUID | None, **fields: Any
+def _ending_of(account: str) -> str:
+    return f"the account that ends in {account[-_DIGITS_SHOWN:]}"
+
+
+async def _propose(
+    bank: Bank, command: Callable[..., Command], pocket_id: UUID, *, words: str, key: UUID | None, **fields: Any
 ) -> str:
-    """Submit the command; return the bills' market value."""
     key = key or ids.new()
     customer_id = await customer_of_pocket(bank, pocket_id)
     keys = await PaymentKeys.prepare(bank, (customer_id,))
     account = PartyField.ACCOUNT.seal(keys.of(customer_id), fields.pop("counterparty_account"))
     fields |= {"transfer_id": key, "pocket_id": pocket_id, "counterparty_account": account}
-    outcome = await submit_as_operator(bank, command, customer_id, key=key, **fields)
-    return format_usd(int(outcome["market_value"]))
+    why = "Transfer of bills between custodians"
+    return await propose_as_operator(bank, command, customer_id, words=words, why=why, key=key, **fields)

@@ -36,7 +36,8 @@ _FILES = {
         "its state contradicts the arrivals recorded of it": """
             SELECT f.file_id FROM rail_file f
              WHERE f.rail = 'WIRE' AND f.direction = 'IN' AND f.done_at IS NOT NULL
-               AND (f.state = 'PROCESSED') <> EXISTS (
+               AND f.report->'closed' IS NULL
+               AND (f.state = 'PROCESSED' AND f.report->>'messages' <> '0') <> EXISTS (
                      SELECT 1 FROM received_wire_message a WHERE a.file_id = f.file_id)""",
     },
     ("rail_file", Certainty.MISSING): {
@@ -62,7 +63,8 @@ _FILES = {
             SELECT f.file_id FROM rail_file f JOIN (
               SELECT file_id, count(*) AS numbers FROM received_wire_message
                WHERE number NOT LIKE 'uetr:%' GROUP BY 1) a USING (file_id)
-             WHERE f.state = 'PROCESSED' AND f.report->>'messages' <> a.numbers::text""",
+             WHERE f.state = 'PROCESSED' AND f.report->'closed' IS NULL
+               AND f.report->>'messages' <> a.numbers::text""",
     },
     ("received_wire_message", Certainty.SUSPECT): {
         "its file is missing or was refused": """

@@ -14,8 +14,10 @@ from billfold.access.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, print_line
+from billfold.freezes.proposing import said_of
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
+from billfold.payments.files.closing import propose_close
 from billfold.payments.files.contents import read_content
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound
@@ -85,6 +87,19 @@ async def retry(bank: Bank, context: CliContext, file_id: FileId) -> str:
     if failure is not None:
         raise CliError(f"{file.name} still waits: {failure.words()}", f"Run `billfold files show {file_id}`.")
     return f"{file.name} is {file.state}."
+
+
+@group.command(f"close {EXAMPLE_ID} --reason 'Returned by hand'")
+async def close(
+    bank: Bank,
+    file_id: FileId,
+    *,
+    reason: Annotated[str, typer.Option(help="What was done about what is not booked, for its report.")],
+) -> str:
+    """Propose to close a file that fails: what is booked of it stays, and the rest is never tried again."""
+    await _get(bank, file_id)
+    by = Operator.of_command_line(bank.settings.operator)
+    return said_of(await propose_close(bank, file_id, reason=reason, by=by))
 
 
 async def _get(bank: Bank, file_id: UUID) -> RailFile:

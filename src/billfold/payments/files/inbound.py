@@ -18,10 +18,11 @@ import msgspec
 import structlog
 
 from billfold.data_keys.payment_keys import bank_key
+from billfold.freezes.store import find_confirmed
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import is_content_of, read_content, seal_content
-from billfold.payments.files.types import DuplicateFile, InvalidFile, OversizedFile
+from billfold.payments.files.types import RETRY_FIELDS, DuplicateFile, InvalidFile, OversizedFile
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
 from billfold.platform.database.failed_work import read_put_aside
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from billfold.ledger.bank import Bank
+    from billfold.ledger.jobs.types import ScheduledJob
     from billfold.payments.files.types import RailFile
 
 log = structlog.get_logger(__name__)
@@ -119,7 +121,7 @@ class InboundFiles(ABC):
 
     async def process(self, bank: Bank, file: RailFile, *, wait: timedelta | None = None) -> bool:
         """Check and book a file; False if another process is working on it. One that fails is postponed."""
-        async with claimed(bank.pool, f"{self.rail.lower()} file {file.file_id}", wait=wait) as acquired:
+        async with claimed(bank.pool, _claim_of(self.rail, file.file_id), wait=wait) as acquired:
             if not acquired:
                 return False
             file = await files_store.find_file(bank.pool, file.file_id)
@@ -131,6 +133,26 @@ class InboundFiles(ABC):
                         raise
                     await retries.postpone_file(bank, file, error=error_summary(error))
             return True
+
+    async def close(self, bank: Bank, at: ScheduledJob) -> None:
+        """Complete a file that waits, as two operators have decided: a scheduled job. What is booked of it stays."""
+        async with claimed(bank.pool, _claim_of(self.rail, at.object_id), wait=WAIT):
+            file = await files_store.find_file(bank.pool, at.object_id)
+            decision = await find_confirmed(bank.pool, file.file_id)
+            if retries.retry_state_of(file) is None or decision is None:
+                return  # everything of it was booked meanwhile
+            told: dict[str, Any] = msgspec.json.decode(file.report or "{}")
+            names = ("reason", "proposed_by", "decided_by", "decided_at")
+            closed = {name: getattr(decision, name) for name in names}
+            report = {name: value for name, value in told.items() if name not in RETRY_FIELDS}
+            report |= {"state": "PROCESSED", "closed": closed}
+            await self.complete_closed(bank, file, report)
+            log.warning("rail_file_closed", rail=self.rail, name=file.name)
+
+    async def complete_closed(self, bank: Bank, file: RailFile, report: dict[str, Any]) -> None:
+        """Archive and complete a file that is closed."""
+        await self._archive(bank, file, _json(report))
+        await files_store.complete_file(bank.pool, file.file_id, "PROCESSED", now=await bank.now(), report=report)
 
     async def _process(self, bank: Bank, file: RailFile) -> None:
         content = await read_content(bank, file.file_id)
@@ -167,6 +189,10 @@ class InboundFiles(ABC):
         await bank.rails.of(self.rail).archive(name, report=_json(report), refused=True)
         log.warning("rail_file_refused", rail=self.rail, name=name, first=str(mistakes[0]))
         return report
+
+
+def _claim_of(rail: str, file_id: UUID) -> str:
+    return f"{rail.lower()} file {file_id}"
 
 
 def _json(report: Mapping[str, Any]) -> bytes:

@@ -72,6 +72,10 @@ class StuckLine(msgspec.Struct, frozen=True):
     refused: int = 0
 
 
+RETRY_FIELDS = frozenset({"tries", "again_at"})
+"""The fields of a report that it has only while its file waits."""
+
+
 class RetryState(msgspec.Struct, frozen=True, kw_only=True):
     """Why a file is not completed: stuck lines, or an error of the whole file."""
 

@@ -11,7 +11,7 @@ import typer
 from billfold.access.operators.types import Operator
 from billfold.cli.command import CommandGroup, Row
 from billfold.freezes.proposing import said_of
-from billfold.payments.suspense.decisions import propose_assignment, propose_return
+from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
 from billfold.payments.suspense.store import list_items
 from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform.money import format_usd
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
 
 group = CommandGroup(
-    "suspense", "List payments whose beneficiary was not found; propose their return or their owner.", example="list"
+    "suspense", "List payments without an owner; propose their return, their owner or their loss.", example="list"
 )
 
 _ITEM = "7c0d2a4e-8f00-8000-8000-0000000000e1"
@@ -41,14 +41,31 @@ async def list_held(
     ]
 
 
-@group.command(f"return {_ITEM} --reason NO_ACCOUNT")
+@group.command(f"return {_ITEM} --reason NO_ACCOUNT", f"return {_ITEM} --by-hand --reason 'Returned as IAT, R03'")
 async def return_to_sender(
     bank: Bank,
     item_id: ItemId,
-    reason: Annotated[str, typer.Option(help="The return reason, as the rail reports it.")] = "NO_ACCOUNT",
+    *,
+    reason: Annotated[
+        str, typer.Option(help="The return reason, as the rail reports it: for ACH a code such as R10. By hand, how.")
+    ] = "NO_ACCOUNT",
+    by_hand: Annotated[
+        bool, typer.Option("--by-hand", help="It was returned outside of this bank's files, as IAT entries are.")
+    ] = False,
 ) -> str:
-    """Propose to return an item to its sender. The rail's message is created when another operator confirms it."""
-    return said_of(await propose_return(bank, item_id, reason=reason, by=_operator(bank)))
+    """Propose to return an item to its sender. The rail's message is created when another operator confirms it.
+
+    By hand no message is created: that is for items that none of ours returns.
+    """
+    return said_of(await propose_return(bank, item_id, reason=reason, by_hand=by_hand, by=_operator(bank)))
+
+
+@group.command(f"write-off {_ITEM} --reason 'The sender does not take it back'")
+async def write_off(
+    bank: Bank, item_id: ItemId, *, reason: Annotated[str, typer.Option(help="Why, for the audit log.")]
+) -> str:
+    """Propose to book a debit that nobody owes to the bank's losses."""
+    return said_of(await propose_write_off(bank, item_id, reason=reason, by=_operator(bank)))
 
 
 @group.command(f"assign {_ITEM} 091000019 812345678901")

@@ -39,15 +39,16 @@ class HoldInSuspense(Command, frozen=True, kw_only=True):
 
 
 class ReturnFromSuspense(Command, frozen=True, kw_only=True):
-    """Return an item by its rail."""
+    """Return an item by its rail: under `reason`, or `by_hand` if no message of ours can."""
 
     rule = return_from_suspense
     reference_kinds = (Reference.SUSPENSE_ITEM,)
-    audit = AuditedAction("suspense", "returned", fields=("item_id", "reason"))
+    audit = AuditedAction("suspense", "returned", fields=("item_id", "reason", "by_hand"))
 
     item_id: UUID
     reason: str
     settles_on: date | None = None
+    by_hand: bool = False
 
 
 class AssignFromSuspense(Command, frozen=True, kw_only=True):
@@ -80,7 +81,7 @@ class ReleaseFromSuspense(Command, frozen=True, kw_only=True):
 
 
 class WriteOffFromSuspense(Command, frozen=True, kw_only=True):
-    """Post an item of the card rail to `losses`: it has no owner, and the network does not take it back."""
+    """Post an item of the card rail, or a debit, to `losses`: it has no owner, and nobody takes it back."""
 
     rule = write_off_from_suspense
     reference_kinds = (Reference.SUSPENSE_ITEM,)

@@ -1,37 +1,75 @@
-"""What operators do with an item of suspense: return it to its sender, or credit it to its owner.
+"""What operators do with an item of suspense: return it to its sender, credit it to its owner, or write it off.
 
 One proposes it here, and another confirms it.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+import msgspec
 
 from billfold.access.operators.types import Operator, Power
 from billfold.freezes.decisions import propose_movement
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
+from billfold.ledger.types import Direction, Rail
+from billfold.payments.ach.rules.return_codes import RETURN_REASONS
+from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
 from billfold.payments.suspense.owner_details import details_for_owner
 from billfold.payments.suspense.store import get_item
 from billfold.platform import ids
-from billfold.platform.errors import NotFound
+from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
     from billfold.freezes.types import FreezeProposal
     from billfold.ledger.bank import Bank
+    from billfold.payments.suspense.types import SuspenseItem
 
 _CALLER = "operator"
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"
 _DIGITS_SHOWN = 4
+_RETURN_CODE = re.compile(r"R\d\d$")
 
 
-async def propose_return(bank: Bank, item_id: UUID, *, reason: str, by: Operator) -> FreezeProposal:
-    """Propose to return an item to its sender. Raises NotFound, Refused."""
+async def propose_return(
+    bank: Bank, item_id: UUID, *, reason: str, by: Operator, by_hand: bool = False
+) -> FreezeProposal:
+    """Propose to return an item to its sender, under a reason of its rail.
+
+    `by_hand` is for what no message of ours returns: people have returned it, and `reason` says how.
+
+    Raises NotFound, InvalidInput, Refused.
+    """
     by.require(Power.MOVE_MONEY)
     item = await get_item(bank.pool, item_id)
+    if item.rail == Rail.ACH and not by_hand:
+        _require_return_code(item, reason)
     command = ReturnFromSuspense(
+        caller=_CALLER,
+        key=ids.new(),
+        customers=(bank_customer_id(bank.seed),),
+        origin=by.origin,
+        item_id=item_id,
+        reason=reason,
+        by_hand=by_hand,
+        references=(item_id,),
+    )
+    how = "Say that people have returned" if by_hand else "Return"
+    words = f"{how} {_amount_of(item)} in suspense to the sender by {item.rail}: item {item_id}"
+    return await propose_movement(bank, command, about=item_id, words=words, reason=reason, by=by)
+
+
+async def propose_write_off(bank: Bank, item_id: UUID, *, reason: str, by: Operator) -> FreezeProposal:
+    """Propose to post a debit, or an item of the card rail, to the bank's losses.
+
+    Raises NotFound, InvalidInput, Refused.
+    """
+    by.require(Power.MOVE_MONEY)
+    item = await get_item(bank.pool, item_id)
+    command = WriteOffFromSuspense(
         caller=_CALLER,
         key=ids.new(),
         customers=(bank_customer_id(bank.seed),),
@@ -40,7 +78,7 @@ async def propose_return(bank: Bank, item_id: UUID, *, reason: str, by: Operator
         reason=reason,
         references=(item_id,),
     )
-    words = f"Return {format_usd(item.amount)} in suspense to the sender by {item.rail}: item {item_id}"
+    words = f"Write off {_amount_of(item)} in suspense, which came by {item.rail}: item {item_id}"
     return await propose_movement(bank, command, about=item_id, words=words, reason=reason, by=by)
 
 
@@ -71,3 +109,19 @@ async def propose_assignment(
     account = f"the account that ends in {account_number[-_DIGITS_SHOWN:]}, Pocket {pocket_id}"
     words = f"Credit {format_usd(item.amount)} in suspense to {account}: item {item_id}"
     return await propose_movement(bank, command, about=item_id, words=words, reason=item.reason, by=by)
+
+
+def _require_return_code(item: SuspenseItem, reason: str) -> None:
+    """Refuse a code that is none of returns, and any for a return of ours that dishonors another."""
+    answer = msgspec.json.decode(item.details).get("answer")
+    if answer is None or not _RETURN_CODE.match(reason) or reason == answer["reason"]:
+        return
+    if reason not in RETURN_REASONS:
+        raise InvalidInput.at("reason", msg=f"must be one of {', '.join(sorted(RETURN_REASONS))}")
+    if answer["reason"] not in RETURN_REASONS:
+        raise InvalidInput.at("reason", msg=f"must be {answer['reason']}: it goes back as a dishonored return")
+
+
+def _amount_of(item: SuspenseItem) -> str:
+    kind = "a debit of " if item.direction == Direction.DEBIT else ""
+    return f"{kind}{format_usd(item.amount)}"

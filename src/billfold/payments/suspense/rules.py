@@ -64,28 +64,35 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
 
 
 def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
-    """Post the item from suspense to its rail, which sends the return.
+    """Post the item from suspense to its rail, which sends the return unless people have sent it by hand.
 
-    Refuses: suspense-item-settled, suspense-item-stays if no message can return it.
+    Refuses: suspense-item-settled, suspense-item-stays if no message can return it, suspense-item-returnable if
+    one can and it is to be returned by hand.
     """
     book = book_of(books, cmd.customers[0])
     item = _held_item(book, cmd.item_id)
     stays = _details(item).get(NOT_RETURNABLE)
-    if stays is not None:
+    if stays is not None and (item.rail == Rail.CARD or not cmd.by_hand):
         raise Refused("suspense-item-stays", stays)
+    if stays is None and cmd.by_hand:
+        raise Refused("suspense-item-returnable", "A message returns it. Return it without --by-hand.")
     entry_no = _post(book, ctx, item, settles_on=cmd.settles_on, released=True)
-    book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
+    if not cmd.by_hand:
+        book.schedule(f"{item.rail.lower()}.suspense_return", item.item_id, ctx.now)
     return _close_item(book, ctx, item, status=SuspenseStatus.RETURNED, entry_no=entry_no, return_reason=cmd.reason)
 
 
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
-    """Book the item to a portal of its owner. Refuses: suspense-item-settled, no-open-portal."""
+    """Book the item to a portal of its owner.
+
+    Refuses: suspense-item-settled, suspense-item-stays of a debit or a card, no-open-portal.
+    """
     book, owner = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
     item = _held_item(book, cmd.item_id)
     if item.rail == Rail.CARD:
         raise Refused("suspense-item-stays", str(_details(item)[NOT_RETURNABLE]))
     if item.direction != Direction.CREDIT:
-        raise Refused("suspense-item-settled", "A debit cannot be assigned. Return it.")
+        raise Refused("suspense-item-stays", "A debit cannot be assigned. Return it, or write it off.")
     details = cmd.details or _details(item)
     entry_no, fee = _post(book, ctx, item, released=True), _details(item).get(FEE, 0)
     arrived = receive_money(
@@ -123,10 +130,10 @@ def release_from_suspense(books: Books, cmd: ReleaseFromSuspense, ctx: Context) 
 
 
 def write_off_from_suspense(books: Books, cmd: WriteOffFromSuspense, ctx: Context) -> Outcome:
-    """Post the item to `losses`. Refuses: suspense-item-settled, suspense-item-stays if it came by another rail."""
+    """Post the item to `losses`. Refuses: suspense-item-settled, suspense-item-stays if it is somebody's money."""
     book = book_of(books, cmd.customers[0])
     item = _held_item(book, cmd.item_id)
-    if item.rail != Rail.CARD:
+    if item.rail != Rail.CARD and item.direction != Direction.DEBIT:
         raise Refused("suspense-item-stays", "It is somebody's money. Return it, or assign it.")
     entry_no = book.begin(JournalKind.SUSPENSE, ctx, settles_on=ctx.business_date, business_date=book.business_date)
     sides = book.internal_account(AccountKind.LOSSES), book.internal_account(AccountKind.SUSPENSE)

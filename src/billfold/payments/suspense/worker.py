@@ -32,8 +32,8 @@ CLOSED_POCKET_REASON = (
     "Assign it to another portal of the customer: billfold suspense assign."
 )
 RETURN_REFUSED_REASON = (
-    "The other bank refuses our return of it. Settle that with the bank, or book it to whom it "
-    "was for: billfold suspense assign."
+    "The other bank refuses our return of it. Settle that with the bank (billfold suspense return --by-hand), credit "
+    "it to whom it was for (billfold suspense assign), or write a debit off (billfold suspense write-off)."
 )
 """Why money in suspense cannot be returned by an entry."""
 RETURN_TIME = time(12)

@@ -12,7 +12,6 @@ import msgspec
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin
-from billfold.payments.wires.commands import ReturnWire
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
 from billfold.payments.wires.outbound import fedwire_day, message_sent
 from billfold.payments.wires.queueing import queue_about
@@ -20,21 +19,20 @@ from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.cases import CaseRow
-from billfold.payments.wires.store.wires import count_rejected_returns, find_wire, get_outstanding
+from billfold.payments.wires.store.wires import find_wire, get_outstanding
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvariantError, NotFound, Refused
-from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from billfold.ledger.bank import Bank
+    from billfold.ledger.commands import Outcome
+    from billfold.payments.wires.commands import ReturnWire
     from billfold.payments.wires.types import WireRow
     from billfold.platform.database.pool import Connection
-
-OPERATOR = "operator"
 
 
 async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
@@ -44,7 +42,7 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
     money, or the rest of it, has not come by the next Fedwire day. Refuses: wire-not-completed,
     wire-already-returned, wire-already-recalled.
     """
-    wire = await _wire(bank, wire_id)
+    wire = await get_wire(bank, wire_id)
     if wire.direction != WireDirection.OUTGOING or wire.status != "COMPLETED":
         raise Refused("wire-not-completed", f"The wire is {wire.direction} and {wire.status}.")
     if await get_outstanding(bank.pool, wire) <= 0:
@@ -86,36 +84,19 @@ def _expect_answered(requests: Sequence[CaseRow], today: date) -> None:
             raise Refused("wire-already-recalled", detail)
 
 
-async def pay_back(bank: Bank, wire_id: UUID, code: str) -> UUID:
-    """Return a received wire (pacs.004), recalled or not; return the id of the return.
+async def carry_out_return(bank: Bank, command: ReturnWire) -> Outcome:
+    """Return a received wire (pacs.004), and accept its recall where one is open. It may be repeated.
 
     Refuses: wire-not-completed, wire-already-returned.
     """
-    wire = await _wire(bank, wire_id)
-    answer = await bank.engine.submit(
-        ReturnWire(
-            caller=OPERATOR,
-            key=await _attempt(bank, wire),
-            customers=(wire.customer_id,),
-            references=(wire_id,),
-            origin=Origin.operator(),
-            original_id=wire_id,
-            code=code,
-        )
-    )
-    await _consent(bank, wire)
-    return UUID(answer.outcome["wire_id"])
-
-
-async def _attempt(bank: Bank, wire: WireRow) -> UUID:
-    """Return the idempotency key of this return: a new one after each rejected return."""
-    rejected = await count_rejected_returns(bank.pool, wire)
-    return command_id(f"wire.paid_back:{rejected}", wire.wire_id) if rejected else wire.wire_id
+    outcome = (await bank.engine.submit(command)).outcome
+    await _consent(bank, await get_wire(bank, command.original_id))
+    return outcome
 
 
 async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
     """Refuse to return a recalled wire (camt.029). Raises NotFound if no case is open."""
-    wire = await _wire(bank, wire_id)
+    wire = await get_wire(bank, wire_id)
     async with _audited_case(bank, wire, "wire.kept", code=code) as audited:
         case = await cases.get_open_case(audited.conn, wire_id, WireDirection.INCOMING)
         await _answer(bank, audited.conn, wire, case=case, reason=code)
@@ -159,7 +140,8 @@ def _audited_case(bank: Bank, wire: WireRow, action: str, code: str) -> Abstract
     )
 
 
-async def _wire(bank: Bank, wire_id: UUID) -> WireRow:
+async def get_wire(bank: Bank, wire_id: UUID) -> WireRow:
+    """Return a wire. Raises NotFound."""
     wire = await find_wire(bank.pool, wire_id)
     if wire is None:
         raise NotFound("There is no such wire.")

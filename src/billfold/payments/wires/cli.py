@@ -1,4 +1,4 @@
-"""`billfold wires`: recalls of wires, and their returns."""
+"""`billfold wires`: recalls of wires, and their returns, which one operator proposes and another confirms."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from uuid import UUID
 import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.freezes.proposing import propose_as_operator
 from billfold.payments.wires import cases as wire_cases
+from billfold.payments.wires.commands import ReturnWire
 from billfold.payments.wires.store import cases
+from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -51,8 +54,19 @@ async def recall(bank: Bank, wire_id: WireId, reason: Reason = "CUST") -> str:
 
 @group.command(f"return {EXAMPLE_ID} --reason FOCR")
 async def return_wire(bank: Bank, wire_id: WireId, reason: Reason = "FOCR") -> str:
-    """Return an incoming wire in full; what the Pocket cannot cover becomes its overdraft."""
-    return f"The return is the wire {await wire_cases.pay_back(bank, wire_id, reason)}."
+    """Propose to return an incoming wire in full; what the Pocket cannot cover becomes its overdraft."""
+    wire = await wire_cases.get_wire(bank, wire_id)
+    return await propose_as_operator(
+        bank,
+        ReturnWire,
+        wire.customer_id,
+        about=wire_id,
+        words=f"Return the wire of {format_usd(wire.amount)} from {wire.counterparty_name}, wire {wire_id}",
+        why=reason,
+        references=(wire_id,),
+        original_id=wire_id,
+        code=reason,
+    )
 
 
 @group.command(f"refuse {EXAMPLE_ID} --reason LEGL")

@@ -88,9 +88,24 @@ STATES = (
     Problem(
         "suspense-item-stays",
         409,
-        "The item cannot go back",
-        meaning="What is held is money of ours that came back: no message sends it away again.",
-        remedy="Book it to a portal of its owner: `billfold suspense assign`.",
+        "The item stays",
+        meaning="No message of ours returns what is held, or it is not of a kind that is assigned or written off.",
+        remedy="Look at `detail`: credit it to its owner (`billfold suspense assign`), say that people have returned "
+        "it (`billfold suspense return --by-hand`), or write a debit off (`billfold suspense write-off`).",
+    ),
+    Problem(
+        "suspense-item-returnable",
+        409,
+        "A message returns the item",
+        meaning="Only what no message of ours can return is returned by hand.",
+        remedy="Return it without `--by-hand`.",
+    ),
+    Problem(
+        "file-not-waiting",
+        409,
+        "The file does not wait",
+        meaning="Only an inbound file of which something could not be booked is closed.",
+        remedy="Look at its state and report: `billfold files show`.",
     ),
     Problem(
         "subscription-disabled",

@@ -238,7 +238,7 @@ async def test_a_related_party_reads_and_changes_only_the_requested_fields(custo
         assert (await dan.go(each)).status_code == 404
 
 
-async def test_a_link_opens_its_own_invite_until_it_is_renewed_expired_or_withdrawn(
+async def test_links_open_their_own_invite_side_by_side_until_it_is_withdrawn_or_they_expire(
     customer_desk, guests, invite, pages_clock
 ):
     made, other = [(await customer_desk.post(V2, {"name": name}))["id"] for name in ("Fabrikam", "Contoso")]
@@ -261,11 +261,11 @@ async def test_a_link_opens_its_own_invite_until_it_is_renewed_expired_or_withdr
     await carol.open(link, begins=False)
     newer, renewed = await invite(made, "COLLABORATOR", CAROL, first_name="Carol")
     assert renewed["id"] == sent["id"]
-    for gone in (carol.base, link):
-        assert (await carol.go(gone)).status_code == 404
-    await carol.open(newer)
+    assert (await carol.at()).status_code == 404
+    await carol.open(link)
+    await carol.open(newer, begins=False)
     await customer_desk.ask("DELETE", invite_path(made, "invites", sent["id"]), status=204)
-    for gone in (carol.base, newer):
+    for gone in (carol.base, link, newer):
         assert (await carol.go(gone)).status_code == 404
     again, _ = await invite(made, "COLLABORATOR", CAROL)
     await customer_desk.later(days=7)
@@ -315,3 +315,17 @@ async def test_a_double_click_adds_one_person_and_what_others_save_replaces_no_d
     await carol.at("business/contact")
     assert "You had typed, and not completed" in carol.text
     assert 'value="1 High Street"' in carol.page.text
+
+
+async def test_links_that_another_address_got_are_over_when_the_invite_is_mailed_elsewhere(
+    customer_desk, guests, invite
+):
+    made = (await customer_desk.post(V2, {"name": "Fabrikam"}))["id"]
+    name = {"first_name": "Dan", "last_name": "Poe"}
+    first, sent = await invite(made, "RELATED_PARTY", DAN, **name)
+    party = {"related_party_id": sent["related_party_id"]}
+    second, _ = await invite(made, "RELATED_PARTY", DAN, **party, first_name="Daniel")
+    third, moved = await invite(made, "RELATED_PARTY", "dan@elsewhere.example", **party)
+    assert moved["id"] == sent["id"]
+    for link, status in ((first, 404), (second, 404), (third, 303)):
+        assert (await guests().go(link)).status_code == status

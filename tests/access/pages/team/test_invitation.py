@@ -1,6 +1,7 @@
 """A mailed invitation: somebody new joins, somebody known signs in first, nobody else can."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pyotp
@@ -148,15 +149,47 @@ async def test_a_link_is_over_after_seven_days(browser, pages_clock, invited):
     assert (await browser.go(path)).status_code == 404
 
 
-async def test_a_link_is_over_when_it_was_sent_again_or_taken_back(browser, boss, invited, emails):
+@pytest.fixture
+async def twice(boss, invited, emails):
+    """Two links of one invitation, the first one first, and its member."""
     path, made = await invited()
     await team_invitations.resend_invitation(boss, made.member_id)
     [(_, text)] = await emails()
+    return path, found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text), made
+
+
+async def test_links_are_good_side_by_side_until_the_invitation_is_taken_back(browser, boss, twice):
+    *links, made = twice
+    for each in links:
+        assert (await browser.go(each)).status_code == 200
+    await team_invitations.cancel_invitation(boss, made.member_id)
+    for each in links:
+        assert (await browser.go(each)).status_code == 404
+
+
+@pytest.mark.parametrize("used", [0, 1])
+async def test_links_are_over_when_one_is_used(bank, browser, twice, used):
+    *links, _ = twice
+    await browser.go(links[used])
+    assert (await browser.send("/invitation", password=NEW, again=NEW)).status_code == 303
+    for each in links:
+        assert (await browser.go(each)).status_code == 404
+    assert await bank.pool.fetchval("SELECT count(*) FROM earlier_link") == 0
+
+
+async def test_an_earlier_link_is_over_after_its_own_seven_days(bank, browser, boss, pages_clock, invited, emails):
+    path, made = await invited()
+    await emails()
+    pages_clock.forward(days=3)
+    later = replace(boss, wall=pages_clock.now)
+    await team_invitations.resend_invitation(later, made.member_id)
+    [(_, text)] = await emails()
     newer = found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text)
+    pages_clock.forward(days=4, seconds=-1)
+    assert (await browser.go(path)).status_code == 200
+    pages_clock.forward(seconds=1)
     assert (await browser.go(path)).status_code == 404
     assert (await browser.go(newer)).status_code == 200
-    await team_invitations.cancel_invitation(boss, made.member_id)
-    assert (await browser.go(newer)).status_code == 404
 
 
 async def test_a_link_is_over_when_the_banks_week_is(bank, browser, invited):

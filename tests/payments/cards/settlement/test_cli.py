@@ -1,5 +1,7 @@
 """What the operator does with records that were not booked, and reads of the card rail."""
 
+import re
+
 import pytest
 from tests.payments.cli_bank import prepare
 from tests.support.card_settlement import Processor, fee, presentment, refund
@@ -41,10 +43,15 @@ def test_records_that_were_not_booked_are_assigned_or_written_off(operator, prep
         assert billfold(*words)[0] == 1
     assert billfold("card-settlement", "assign", items[10_00])[0] == 1  # its record is booked
     assert billfold("card-settlement", "assign", ids.new())[0] == 1
-    booked = f"✓ $40.00 are booked to card {card}."
-    assert billfold("card-settlement", "assign", items[40_00], "--card", card) == (0, booked)
-    assert billfold("card-settlement", "assign", items[5_00], "--card", card)[0] == 0
+    purchase = billfold("card-settlement", "assign", items[40_00], "--card", card)
+    assert f"Book the presentment of $40.00 to card {card}" in purchase[1]
+    refunded = billfold("card-settlement", "assign", items[5_00], "--card", card)
     why = ("--reason", "sent twice")
+    assert billfold("card-settlement", "exceptions")[1].count("unknown-card") == 2, "one operator books nothing"
+    status, said = billfold("card-settlement", "write-off", items[40_00], *why)
+    assert (status, "proposal-open" in said) == (1, True), said
+    for each in (purchase, refunded):
+        assert re.search("APPLIED, transaction [0-9a-f-]{36}", confirmed(billfold, each))
     confirmed(billfold, billfold("card-settlement", "write-off", items[10_00], *why))
     assert billfold("card-settlement", "assign", items[40_00], "--card", card)[0] == 1
     assert billfold("card-settlement", "exceptions") == (0, "✓ Every record is booked.")

@@ -1,10 +1,18 @@
 """The sandbox's processor sends what merchants presented: the file of a date agrees with what was booked."""
 
+from uuid import UUID
+
+import pytest
+from tests.support.card_settlement import Processor, presentment
 from tests.support.cardholder import Cardholder
+from tests.support.proposals import confirm_as_otto
 from tests.support.whole_bank import expect_clean
 
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.cards.settlement import store
+from billfold.payments.cards.settlement import cli, store
+from billfold.payments.suspense.commands import ReleaseFromSuspense
+from billfold.platform import ids
+from billfold.platform.errors import Refused, Unavailable
 
 
 async def test_a_week_of_a_card_is_settled_by_files_to_zero(partner_desk):
@@ -25,4 +33,34 @@ async def test_a_week_of_a_card_is_settled_by_files_to_zero(partner_desk):
     ]
     assert all(each.is_settled and each.difference == each.unsettled == 0 for each in days)
     assert await store.list_differences(bank.pool) == []
+    await expect_clean(bank)
+
+
+async def test_a_record_is_booked_to_its_card_once_when_its_confirmation_was_cut_off(partner_desk, monkeypatch):
+    cardholder = await Cardholder(partner_desk, await partner_desk.pocket()).funded()
+    bank, submit = partner_desk.bank, partner_desk.bank.engine.submit
+    await Processor(bank).send(presentment(ids.new(), 40_00))
+    ((record, _),) = await store.list_held(bank.pool)
+    card = UUID(cardholder.card)
+    said = await cli.assign(bank, record.item_id, card)
+    await partner_desk.days(1)  # it is booked on the day on which it is confirmed
+
+    async def cut_off(command):
+        if isinstance(command, ReleaseFromSuspense):
+            raise Unavailable("The database is away.")
+        return await submit(command)
+
+    with monkeypatch.context() as patch, pytest.raises(Unavailable):
+        patch.setattr(bank.engine, "submit", cut_off)
+        await confirm_as_otto(bank, said)
+    with pytest.raises(Refused, match="booked already"):
+        await cli.assign(bank, record.item_id, card)
+    await confirm_as_otto(bank, said)
+    assert record.record_id is not None
+    booked = await store.find_payments(bank.pool, [record.record_id])
+    assert [(each.card_id, each.amount) for each in booked.values()] == [(card, 40_00)]
+    days = "SELECT settles_on FROM card_payment UNION ALL SELECT business_date FROM ledger_head WHERE customer_id = $1"
+    (paid_on,), (open_on,) = await bank.pool.fetch(days, bank_customer_id(bank.seed))
+    assert paid_on == open_on
+    assert await store.list_held(bank.pool) == []
     await expect_clean(bank)

@@ -3,6 +3,8 @@
 from typing import Any
 from uuid import UUID
 
+import msgspec
+from tests.approvals.test_execute_transfers import not_executed, schedule_execution
 from tests.fixtures.withdrawals import PAYEE
 from tests.support.approvals import decide
 from tests.support.commands import EngineCommands
@@ -194,6 +196,21 @@ async def test_what_must_not_be_paid_is_refused_before_anything_moves(usdc, bank
     assert answer["code"] == "insufficient-funds"
     assert await usdc.moved() == -1_00
     assert await usdc.status(first) == ("PROCESSING", None)
+
+
+async def test_what_was_requested_or_approved_below_a_later_minimum_is_not_carried_out(usdc, bank):
+    waiting, approved, enough = [await usdc.request(cents) for cents in (5_00, 9_99, 10_00)]
+    with not_executed(bank):
+        await decide(usdc.manager, approved)
+    bank.terms = bank.engine.terms = msgspec.structs.replace(bank.terms, usdc_minimum_cents=10_00)
+    answer = await decide(usdc.manager, waiting, answers=422)
+    assert (answer["code"], answer["minimum_usdc"]) == ("amount-below-minimum", 10_00)
+    await schedule_execution(usdc.desk, approved)
+    await usdc.desk.later(minutes=1)
+    assert await usdc.status(approved["id"]) == ("REJECTED", "INVALID_TRANSFER")
+    await decide(usdc.manager, enough)
+    assert await usdc.status(enough["id"]) == ("PROCESSING", None)
+    assert await usdc.moved() == -10_00
 
 
 async def test_who_is_stopped_before_a_nonce_is_not_paid(usdc, bank):

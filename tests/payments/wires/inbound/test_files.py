@@ -1,5 +1,6 @@
 """Files of Fedwire as they are dropped: a bad form keeps a file out, a bad message only itself."""
 
+import re
 from datetime import date, timedelta
 
 import pytest
@@ -120,6 +121,16 @@ async def test_a_return_less_charges_books_the_returned_amount(fedwire, holder):
     await close_bank_days(fedwire.bank, await fedwire.bank.now())
     assert await list_cleared(fedwire.bank.pool, bank_customer_id(fedwire.bank.seed), EVER) == []
     await fedwire.prove()
+
+
+async def test_charges_of_every_bank_on_the_way_of_a_return_are_added_up(fedwire, holder):
+    wire_id = await fedwire.settled(holder)
+    back = await fedwire.payment_return(wire_id, amount=975_00, original_amount=1_000_00, charges=10_00)
+    message = write_messages([back], "incoming")
+    block = re.search(rb"<[^<>]*ChrgsInf>.*</[^<>]*ChrgsInf>", message, re.DOTALL)[0]
+    await fedwire.drop("back.xml", message.replace(block, block + block.replace(b"10.00", b"15.00")))
+    (wire,) = [each for each in await fedwire.wires(holder) if each.direction == "INCOMING"]
+    assert wire.description == "Account closed, less $25.00 in charges"
 
 
 async def test_a_part_of_a_wire_comes_back_and_the_rest_stays_claimed(fedwire, holder):

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
+from tests.support.wire_returns import pay_back
 
 from billfold.payments.clearing.report import clearing_report
-from billfold.payments.wires import cases as wire_cases
 from billfold.platform.errors import Refused
 
 EVENING = datetime(2025, 6, 4, 21, 30, tzinfo=UTC)
@@ -19,7 +19,7 @@ async def test_a_return_of_ours_that_is_rejected_is_made_again(fedwire, holder):
     (arrived,) = await fedwire.wires(holder)
     returns = []
     for nth in range(3):
-        returns.append(await wire_cases.pay_back(fedwire.bank, arrived.wire_id, "FOCR"))
+        returns.append(await pay_back(fedwire.bank, arrived.wire_id))
         await fedwire.room.sender.send(fedwire.bank)
         code = "AC06" if nth < 2 else None
         await fedwire.drop(f"{nth}.xml", await fedwire.status(returns[-1], code))
@@ -27,7 +27,8 @@ async def test_a_return_of_ours_that_is_rejected_is_made_again(fedwire, holder):
     assert len(set(returns)) == 3
     statuses = [(await fedwire.wire(holder, each)).status for each in returns]
     assert statuses == ["REJECTED", "REJECTED", "COMPLETED"]
-    assert await wire_cases.pay_back(fedwire.bank, arrived.wire_id, "FOCR") == returns[-1]
+    with pytest.raises(Refused, match="already returned"):
+        await pay_back(fedwire.bank, arrived.wire_id)
     await fedwire.prove()
 
 
@@ -36,7 +37,7 @@ async def test_a_rejected_return_clears_its_overdraft(fedwire, holder):
     await fedwire.drop("in.xml", await fedwire.payment("one", account, 9_000_00))
     (arrived,) = await fedwire.wires(holder)
     await fedwire.settled(holder, 8_000_00)
-    returned = await wire_cases.pay_back(fedwire.bank, arrived.wire_id, "FOCR")
+    returned = await pay_back(fedwire.bank, arrived.wire_id)
     owed = "SELECT debits - credits FROM account WHERE kind = 'owed'"
     assert await fedwire.bank.pool.fetchval(owed) > 2_999_00
     await fedwire.room.sender.send(fedwire.bank)
@@ -78,7 +79,7 @@ async def test_a_return_for_a_closed_portal_that_is_rejected_finds_its_owner(fed
     assert (wire.wire_id, wire.direction, wire.status) == (item.item_id, "INCOMING", "COMPLETED")
     assert (wire.uetr, wire.counterparty_name) == (arrived.uetr, "Acme")
     # It may be returned like any wire that arrived.
-    await wire_cases.pay_back(fedwire.bank, wire.wire_id, "FOCR")
+    await pay_back(fedwire.bank, wire.wire_id)
     await fedwire.prove()
 
 
@@ -97,7 +98,7 @@ async def test_a_rejected_return_of_a_closed_pocket_is_sent_again(fedwire, holde
     await fedwire.drop("in.xml", await fedwire.payment("one", await fedwire.account_of(holder)))
     (arrived,) = await fedwire.wires(holder)
     await fedwire.clock.set_to(EVENING)
-    back = await wire_cases.pay_back(fedwire.bank, arrived.wire_id, "FOCR")
+    back = await pay_back(fedwire.bank, arrived.wire_id)
     await _closed_after_a_wire(fedwire, holder)
     rejected = await fedwire.message(back)
     await fedwire.drop("no.xml", await fedwire.status(back, "AC06"))
@@ -139,7 +140,7 @@ async def test_a_rejected_wire_is_held_with_its_fee_when_its_pocket_has_been_clo
     fedwire.bank.engine.terms = replace(fedwire.bank.engine.terms, wire_fee_cents=15_00)
     wire_id, second = await _closed_after_a_wire(fedwire, holder)
     with pytest.raises(Refused, match="pocket is CLOSED"):
-        await wire_cases.pay_back(fedwire.bank, arrived.wire_id, "FOCR")
+        await pay_back(fedwire.bank, arrived.wire_id)
     await fedwire.drop("no.xml", await fedwire.status(wire_id, "AC04"))
     assert (await fedwire.wire(holder, wire_id)).status == "REJECTED"
     (item,) = await fedwire.held()

@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 UNREADABLE = "R17"
 """The return code of an entry with a field that the receiving bank cannot process."""
 INTERNATIONAL_REASON = (
-    "It is an international entry (IAT), which this bank does not return. "
-    "Screen its parties, then book it to whom it is for: billfold suspense assign."
+    "It is an international entry (IAT), of which this bank writes no returns. Screen its parties, then credit it to "
+    "whom it is for (billfold suspense assign), or have the ACH operator return it (billfold suspense return "
+    "--by-hand). A debit that nobody takes back is written off: billfold suspense write-off."
 )
 _ODD_RETURN_REASON = (
-    "It comes back from another bank and cannot be returned to it. Settle that with the bank, or book it "
-    "to whom it was for: billfold suspense assign."
+    "It comes back from another bank, and no entry of ours returns it. Settle that with the bank (billfold suspense "
+    "return --by-hand), credit it to whom it was for (billfold suspense assign), or write a debit off (billfold "
+    "suspense write-off)."
 )
 _RETURN_CODES = RECEIVED_RETURN_REASONS.keys() | DISHONORED_RETURN_REASONS.keys() | CONTESTED_RETURN_REASONS.keys()
 

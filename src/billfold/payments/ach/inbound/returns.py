@@ -13,7 +13,7 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at
-from billfold.payments.ach.rules.return_codes import CONTESTED_RETURN_REASONS, DISHONORED_RETURN_REASONS
+from billfold.payments.ach.rules.return_codes import CONTESTED_RETURN_REASONS, DISHONORED_RETURN_REASONS, RETURN_REASONS
 from billfold.payments.ach.store import files
 from billfold.payments.ach.types import IncomingEntry, ReturnEntry, return_of
 from billfold.payments.suspense import store as suspense_store
@@ -41,7 +41,10 @@ async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
     item = await suspense_store.get_item(bank.pool, at.object_id)
     return_fields = msgspec.json.decode(item.details).get("answer")
     if return_fields is not None:
-        await schedule_return_entries(bank, [(item.item_id, msgspec.convert(return_fields, ReturnEntry))])
+        entry = msgspec.convert(return_fields, ReturnEntry)
+        if {entry.reason, item.return_reason} <= RETURN_REASONS.keys():  # an operator has named another code
+            entry = msgspec.structs.replace(entry, reason=item.return_reason)
+        await schedule_return_entries(bank, [(item.item_id, entry)])
 
 
 def dishonored_return(line: EntryLine, incoming: IncomingEntry, addenda: ReturnAddenda, *, code: str) -> ReturnEntry:

@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.audit.types import Origin
+from billfold.ledger.engine.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.authorizations.commands import (
     CardRecord,
@@ -30,6 +31,7 @@ from billfold.payments.files.contents import read_content
 from billfold.payments.suspense.commands import ReleaseFromSuspense
 from billfold.payments.suspense.store import get_item
 from billfold.payments.suspense.types import SuspenseStatus
+from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
 
@@ -44,67 +46,92 @@ _COMMANDS: Final[Mapping[type[RecordOfCard], type[CardRecord]]] = MappingProxyTy
 )
 
 
-async def book_record(
-    bank: Bank, record: RecordOfCard, holder: UUID, settles_on: date, *, key: UUID | None = None
-) -> Outcome:
+async def book_record(bank: Bank, record: RecordOfCard, holder: UUID, settles_on: date) -> Outcome:
     """Book a record to its card; return the outcome.
 
     Raises NotFound, and Refused when the rule refuses it or its Pocket is closed.
     """
+    command = _command_of(record, holder, settles_on, caller=CALLER, key=record.record_id)
+    return _require_booked((await bank.engine.submit(command)).outcome)
+
+
+async def assignment_of(bank: Bank, row: SettlementRecordRow, card_id: UUID) -> CardRecord:
+    """Return the command that books a record in suspense to a card; `carry_out_assignment` submits it.
+
+    Raises NotFound for an unknown card. Refuses: suspense-item-settled, suspense-item-stays if it cannot be booked,
+    and what the rule refuses.
+    """
+    _require_held((await get_item(bank.pool, row.item_id)).status)
+    holder = (await store.find_holders(bank.pool, [card_id])).get(card_id)
+    if holder is None:
+        raise NotFound("There is no such card.")
+    record = msgspec.structs.replace(await _read_record(bank, row), card_id=card_id)
+    if await store.find_payments(bank.pool, [record.record_id]):
+        raise Refused("suspense-item-stays", "A record with this id is booked already. Write this one off.")
+    settles_on = await store.get_business_date(bank.pool, bank_customer_id(bank.seed))
+    command = _command_of(record, holder, settles_on, caller=OPERATOR, key=ids.new())
+    async with bank.pool.acquire() as conn:
+        _require_booked((await dry_run(conn, bank, command)).outcome)
+    return command
+
+
+async def carry_out_assignment(bank: Bank, command: CardRecord, *, item_id: UUID) -> Outcome:
+    """Book a record to a card on the open business date, and release it from suspense. It may be repeated.
+
+    Refuses: suspense-item-settled, and what the rule refuses.
+    """
+    holder, bank_id = command.customers[0], bank_customer_id(bank.seed)
+    item = await get_item(bank.pool, item_id)
+    if await store.find_decision(bank.pool, holder, command.command_id) is None:
+        _require_held(item.status)
+    settles_on = await store.get_business_date(bank.pool, bank_id)
+    answer = await bank.engine.submit(msgspec.structs.replace(command, settles_on=settles_on))
+    outcome = _require_booked(answer.outcome)
+    await bank.engine.submit(
+        ReleaseFromSuspense(
+            caller=OPERATOR,
+            key=command_id("card-settlement.assign", item_id),
+            customers=(bank_id,),
+            origin=Origin.operator(),
+            references=(item_id,),
+            item_id=item_id,
+            owner_id=holder,
+            settles_on=settles_on,
+        )
+    )
+    return outcome
+
+
+def _command_of(record: RecordOfCard, holder: UUID, settles_on: date, *, caller: str, key: UUID) -> CardRecord:
     own: dict[str, Any] = {name: getattr(record, name) for name in ("merchant", "is_final") if hasattr(record, name)}
     referenced = []
     if isinstance(record, Chargeback | Representment):
         own["original_id"] = record.original_record_id
         referenced.append(record.original_record_id)
-    answer = await bank.engine.submit(
-        _COMMANDS[type(record)](
-            caller=CALLER,
-            key=key or record.record_id,
-            customers=(holder,),
-            record_id=record.record_id,
-            card_id=record.card_id,
-            amount=record.amount,
-            settles_on=settles_on,
-            network_reference=record.network_reference,
-            interchange_cents=record.interchange,
-            references=references_of(record.card_id, record.network_reference, *referenced),
-            **own,
-        )
+    return _COMMANDS[type(record)](
+        caller=caller,
+        key=key,
+        customers=(holder,),
+        record_id=record.record_id,
+        card_id=record.card_id,
+        amount=record.amount,
+        settles_on=settles_on,
+        network_reference=record.network_reference,
+        interchange_cents=record.interchange,
+        references=references_of(record.card_id, record.network_reference, *referenced),
+        **own,
     )
-    if answer.outcome["status"] == NO_POCKET:
+
+
+def _require_booked(outcome: Outcome) -> Outcome:
+    if outcome["status"] == NO_POCKET:
         raise Refused("pocket-not-open", "The Pocket of the card is closed.")
-    return answer.outcome
+    return outcome
 
 
-async def assign_record(bank: Bank, row: SettlementRecordRow, card_id: UUID) -> None:
-    """Book a record that is held in suspense to a card, and release it. It may be repeated after a crash.
-
-    Raises NotFound for an unknown card. Refuses: suspense-item-settled, suspense-item-stays if it cannot be booked,
-    and what the rule refuses.
-    """
-    item = await get_item(bank.pool, row.item_id)
-    if item.status != SuspenseStatus.HELD:
-        raise Refused("suspense-item-settled", f"The item is {item.status} already.")
-    holder = (await store.find_holders(bank.pool, [card_id])).get(card_id)
-    if holder is None:
-        raise NotFound("There is no such card.")
-    record = await _read_record(bank, row)
-    bank_id = bank_customer_id(bank.seed)
-    settles_on = await store.get_business_date(bank.pool, bank_id)
-    key = await _key_of_attempt(bank, row, holder)
-    await book_record(bank, msgspec.structs.replace(record, card_id=card_id), holder, settles_on, key=key)
-    await bank.engine.submit(
-        ReleaseFromSuspense(
-            caller=OPERATOR,
-            key=command_id("card-settlement.assign", row.item_id),
-            customers=(bank_id,),
-            origin=Origin.operator(),
-            references=(row.item_id,),
-            item_id=row.item_id,
-            owner_id=holder,
-            settles_on=settles_on,
-        )
-    )
+def _require_held(status: SuspenseStatus) -> None:
+    if status != SuspenseStatus.HELD:
+        raise Refused("suspense-item-settled", f"The item is {status} already.")
 
 
 async def _read_record(bank: Bank, row: SettlementRecordRow) -> RecordOfCard:
@@ -115,14 +142,3 @@ async def _read_record(bank: Bank, row: SettlementRecordRow) -> RecordOfCard:
     if not isinstance(record, Presentment | Refund | Chargeback | Representment):
         raise Refused("suspense-item-stays", f"The record is no payment of a card ({row.reason}). Write it off.")
     return record
-
-
-async def _key_of_attempt(bank: Bank, row: SettlementRecordRow, holder: UUID) -> UUID:
-    """Return the key of the attempt that was accepted, or of the next: a refusal is stored under its key."""
-    attempt = 0
-    while True:
-        key = command_id(f"card-settlement.assign:{attempt}", row.item_id)
-        is_booked = await store.find_decision(bank.pool, holder, command_id(CALLER, key))
-        if is_booked is not False:
-            return key
-        attempt += 1

@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 FILES, RECORDS = "card_settlement_file", "card_settlement_record"
 # Records of a file that is processed; while it is not, they are on their way.
-_PROCESSED = f"{RECORDS} r JOIN rail_file f ON f.file_id = r.file_id AND f.state = 'PROCESSED'"
+# Of a file that operators have closed, what could not be booked is not.
+_IS_BOOKED = "f.state = 'PROCESSED' AND f.report->'closed' IS NULL"
+_PROCESSED = f"{RECORDS} r JOIN rail_file f ON f.file_id = r.file_id AND {_IS_BOOKED}"
 _QUERIES = {
     (FILES, Certainty.MISSING): {
-        "its file was processed, and the row is missing": """
+        "its file was processed, and the row is missing": f"""
             SELECT f.file_id FROM rail_file f
-             WHERE f.rail = 'CARD' AND f.direction = 'IN' AND f.state = 'PROCESSED'
+             WHERE f.rail = 'CARD' AND f.direction = 'IN' AND {_IS_BOOKED}
                AND NOT EXISTS (SELECT 1 FROM card_settlement_file c WHERE c.file_id = f.file_id)""",
     },
     (FILES, Certainty.SUSPECT): {
@@ -36,7 +38,7 @@ _QUERIES = {
             SELECT c.file_id FROM {FILES} c WHERE NOT EXISTS (
               SELECT 1 FROM rail_file f WHERE f.file_id = c.file_id AND f.rail = 'CARD' AND f.state <> 'REFUSED')""",
         "interchange and fees booked for it are not those of its records": f"""
-            SELECT c.file_id FROM {FILES} c JOIN rail_file f ON f.file_id = c.file_id AND f.state = 'PROCESSED'
+            SELECT c.file_id FROM {FILES} c JOIN rail_file f ON f.file_id = c.file_id AND {_IS_BOOKED}
               LEFT JOIN (SELECT k.outcome->>'file_id' AS file_id,
                                 sum(CASE WHEN a.kind = 'interchange' AND p.credit = a.account_no THEN p.amount
                                          WHEN a.kind = 'interchange' THEN -p.amount ELSE 0 END) AS interchange,

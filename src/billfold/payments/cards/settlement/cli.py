@@ -8,13 +8,15 @@ from uuid import UUID
 
 import typer
 
+from billfold.access.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.freezes.proposing import propose_as_operator
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.freezes.decisions import propose_movement
+from billfold.freezes.proposing import said_of
 from billfold.payments.cards.settlement import store
-from billfold.payments.cards.settlement.booking import assign_record
-from billfold.payments.suspense.commands import WriteOffFromSuspense
+from billfold.payments.cards.settlement.booking import assignment_of
+from billfold.payments.suspense.decisions import propose_write_off
+from billfold.payments.suspense.store import get_item
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
 
@@ -79,13 +81,23 @@ async def assign(
     item_id: ItemId,
     card: Annotated[UUID | None, typer.Option(help="The card it belongs to; by default the record's own.")] = None,
 ) -> str:
-    """Book a record to a card, its own or another. It may be repeated."""
+    """Propose to book a record to a card, its own or another; another operator confirms it."""
     record = await _record(bank, item_id)
     card_id = card or record.card_id
     if card_id is None:
         raise CliError("The record has no card.", "Name one with --card, or write it off.")
-    await assign_record(bank, record, card_id)
-    return f"{format_usd(record.amount)} are booked to card {card_id}."
+    command = await assignment_of(bank, record, card_id)
+    what = f"the {record.type.lower()} of {format_usd(record.amount)}"
+    return said_of(
+        await propose_movement(
+            bank,
+            command,
+            about=item_id,
+            words=f"Book {what} to card {card_id}: item {item_id}",
+            reason=(await get_item(bank.pool, item_id)).reason,
+            by=Operator.of_command_line(bank.settings.operator),
+        )
+    )
 
 
 @group.command(f"write-off {EXAMPLE_ID} --reason 'The card is not ours'")
@@ -93,17 +105,9 @@ async def write_off(
     bank: Bank, item_id: ItemId, reason: Annotated[str, typer.Option(help="Why, for the audit log.")]
 ) -> str:
     """Propose to book a record to the bank's losses: it has no card, and the processor does not take it back."""
-    record = await _record(bank, item_id)
-    return await propose_as_operator(
-        bank,
-        WriteOffFromSuspense,
-        bank_customer_id(bank.seed),
-        about=item_id,
-        words=f"Write off {format_usd(record.amount)} of the card rail: item {item_id}",
-        why=reason,
-        reason=reason,
-        references=(item_id,),
-        item_id=item_id,
+    await _record(bank, item_id)
+    return said_of(
+        await propose_write_off(bank, item_id, reason=reason, by=Operator.of_command_line(bank.settings.operator))
     )
 
 

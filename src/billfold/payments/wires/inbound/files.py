@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from typing_extensions import override
 
 from billfold.payments.files import retries
+from billfold.payments.files.contents import read_content
 from billfold.payments.files.inbound import WAIT, InboundFiles
 from billfold.payments.files.types import InvalidFile, StuckLine
 from billfold.payments.wires.inbound.booking import BookedMessage, book
@@ -74,6 +76,15 @@ class FedwireFileProcessor(InboundFiles):
     @override
     def file_id(self, bank: Bank, name: str, digest: str, attempt: int) -> UUID:
         return derive(bank.seed, command_id(f"wire-file-in:{name}", digest), attempt)
+
+    @override
+    async def complete_closed(self, bank: Bank, file: RailFile, report: dict[str, Any]) -> None:
+        # A payment that people have returned is not booked when it comes again in another file.
+        with suppress(Exception):  # a file that cannot be read at all is closed too
+            lines, _ = read_file(await read_content(bank, file.file_id), "incoming")
+            numbers = [number for _, wire in lines for number in numbers_of(wire)]
+            await wires.record_arrived(bank.pool, numbers, file.file_id, now=await bank.now())
+        await super().complete_closed(bank, file, report)
 
     @override
     async def book(self, bank: Bank, file: RailFile, content: bytes) -> dict[str, Any]:

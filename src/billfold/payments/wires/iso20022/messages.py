@@ -16,6 +16,7 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequestResponse,
 )
 from billfold.payments.wires.iso20022.xml_fields import (
+    CHARGES,
     CLEARING_MEMBER,
     CLEARING_SYSTEM,
     DAY,
@@ -130,7 +131,7 @@ _PAYMENT_RETURN: Table = (
     ElementMapping("TxInf/RtrdIntrBkSttlmAmt", "amount", MONEY),
     ElementMapping("TxInf/IntrBkSttlmDt", "settles_on", DAY),
     ElementMapping("TxInf/RtrdInstdAmt", "amount", INSTRUCTED_AMOUNT),
-    ElementMapping("TxInf/ChrgsInf/Amt", "charges", MONEY),
+    ElementMapping("TxInf/ChrgsInf/Amt", "charges", CHARGES),
     ElementMapping("TxInf/ChrgsInf/Agt", "charged_by", _AGENT),
     *_bank("TxInf/InstgAgt", "sender"),
     *_bank("TxInf/InstdAgt", "receiver"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import islice
 from typing import Any, NamedTuple
 
 from lxml import etree
@@ -33,7 +34,7 @@ _REPEATABLE = frozenset(
         "Ustrd",
     )
 )
-"""Elements that ISO 20022 allows to repeat. The first one is read; none of them moves money."""
+"""Elements that ISO 20022 allows to repeat, `Othr` in a party. The first one is read, but charges are added up."""
 
 _ADDRESS, _ADDRESS_MINIMUM = "PstlAdr", frozenset({"town", "country"})
 
@@ -105,9 +106,15 @@ def _repeated_below(parent: Element, paths: list[list[str]]) -> Iterator[Fedwire
         below.setdefault(first, []).append(rest)
     for name, further in below.items():
         for place, child in enumerate(parent.findall(f"{{*}}{name}")):
-            if place and name not in _REPEATABLE:
+            if place and (name not in _REPEATABLE or _is_of_account(child)):
                 yield mistake_at(child, "is repeated")
             yield from _repeated_below(child, further)
+
+
+def _is_of_account(number: Element) -> bool:
+    """Tell whether a number is that of an account, which has one; a party may have several."""
+    holder = next(islice(number.iterancestors(), 1, None), None)
+    return holder is not None and etree.QName(holder).localname.endswith("Acct")
 
 
 def _paths_of(rows: Iterable[ElementMapping]) -> Iterator[list[str]]:
@@ -191,6 +198,14 @@ def _read_money(element: Element) -> int:
     return int(cents)
 
 
+def _read_charges(element: Element) -> int:
+    """Return the sum over all blocks of charges, in cents; each bank on the way adds its own."""
+    block = element.getparent()
+    assert block is not None
+    others = [other.find(element.tag) for other in block.itersiblings(block.tag)]
+    return sum(_read_money(each) for each in (element, *others) if each is not None)
+
+
 def _ignore(_: Element) -> None:
     """Reads a repeated element once."""
 
@@ -205,6 +220,7 @@ TEXT = ElementCodec(_write_text, _read_text)
 INSTANT = ElementCodec(lambda element, at: _write_text(element, at.isoformat()), _read_instant)
 DAY = ElementCodec(_write_text, _read_day)
 MONEY = ElementCodec(_write_money, _read_money)
+CHARGES = ElementCodec(_write_money, _read_charges)
 INSTRUCTED_AMOUNT = ElementCodec(_write_money, _ignore)
 """The amount in the sender's currency: outbound always dollars, inbound any currency."""
 CLEARING_SYSTEM = ElementCodec(lambda element, _: _write_text(element, "USABA"), _ignore)

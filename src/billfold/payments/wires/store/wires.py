@@ -48,10 +48,6 @@ SELECT {_COLUMNS} FROM directory d
  WHERE d.kind = 'wire' AND d.value = $1
 """
 _GET_OUTSTANDING = f"SELECT {_OUTSTANDING} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"
-_REJECTED_RETURNS = """
-SELECT count(*) FROM wire
- WHERE customer_id = $1 AND original_wire_id = $2 AND status = 'REJECTED'
-"""
 _ARRIVED = """
 SELECT a.number, f.name FROM received_wire_message a JOIN rail_file f USING (file_id)
  WHERE a.number = ANY($1::text[]) AND a.file_id <> $2
@@ -118,12 +114,6 @@ async def get_outstanding(conn: Connection | Pool, wire: WireRow) -> int:
     """Return the cents of a wire that have not come back."""
     outstanding: int = await conn.fetchval(_GET_OUTSTANDING, wire.customer_id, wire.wire_id)
     return outstanding
-
-
-async def count_rejected_returns(conn: Connection | Pool, wire: WireRow) -> int:
-    """Return how many of our returns of the wire the network has rejected."""
-    count: int = await conn.fetchval(_REJECTED_RETURNS, wire.customer_id, wire.wire_id)
-    return count
 
 
 async def find_arrived(conn: Connection | Pool, numbers: Sequence[str], file_id: UUID) -> dict[str, str]:

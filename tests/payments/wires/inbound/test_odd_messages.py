@@ -1,0 +1,101 @@
+"""Whatever is wrong with a payment of a file: a person is told why, and nothing of it is booked or passed over."""
+
+from copy import deepcopy
+
+import pytest
+from lxml import etree
+
+from billfold.payments.files import retries
+from billfold.payments.wires.iso20022.envelope import write_messages
+
+
+def without(name):
+    def change(message):
+        for each in list(message.iter(f"{{*}}{name}")):
+            each.getparent().remove(each)
+
+    return change
+
+
+def saying(name, text):
+    def change(message):
+        next(message.iter(f"{{*}}{name}")).text = text
+
+    return change
+
+
+def twice(name):
+    def change(message):
+        first = next(message.iter(f"{{*}}{name}"))
+        first.addnext(deepcopy(first))
+
+    return change
+
+
+def with_two_account_numbers(message):
+    number = next(message.iter("{*}CdtrAcct")).find(".//{*}Othr")
+    number.addnext(other := deepcopy(number))
+    other.find("{*}Id").text = "999999999999"
+
+
+ODD = {
+    "no amount": (without("IntrBkSttlmAmt"), "IntrBkSttlmAmt: is missing"),
+    "no settlement date": (without("IntrBkSttlmDt"), "IntrBkSttlmDt: is missing"),
+    "no debtor": (without("Dbtr"), "Dbtr: is missing"),
+    "no UETR": (without("UETR"), "UETR: is missing"),
+    "no payment": (without("CdtTrfTxInf"), "is missing"),
+    "a date of no calendar": (saying("IntrBkSttlmDt", "2025-06-31"), "IntrBkSttlmDt: day"),
+    "a date of another notation": (saying("IntrBkSttlmDt", "06/02/2025"), "IntrBkSttlmDt: Invalid isoformat"),
+    "a date without bounds": (saying("IntrBkSttlmDt", "0001-01-01"), "IntrBkSttlmDt: "),
+    "an unreadable time": (saying("CreDtTm", "today"), "CreDtTm: Invalid isoformat"),
+    "an unreadable time of the header": (saying("CreDt", "today"), "CreDt: Invalid isoformat"),
+    "two payments in a body": (twice("CdtTrfTxInf"), "CdtTrfTxInf: is repeated"),
+    "two amounts": (twice("IntrBkSttlmAmt"), "IntrBkSttlmAmt: is repeated"),
+    "two creditors' accounts": (twice("CdtrAcct"), "CdtrAcct: is repeated"),
+    "two numbers of the creditor's account": (with_two_account_numbers, "Othr: is repeated"),
+}
+
+
+async def spoiled(fedwire, holder, change, *, beside):
+    """Return a file of a payment that is changed, with another one before it or alone."""
+    account = await fedwire.account_of(holder)
+    names = ("good", "odd") if beside else ("odd",)
+    root = etree.fromstring(write_messages([await fedwire.payment(each, account) for each in names], "incoming"))
+    change(root[-1])
+    return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_an_odd_payment_waits_for_a_person_with_its_reason_and_the_one_beside_it_is_booked(fedwire, holder, name):
+    change, told = ODD[name]
+    await fedwire.drop("both.xml", await spoiled(fedwire, holder, change, beside=True))
+    assert fedwire.taken("both.xml") == ["COMPLETED"]
+    (file,) = await retries.list_failing(fedwire.bank.pool)
+    state = retries.retry_state_of(file)
+    assert state is not None
+    (stuck,) = state.stuck
+    assert (stuck.line, told in stuck.error) == (4, True), stuck.error
+    assert len(await fedwire.wires(holder)) == 1
+    await fedwire.prove()
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_an_odd_payment_alone_refuses_its_file_with_the_reason(fedwire, holder, name):
+    change, told = ODD[name]
+    await fedwire.drop("odd.xml", await spoiled(fedwire, holder, change, beside=False))
+    ((_, element, reason), *_) = fedwire.refused("odd.xml")
+    assert told in f"{element}: {reason}"
+    assert (await fedwire.wires(holder), await retries.list_failing(fedwire.bank.pool)) == ([], [])
+
+
+async def test_two_envelopes_in_one_file_are_refused_whole(fedwire, holder):
+    account = await fedwire.account_of(holder)
+    first, second = [write_messages([await fedwire.payment(each, account)], "incoming") for each in "ab"]
+    for name, raw in (
+        ("declared", first + b"\n" + second),
+        ("bare", first + second[second.index(b"<FedwireFundsIncoming ") :]),
+    ):
+        await fedwire.drop(f"{name}.xml", raw)
+        ((line, element, reason),) = fedwire.refused(f"{name}.xml")
+        assert (line > 1, element) == (True, "file"), reason
+    assert await fedwire.wires(holder) == []
