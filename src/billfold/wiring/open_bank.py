@@ -18,6 +18,7 @@ from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
 from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.payment_keys import bank_key
 from billfold.data_keys.store import list_one_of_each
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.events import sequencer
@@ -187,6 +188,7 @@ async def initialize_database(settings: Settings, dsn: str, *, new_domain: bool 
         await conn.close()
     async with open_bank(settings, dsn, pool_max=4) as bank:
         await create_bank_customer(bank)
+        await bank_key(bank)  # now, since a read on a replica could not create it
 
 
 def extra_lane_threshold(settings: Settings) -> int:
