@@ -37,7 +37,6 @@ from billfold.accounts.counterparties.commands import (
     DecideVerification,
     ExpireVerification,
     FailVerification,
-    SealCounterparty,
     SettleLink,
     SettleScreening,
     UpdateCounterparty,
@@ -219,10 +218,6 @@ def play_counterparties(new_stage):
         counterparty = waiting(verification, f"5647{stage.count:06}", **more)
         with stage.row(title):
             stage.submit(kind, anna, counterparty_id=counterparty, **fields)
-    counterparty = waiting("micro_deposits", f"5647{stage.count:06}")
-    read = stage.bank.books[anna].counterparties[counterparty].proof
-    with stage.row("Counterparty encrypted"):
-        stage.submit(SealCounterparty, anna, counterparty_id=counterparty, read=read, details={})
 
 
 def play_bills_elsewhere(new_stage):

@@ -44,6 +44,13 @@ def test_migrations_are_reverted_and_applied_again(billfold):
     assert billfold("migrate", "up")[0] == 0
 
 
+@pytest.mark.parametrize("words", [("migrate", "up"), ("migrate", "status"), ("clock", "show"), ("doctor",)])
+def test_a_command_on_a_schema_before_the_first_release_says_how_to_start_over(billfold, database_dsn, words):
+    _fetch(database_dsn, "UPDATE schema_migration SET name = '0001_house' WHERE version = 1")
+    status, said = billfold(*words)
+    assert (status, "before release 0.1.0" in said, "billfold sandbox --fresh" in said) == (1, True, True), said
+
+
 @pytest.mark.parametrize(
     ("words", "wrong"),
     [

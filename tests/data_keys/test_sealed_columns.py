@@ -4,8 +4,6 @@ from uuid import UUID
 
 from tests.support.whole_bank import VAULT
 
-from billfold.data_keys.columns import CUSTOMER_PROFILE
-from billfold.data_keys.earlier_rows import seal_earlier_rows
 from billfold.verify.runner import verify_bank
 
 ADDRESS = {"street_address": "7 Hidden Lane", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"}
@@ -44,19 +42,6 @@ async def test_a_profile_is_sealed_and_verify_names_one_that_was_moved(partner_d
     report = await verified(bank)
     assert [(each.table, each.key["customer_id"]) for each in report.findings] == [("customer", first)]
     await bank.pool.execute("UPDATE customer SET profile = '{}' WHERE customer_id = $1", first)
-
-
-async def test_profiles_of_an_earlier_release_are_sealed_once(partner_desk):
-    bank = partner_desk.bank
-    path, customer_id = await customer_with_contact(partner_desk, "Acme")
-    plain = '{"email": "cfo@hidden.example"}'
-    await bank.pool.execute("UPDATE customer SET profile = $2 WHERE customer_id = $1", customer_id, plain)
-
-    assert [await seal_earlier_rows(bank, CUSTOMER_PROFILE, lambda _: None) for _ in range(2)] == [1, 0]
-
-    assert "hidden" not in await bank.pool.fetchval("SELECT profile FROM customer WHERE customer_id = $1", customer_id)
-    assert (await partner_desk.get(path))["email"] == "cfo@hidden.example"
-    assert (await verified(bank)).is_clean
 
 
 async def test_what_was_destroyed_is_shown_as_unknown_and_counted(partner_desk):

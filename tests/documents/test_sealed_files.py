@@ -5,11 +5,8 @@ from tests.data_keys.test_sealed_columns import verified
 from tests.documents.test_routes import PAGE, proof
 from tests.support.applications import Applicant
 
-from billfold.data_keys.columns import DOCUMENT_NAME
-from billfold.data_keys.earlier_rows import seal_earlier_rows
 from billfold.documents import store
-from billfold.documents.ports import StoredFileMissing
-from billfold.documents.sealed_files import fetch_opened, open_names, seal_earlier_files
+from billfold.documents.sealed_files import fetch_opened, open_names
 from billfold.platform.errors import InvariantError
 
 
@@ -27,25 +24,6 @@ async def test_an_uploaded_file_is_sealed_and_opens_for_its_own_document_only(cu
         await fetch_opened(bank, await store.get_document(bank.pool, ids[0]))
 
 
-async def test_files_of_an_earlier_release_are_sealed_once_and_a_lost_one_hinders_nothing(customer_desk):
-    bank, ids = customer_desk.bank, [await proof(customer_desk) for _ in range(3)]
-    plain = [await bank.files.keep(b"%PDF-earlier") for _ in ids]
-    earlier = """UPDATE document SET file_sealed = false, file_key = $2, size_bytes = $3, sha256 = $4
- WHERE document_id = $1"""
-    for document_id, file in zip(ids, plain, strict=True):
-        await bank.pool.execute(earlier, document_id, file.key, file.size_bytes, file.sha256)
-    await bank.files.discard(plain[0].key)
-    assert await fetch_opened(bank, await store.get_document(bank.pool, ids[1])) == b"%PDF-earlier"
-
-    assert [await seal_earlier_files(bank, lambda _: None) for _ in range(2)] == [2, 0]
-
-    for document_id in ids[1:]:
-        assert await fetch_opened(bank, await store.get_document(bank.pool, document_id)) == b"%PDF-earlier"
-    for file in plain:
-        with pytest.raises(StoredFileMissing):
-            await bank.files.fetch(file)
-
-
 async def test_the_name_of_a_file_is_sealed_with_the_data_key_of_its_subject(partner_desk):
     bank, applicant = partner_desk.bank, Applicant(partner_desk)
     application = await applicant.filled(uploaded=False)
@@ -57,12 +35,6 @@ async def test_the_name_of_a_file_is_sealed_with_the_data_key_of_its_subject(par
     assert first["name"].startswith("sealed:")
 
     change = "UPDATE document SET name = $2 WHERE document_id = $1"
-    await bank.pool.execute(change, first["document_id"], "of an earlier release.pdf")
-    assert "of an earlier release.pdf" in {each["name"] for each in await applicant.documents(application)}
-    assert [await seal_earlier_rows(bank, DOCUMENT_NAME, lambda _: None) for _ in range(2)] == [1, 0]
-    assert "of an earlier release.pdf" in {each["name"] for each in await applicant.documents(application)}
-    assert (await verified(bank)).is_clean
-
     await bank.pool.execute(change, second["document_id"], first["name"])
     assert [each.key["document_id"] for each in (await verified(bank)).findings] == [second["document_id"]]
     with pytest.raises(InvariantError, match="moved"):

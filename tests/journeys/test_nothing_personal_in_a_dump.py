@@ -14,7 +14,7 @@ from tests.support import payees
 from tests.support.applications import MINORITY, Applicant
 from tests.support.approvals import CHANGES, REQUESTS, decide, hold_roles, wire
 
-from billfold.access.users.earlier_rows import seal_contact_details
+from billfold.access.users.contact_resealing import reseal_contact_details
 from billfold.audit.rules import open_details
 from billfold.audit.store import list_entries
 from billfold.audit.types import EntryFilter
@@ -263,5 +263,5 @@ async def test_how_persons_are_reached_is_found_nowhere(bank, anna, browser, new
     assert await places_of_personal_data(bank, "".join(capfd.readouterr()), said) == {}
     await bank.pool.execute("UPDATE user_account SET email = $1, email_index = NULL WHERE first_name = 'Ben'", ben)
     assert await places_of_personal_data(bank, "", said) == {"user_account": {b"gristlewick"}}
-    assert await seal_contact_details(bank, lambda _: None) == 1
+    assert await reseal_contact_details(bank, lambda _: None) == 1
     assert await places_of_personal_data(bank, "", said) == {}

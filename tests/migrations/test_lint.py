@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from billfold.migrations.steps import FIRST_TO_EXPAND, Migration, read_migrations
+from billfold.migrations.steps import Migration, read_migrations
 
 SQUAWK = Path(sys.executable).with_name("squawk")
 OUR_TASTE = (
     *("require-lock-timeout", "require-statement-timeout"),  # the runner's
     *("prefer-bigint-over-int", "prefer-bigint-over-smallint", "prefer-text-field", "prefer-identity"),
+    "ban-char-field",  # a CUSIP has nine characters
 )
 REPEATABLE = "prefer-robust-stmts"
 """A statement outside a transaction is run again after a crash."""
@@ -42,7 +43,7 @@ def complaints(step, folder):
     return found + [f"{each[1]}: of the whole table" for each in UNSEEN.finditer(without_functions)]
 
 
-@pytest.mark.parametrize("step", read_migrations()[FIRST_TO_EXPAND - 1 :], ids=lambda step: step.name)
+@pytest.mark.parametrize("step", read_migrations(), ids=lambda step: step.name)
 def test_a_migration_can_be_applied_while_the_release_before_is_in_use(step, tmp_path):
     assert complaints(step, tmp_path) == []
 
@@ -63,7 +64,7 @@ CREATE INDEX CONCURRENTLY d ON big (x);"""
 
 
 def migration(sql):
-    return Migration(FIRST_TO_EXPAND, f"{FIRST_TO_EXPAND:04}_new", sql, down="")
+    return Migration(2, "0002_new", sql, down="")
 
 
 def test_what_blocks_or_breaks_is_refused_unless_it_needs_a_stop(tmp_path):

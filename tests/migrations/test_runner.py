@@ -6,7 +6,7 @@ import shutil
 import asyncpg
 import pytest
 
-from billfold.migrations import runner, steps
+from billfold.migrations import runner
 from billfold.migrations.runner import MigrationError
 
 # Everything a migration can leave behind, in words that do not depend on object ids.
@@ -120,6 +120,7 @@ async def test_up_refuses_when_an_applied_file_was_edited(empty, folder):
 
 
 async def test_up_refuses_when_the_database_is_newer_than_the_files(empty, folder):
+    write(folder, "0002_two", "-- Needs a stop: why.\nCREATE TABLE two (x int);", down="DROP TABLE two;")
     await runner.up(empty, folder=folder)
     for path in folder.glob("0002*"):
         path.unlink()
@@ -128,6 +129,24 @@ async def test_up_refuses_when_the_database_is_newer_than_the_files(empty, folde
         await runner.up(empty, folder=folder)
     with pytest.raises(MigrationError, match="way down is not here"):
         await runner.down(empty, folder=folder)
+
+
+UNRELEASED = """
+CREATE TABLE schema_migration (version int PRIMARY KEY, name text, applied_at timestamptz, sha256 text);
+INSERT INTO schema_migration VALUES (1, '0001_house', now(), ''), (2, '0002_people', now(), '');
+CREATE TABLE person (user_id uuid);
+"""
+
+
+async def test_a_schema_from_before_the_first_release_is_refused_and_stays_as_it_is(empty):
+    await empty.execute(UNRELEASED)
+    before = await read_catalogue(empty)
+
+    for attempt in (runner.up, runner.down, runner.pending, runner.is_empty):
+        with pytest.raises(MigrationError, match=r"before release 0\.1\.0") as refusal:
+            await attempt(empty)
+        assert "billfold sandbox --fresh" in refusal.value.next_step
+    assert await read_catalogue(empty) == before
 
 
 async def test_up_keeps_the_earlier_steps_when_a_later_one_fails(empty, folder):
@@ -142,8 +161,7 @@ async def test_up_keeps_the_earlier_steps_when_a_later_one_fails(empty, folder):
 
 async def test_only_a_step_that_needs_no_stop_has_a_limit_of_time(empty, tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "_STEP_SECONDS", 0.01)
-    monkeypatch.setattr(steps, "FIRST_TO_EXPAND", 2)
-    write(tmp_path, "0001_stopped", "SELECT pg_sleep(0.1);", down="")
+    write(tmp_path, "0001_stopped", "-- Needs a stop: it sleeps.\nSELECT pg_sleep(0.1);", down="")
     write(tmp_path, "0002_in_use", "SELECT pg_sleep(5);", down="")
     with pytest.raises(TimeoutError):
         await runner.up(empty, folder=tmp_path)
@@ -211,8 +229,7 @@ async def test_a_lock_is_given_up_and_tried_again_so_that_nobody_waits_behind_it
         await each.close()
 
 
-async def test_a_release_runs_on_a_newer_schema_unless_that_needs_a_newer_release(empty, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(steps, "FIRST_TO_EXPAND", 1)
+async def test_a_release_runs_on_a_newer_schema_unless_that_needs_a_newer_release(empty, folder, tmp_path):
     later = tmp_path / "later"
     shutil.copytree(folder, later, ignore=lambda *_: ["later"])
     for version, says in ((3, ""), (4, "-- Contracts: schema 0002\n")):

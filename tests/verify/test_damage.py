@@ -5,18 +5,15 @@ from typing import NamedTuple
 
 import asyncpg
 import pytest
-from tests.support.databases import fresh_database
 
 from billfold.bills.rules.market import Market
 from billfold.freezes.types import FreezeProposal
-from billfold.migrations import runner
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.rows import Row
 from billfold.verify import streams
 from billfold.verify.runner import verify_bank
 
 MARKET = Market.packaged(Calendars())
-BEFORE_PACKED_POSTINGS = 67
 
 
 class DamageCase(NamedTuple):
@@ -215,22 +212,6 @@ async def test_the_posting_is_named_when_it_is(damaged, damage):
     key = row["customer_id"], row["entry_no"]
     await damaged.execute(f"UPDATE journal_entry {damage} WHERE (customer_id, entry_no) = ($1, $2)", *key)
     assert_finding(await verify_bank(damaged, market=MARKET), "posting", row)
-
-
-async def test_postings_stay_as_they_are_when_they_are_unpacked_and_packed_again(pg_server, lived_bank):
-    listed = "SELECT * FROM posting ORDER BY customer_id, entry_no, posting_no"
-    # A copy: some migrations run outside a transaction, so that none could be rolled back.
-    async with (
-        fresh_database(pg_server, lived_bank) as dsn,
-        asyncpg.create_pool(dsn, min_size=1) as pool,
-        pool.acquire() as conn,
-    ):
-        before = await conn.fetch(listed)
-        await runner.down(conn, to=BEFORE_PACKED_POSTINGS)
-        assert await conn.fetch(listed) == before
-        await runner.up(conn)
-        assert await conn.fetch(listed) == before
-        assert (await verify_bank(conn, market=MARKET)).is_clean
 
 
 @pytest.mark.parametrize(("field", "value"), {"amount": 0, "credit": None, "phase": 3, "asset": None}.items())

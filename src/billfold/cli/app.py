@@ -145,8 +145,8 @@ def _explain(
             return str(failure), next_step
         case BillfoldError(detail=detail, code=code):
             return f"{detail} ({code})", _remedy(failure, command)
-        case MigrationError():
-            return f"{failure}.", "Use the release that the database belongs to."
+        case MigrationError(next_step=next_step):
+            return f"{failure}.", next_step
         case asyncpg.PostgresError(hint=hint):
             return f"The database refuses: {failure.args[0]}.", hint or "See `billfold doctor`."
         case OSError(strerror=said, filename=name):

@@ -95,9 +95,9 @@ async def _check_database(context: CliContext, settings: Settings, dsn: str, par
     try:
         kind = "embedded PostgreSQL" if settings.database_url is None else "your PostgreSQL"
         checks = [HealthCheck("database", f"{kind} answers"), *await check_server(conn)]
-        if pending := await runner.pending(conn):
-            return [*checks, HealthCheck("schema", f"{len(pending)} migrations pending", "Run `billfold migrate up`.")]
-        checks.append(HealthCheck("schema", "up to date"))
+        checks.append(await _schema(conn))
+        if checks[-1].next_step:
+            return checks
         checks.append(await _attempt("rights", _rights(settings, conn)))
         if settings.database_replica_url is not None:
             checks.append(await check_replicas_read(conn, settings.database_replica_url))
@@ -108,6 +108,16 @@ async def _check_database(context: CliContext, settings: Settings, dsn: str, par
         return checks
     finally:
         await conn.close()
+
+
+async def _schema(conn: Connection) -> HealthCheck:
+    try:
+        pending = await runner.pending(conn)
+    except runner.MigrationError as error:
+        return HealthCheck("schema", f"{error}", error.next_step)
+    if pending:
+        return HealthCheck("schema", f"{len(pending)} migrations pending", "Run `billfold migrate up`.")
+    return HealthCheck("schema", "up to date")
 
 
 async def _attempt(what: str, look: Awaitable[HealthCheck]) -> HealthCheck:

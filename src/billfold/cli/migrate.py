@@ -68,7 +68,7 @@ def up(
         async def run() -> list[str]:
             steps = await with_connection(database.owner_dsn, partial(_migrate, while_serving=while_serving))
             await with_connection(database.owner_dsn, partial(_distribute, wanted=distributed))
-            await context.initialize_database(settings, database.owner_dsn, new_domain=new_domain, progress=print_line)
+            await context.initialize_database(settings, database.owner_dsn, new_domain=new_domain)
             return steps
 
         steps = asyncio.run(run())

@@ -68,8 +68,7 @@ async def rotate(bank: Bank, context: CliContext) -> str:
             f"{len(progress.damaged)} data keys do not unwrap: {named}. {progress.done} are wrapped anew.",
             "Add their master key to the settings, or restore the table `data_key` from a backup.",
         )
-    await context.seal_earlier_data(bank, print_line)
-    secrets = await context.reseal_secrets(bank)
+    secrets = await context.reseal_secrets(bank, print_line)
     return (
         f"{progress.done} data keys are wrapped by {bank.data_keys.master.name};"
         f" {secrets} secrets are sealed anew with the current encryption key."

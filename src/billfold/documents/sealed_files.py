@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -11,7 +11,6 @@ import msgspec
 
 from billfold.data_keys.columns import DOCUMENT_NAME, open_column
 from billfold.data_keys.types import DataShredded
-from billfold.documents import store
 from billfold.documents.ports import StoredFileMissing
 from billfold.platform.crypto import associated_data
 
@@ -53,34 +52,6 @@ async def fetch_opened(bank: Bank, row: DocumentRow) -> bytes:
         return await bank.data_keys.open(bank.pool, row.subject, content, aad=_place(row.subject, row.document_id))
     except DataShredded:
         raise StoredFileMissing("it was destroyed at the end of its retention") from None
-
-
-async def seal_earlier_files(bank: Bank, progress: Callable[[str], None]) -> int:
-    """Seal the files that an earlier release kept; return how many. It may be stopped and begun again.
-
-    A file that is missing stays as it is.
-    """
-    count, after = 0, UUID(int=0)
-    while rows := await store.list_unsealed(bank.pool, after, _BATCH_SIZE):
-        for row in rows:
-            count += await _seal_earlier(bank, row)
-        after = rows[-1].document_id
-        progress(f"{count} documents are sealed")
-    return count
-
-
-async def _seal_earlier(bank: Bank, row: DocumentRow) -> bool:
-    assert row.file is not None
-    try:
-        content = await bank.files.fetch(row.file)
-    except StoredFileMissing:
-        return False
-    sealed = await keep_sealed(bank, row.subject, row.document_id, content)
-    if not await store.replace_file(bank.pool, row, sealed):
-        await bank.files.discard(sealed.key)  # another process was quicker, or it was sent anew
-        return False
-    await bank.files.discard(row.file.key)
-    return True
 
 
 def _place(subject: UUID, document_id: UUID) -> bytes:

@@ -58,14 +58,6 @@ UPDATE document
                       AND a.status IN ('APPROVED', 'REJECTED', 'CLOSED'))
 RETURNING {_COLUMNS}
 """
-_UNSEALED = f"""
-SELECT {_COLUMNS} FROM document
- WHERE file_key IS NOT NULL AND NOT file_sealed AND document_id > $1 ORDER BY document_id LIMIT $2
-"""
-_REPLACE = """
-UPDATE document SET file_key = $3, size_bytes = $4, sha256 = $5, file_sealed = true
- WHERE document_id = $1 AND file_key = $2 RETURNING true
-"""
 _DECIDE = f"""
 UPDATE document SET status = $2, exception_reason = $3
  WHERE document_id = $1 AND status = 'PENDING_REVIEW'
@@ -195,17 +187,6 @@ async def put_file(
     if found.status in {"PENDING_UPLOAD", "INVALID"}:
         raise Refused("application-not-editable", "The application of the document is decided.")
     raise Refused("document-in-review", "The document has its file and waits for its review.")
-
-
-async def list_unsealed(conn: Connection | Pool, after: UUID, limit: int) -> list[DocumentRow]:
-    """Return documents whose files are in plain text, by id from one on."""
-    return [DocumentRow(*row) for row in await conn.fetch(_UNSEALED, after, limit)]
-
-
-async def replace_file(conn: Connection | Pool, row: DocumentRow, sealed: StoredFile) -> bool:
-    """Put the sealed file in the place of the plain one, if it is still there; tell whether it was."""
-    values = (row.document_id, row.file_key, sealed.key, sealed.size_bytes, sealed.sha256)
-    return await conn.fetchval(_REPLACE, *values) is not None
 
 
 async def record_review(conn: Connection, document_id: UUID, status: str, reason: str | None) -> DocumentRow:

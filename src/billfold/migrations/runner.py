@@ -1,6 +1,6 @@
 """Applies the numbered SQL files of this package, and takes them back.
 
-`0001_house.up.sql` leads from nothing to version 1 and `0001_house.down.sql` back. Each file runs
+`0001_baseline.up.sql` leads from nothing to version 1 and `0001_baseline.down.sql` back. Each file runs
 in one transaction together with its row in `schema_migration`. An advisory lock lets one process at
 a time migrate a database. A file that was applied and then edited is refused, never guessed at.
 What a file says of itself in its first lines is read by `steps`. No statement waits long for a lock, since whoever
@@ -34,20 +34,20 @@ _PAUSE_SECONDS = 1.0
 
 _HISTORY_TABLE = """
 CREATE TABLE IF NOT EXISTS schema_migration (
-  version     int PRIMARY KEY CHECK (version > 0),
-  name        text NOT NULL,
-  applied_at  timestamptz NOT NULL DEFAULT now(),
-  sha256      text NOT NULL
+  version         int PRIMARY KEY CHECK (version > 0),
+  name            text NOT NULL,
+  applied_at      timestamptz NOT NULL DEFAULT now(),
+  sha256          text NOT NULL,
+  oldest_release  int NOT NULL DEFAULT 0
 )
 """
-_ADD_OLDEST = "ALTER TABLE schema_migration ADD COLUMN IF NOT EXISTS oldest_release int NOT NULL DEFAULT 0"
-_HAS_OLDEST = """
-SELECT EXISTS (SELECT FROM pg_attribute WHERE attrelid = 'schema_migration'::regclass AND attname = 'oldest_release')
-"""
-_HISTORY = """
-SELECT version, name, sha256, coalesce((to_jsonb(m) ->> 'oldest_release')::int, 0) AS oldest_release
-  FROM schema_migration m ORDER BY version
-"""
+_HISTORY = "SELECT version, name, sha256, oldest_release FROM schema_migration ORDER BY version"
+# Before the first release the schema grew by other files, of which 0001_baseline is the sum.
+_IS_UNRELEASED = "SELECT EXISTS (SELECT FROM schema_migration WHERE version = 1 AND name = '0001_house')"
+_START_OVER = (
+    "Start over with an empty database; in a sandbox run `billfold sandbox --fresh`, or stop it and remove its state"
+    " directory. Its forks and backups cannot be used either."
+)
 _RECORD = "INSERT INTO schema_migration (version, name, sha256, oldest_release) VALUES ($1, $2, $3, $4)"
 _HALF_BUILT = "SELECT EXISTS (SELECT FROM pg_index WHERE indexrelid = to_regclass($1) AND NOT indisvalid)"
 
@@ -74,15 +74,13 @@ async def up(conn: "Connection", progress: Progress | None = None, *, folder: Tr
 
     `progress` hears of each before it runs. A file that fails leaves the database as the file
     before it left it. Raises MigrationError when an applied file was edited, the database takes no release so
-    old, or a lock is not to be had.
+    old or is from before the first one, or a lock is not to be had.
     """
     steps = read_migrations(folder)
     report = progress or _ignore
     applied_names = []
     async with _exclusive(conn):
         await conn.execute(_HISTORY_TABLE)
-        if not await conn.fetchval(_HAS_OLDEST):
-            await conn.execute(_ADD_OLDEST)
         for step in await _pending_steps(conn, steps):
             report(f"Migrating to {step.name}")
             await (_apply_in_transaction if step.in_transaction else _apply_statements)(conn, step, report)
@@ -196,9 +194,13 @@ async def _pending_steps(conn: "Connection", steps: Sequence[Migration]) -> list
 
 
 async def _history(conn: "Connection") -> dict[int, _Applied]:
-    """Return what is applied, by version, oldest first."""
+    """Return what is applied, by version, oldest first. Raises MigrationError for a schema before the first release."""
     if await conn.fetchval("SELECT to_regclass('schema_migration')") is None:
         return {}
+    if await conn.fetchval(_IS_UNRELEASED):
+        raise MigrationError(
+            "The schema of this database is from before release 0.1.0 and cannot be upgraded", _START_OVER
+        )
     rows = await conn.fetch(_HISTORY)
     return {row["version"]: _Applied(row["name"], row["sha256"], row["oldest_release"]) for row in rows}
 

@@ -1,7 +1,7 @@
 """The steps of the schema, and what each says of itself in comments of its first lines.
 
     -- Needs a stop: the reason                no process of the release before may run meanwhile, or afterwards
-    -- Contracts: schema 0067                  releases that know no schema from 0067 on must be gone
+    -- Contracts: schema 0007                  releases that know no schema from 0007 on must be gone
     -- Outside a transaction                   statements that may be repeated, each for itself, such as CONCURRENTLY
 
 A step that says nothing expands: the release before runs on beside it and after it.
@@ -22,12 +22,14 @@ _COMMENT = re.compile(r"^\s*--[^\n]*\n?", re.MULTILINE)
 _BUILT_INDEX = re.compile(
     r"CREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+(?:IF\s+NOT\s+EXISTS\s+)?(\w+)", re.IGNORECASE
 )
-FIRST_TO_EXPAND = 67
-"""Earlier steps were made for a bank that is stopped."""
 
 
 class MigrationError(RuntimeError):
-    """The files and the database do not belong together; the text says which and why."""
+    """The files and the database do not belong together; the text says which and why, `next_step` what to do."""
+
+    def __init__(self, text: str, next_step: str = "Use the release that the database belongs to.") -> None:
+        super().__init__(text)
+        self.next_step = next_step
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,6 @@ class Migration:
     @property
     def stop_reason(self) -> str:
         """Why the bank has to be stopped, or "" if it may be in use."""
-        if self.version < FIRST_TO_EXPAND:
-            return "it is of a time when every upgrade stopped the bank"
         found = _STOP.search(self.up)
         return found[1].strip().rstrip(".") if found else ""
 

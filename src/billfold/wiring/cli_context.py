@@ -46,7 +46,7 @@ from billfold.wiring.providers import (
     master_keys_of,
     until_paused,
 )
-from billfold.wiring.sealing import reseal_secrets, seal_earlier_data
+from billfold.wiring.sealing import reseal_secrets
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -145,7 +145,6 @@ class Wiring:
     check_file_store = staticmethod(check_file_store)
     check_linking_provider = staticmethod(check_linking_provider)
     initialize_database = staticmethod(initialize_database)
-    seal_earlier_data = staticmethod(seal_earlier_data)
     reseal_secrets = staticmethod(reseal_secrets)
     vault = staticmethod(vault_of)
     master_keys = staticmethod(master_keys_of)

@@ -18,6 +18,7 @@ from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
 from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.payment_keys import bank_key
 from billfold.data_keys.store import list_one_of_each
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.events import sequencer
@@ -66,10 +67,8 @@ from billfold.wiring.providers import (
 )
 from billfold.wiring.references import identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
-from billfold.wiring.sealing import seal_earlier_data
 
 if TYPE_CHECKING:
-    from billfold.cli.context import StepReporter
     from billfold.data_keys.master_keys import MasterKeys
     from billfold.platform.database.pool import Connection, Pool
     from billfold.sandbox.simulation import Simulation
@@ -177,9 +176,7 @@ def engine_of(
     )
 
 
-async def initialize_database(
-    settings: Settings, dsn: str, *, new_domain: bool = False, progress: StepReporter = lambda _: None
-) -> None:
+async def initialize_database(settings: Settings, dsn: str, *, new_domain: bool = False) -> None:
     """Found the bank in a migrated database; what is there already stays. May be repeated."""
     conn = await connect(dsn)
     try:
@@ -191,7 +188,7 @@ async def initialize_database(
         await conn.close()
     async with open_bank(settings, dsn, pool_max=4) as bank:
         await create_bank_customer(bank)
-        await seal_earlier_data(bank, progress)
+        await bank_key(bank)  # now, since a read on a replica could not create it
 
 
 def extra_lane_threshold(settings: Settings) -> int:

@@ -7,7 +7,7 @@ import pytest
 from tests.support.oauth_users import company, member
 from tests.support.whole_bank import VAULT
 
-from billfold.access.users.earlier_rows import seal_contact_details
+from billfold.access.users.contact_resealing import reseal_contact_details
 from billfold.access.users.lockout import password_subject
 from billfold.access.users.members import create_user
 from billfold.access.users.store import find_user, find_user_by_email, list_users
@@ -92,10 +92,10 @@ async def test_a_bank_works_before_while_and_after_its_persons_are_sealed(bank):
         assert await damaged(bank) == set()
 
     await all_is_well()
-    assert await seal_contact_details(bank, lambda _: None) == 2
+    assert await reseal_contact_details(bank, lambda _: None) == 2
     await bank.pool.execute(plain, second.user_id, "bo@b.example")
     await all_is_well()
-    assert [await seal_contact_details(bank, lambda _: None) for _ in range(2)] == [1, 0]
+    assert [await reseal_contact_details(bank, lambda _: None) for _ in range(2)] == [1, 0]
     await all_is_well()
     assert not [value for row in await bank.pool.fetch(ROWS) for value in row if not value.startswith("sealed:")]
 
@@ -109,6 +109,6 @@ async def test_after_a_change_of_the_key_persons_are_found_and_sealed_anew(bank)
     assert await found(changed, PLAIN) == {user_id}
     with pytest.raises(Refused):
         await enrol(changed, "Anna@bücher.example")
-    assert [await seal_contact_details(changed, lambda _: None) for _ in range(2)] == [1, 0]
+    assert [await reseal_contact_details(changed, lambda _: None) for _ in range(2)] == [1, 0]
     assert await found(new_alone, PLAIN) == {user_id}
     assert await found(former, PLAIN) == {None}

@@ -4,9 +4,6 @@ from uuid import UUID
 
 from tests.data_keys.test_sealed_columns import verified
 from tests.support import payees
-from tests.support.commands import DETAILS, EngineCommands
-
-from billfold.accounts.counterparties.earlier_rows import seal_earlier_counterparties
 
 LOOKS_SEALED = "sealed:AzEyMzQ"
 
@@ -37,22 +34,6 @@ async def test_what_looks_sealed_is_refused_as_a_number_and_a_text_like_any_othe
     assert shown["address"]["street_address"] == LOOKS_SEALED
     assert shown == await partner_desk.get(f"{path_of(mine)}{shown['id']}/")
     await partner_desk.get(f"{path_of(mine)}{made['id']}/", status=404)
-
-
-async def test_counterparties_of_an_earlier_release_are_read_sealed_once_and_compared(partner_desk):
-    bank, customer = partner_desk.bank, UUID((await partner_desk.pocket()).customer)
-    commands, abroad = EngineCommands(bank), DETAILS["wire"] | {"routing_number": "COBADEFFXXX"}
-    for kind in ("ach", "wire", "international_wire", "crypto_wallet_address"):
-        details = DETAILS.get(kind, abroad)
-        await commands.add_counterparty(customer, kind, details=details, verification="incoming_wire")
-    before = await partner_desk.get(path_of(customer))
-
-    assert [await seal_earlier_counterparties(bank, lambda _: None) for _ in range(2)] == [4, 0]
-
-    assert await partner_desk.get(path_of(customer)) == before
-    stored = str(await bank.pool.fetch("SELECT account_number, details FROM counterparty"))
-    assert not [each for own in DETAILS.values() for each in (own.get("identifier"),) if each and each in stored]
-    assert (await verified(bank)).is_clean
 
 
 async def test_a_number_moved_to_another_customer_is_named_and_one_whose_key_is_gone_is_unknown(partner_desk):

@@ -1,6 +1,4 @@
-"""Contents of files are sealed with the bank's own key, and a file is recognized whoever stored it."""
-
-from hashlib import sha256
+"""Contents of files are sealed with the bank's own key, and a file that comes again is recognized."""
 
 from tests.payments.ach.inbound.test_files import Room, entry, file_of
 from tests.support.whole_bank import VAULT
@@ -8,14 +6,13 @@ from tests.support.whole_bank import VAULT
 from billfold.data_keys.payment_keys import bank_key
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import open_content, read_content, seal_earlier_contents
+from billfold.payments.files.contents import open_content, read_content
 from billfold.verify.runner import verify_bank
 
-_AS_EARLIER = "UPDATE rail_file SET content = $2, sha256 = $3, digest = NULL WHERE file_id = $1"
 _UNFINISHED = "UPDATE rail_file SET state = 'ARRIVED', done_at = NULL, report = NULL WHERE file_id = $1"
 
 
-async def test_a_file_of_an_earlier_release_is_recognized_continued_and_sealed(bank):
+async def test_an_unfinished_file_is_continued_and_one_that_comes_again_is_recognized(bank):
     room, raw = Room(bank), write_file(file_of(entry(1), entry(2)))
     await room.put("one.ach", raw)
     (file,) = await files_store.list_files(bank.pool, rail="ACH")
@@ -23,15 +20,11 @@ async def test_a_file_of_an_earlier_release_is_recognized_continued_and_sealed(b
     assert (is_sealed, raw[:94] in stored, file.size_bytes) == (True, False, len(raw))
     assert await read_content(bank, file.file_id) == raw
 
-    await bank.pool.execute(_AS_EARLIER, file.file_id, raw, sha256(raw).digest())
     await bank.pool.execute(_UNFINISHED, file.file_id)
     await room.put("one.ach", raw)
     for name in ("one.ach", "again.ach"):
         await room.put(name, raw)
         assert "arrived as one.ach" in room.report(name, refused=True)["mistakes"][0]["reason"]
-    assert [await seal_earlier_contents(bank, lambda _: None) for _ in range(2)] == [1, 0]
-    await room.put("once-more.ach", raw)
-    assert "arrived as one.ach" in room.report("once-more.ach", refused=True)["mistakes"][0]["reason"]
     (now,) = await files_store.list_files(bank.pool, rail="ACH")
     assert (now.state, now.digest, await read_content(bank, now.file_id)) == ("PROCESSED", file.digest, raw)
     assert await bank.pool.fetchval("SELECT count(*) FROM suspense_item") == 2

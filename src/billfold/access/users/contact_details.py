@@ -1,8 +1,7 @@
 """E-mail addresses and telephone numbers of persons as they are stored: sealed for their row, found by a blind index.
 
 A person may belong to several customers, so they are sealed with the key of the bank. A table of persons has the
-columns `email`, `email_index` and `phone_number`. A row of an earlier release has no index until `billfold migrate up`
-has sealed it.
+columns `email`, `email_index` and `phone_number`.
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ from billfold.accounts.counterparties.rules.verification import (
     decide_verification,
     expire_verification,
     fail_verification,
-    seal_counterparty,
     settle_link,
     settle_screening,
 )
@@ -145,14 +144,3 @@ class CorrectAccount(Command, frozen=True, kw_only=True):
 
     counterparty_id: UUID
     details: dict[str, str]
-
-
-class SealCounterparty(Command, frozen=True, kw_only=True):
-    """Seal the details that an earlier release stored in plain text; `read` is the proof of the row they are of."""
-
-    rule = seal_counterparty
-    fingerprints = (CounterpartyRow,)
-
-    counterparty_id: UUID
-    read: str
-    details: dict[str, Any]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -36,7 +35,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
 from billfold.ledger.usage_limits import limit_usage
-from billfold.platform.crypto import associated_data, hash_token, is_sealed_text
+from billfold.platform.crypto import associated_data, hash_token
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _COUNTERPARTIES_MAX = 1000
@@ -206,8 +205,6 @@ async def _link_of(bank: Bank, owner: UUID, counterparty_id: UUID) -> tuple[str,
     account = msgspec.json.decode(row.verification).get("account")
     if account is None:
         raise Refused("counterparty-type-mismatch", "The counterparty was not linked through the provider.")
-    if not is_sealed_text(account["access"]):  # of an earlier release
-        return bank.vault.open(base64.b64decode(account["access"]), owner.bytes).decode(), account["id"]
     data_key = await bank.data_keys.of(bank.pool, owner)
     return data_key.open_text(account["access"], _place(owner, account["id"])), account["id"]
 

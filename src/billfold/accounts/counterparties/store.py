@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from billfold.accounts.counterparties.types import Payee
     from billfold.ledger.book.book import Book
     from billfold.platform.database.pool import Connection, Pool
 
@@ -47,11 +46,6 @@ _STOPPED = """
  OR EXISTS (SELECT FROM counterparty stopped
              WHERE stopped.customer_id = {table}.customer_id AND stopped.counterparty_id = {table}.counterparty_id
                AND coalesce(stopped.verification->>'sanctions', 'CLEAR') <> 'CLEAR'))
-"""
-_UNSEALED = f"""{_PAYEES}
- WHERE type <> 'on_us' AND (customer_id, counterparty_id) > ($1, $2) AND NOT starts_with(
-       coalesce(details->>'identifier', details->>'account_number', details->>'wallet_address'), 'sealed:')
- ORDER BY customer_id, counterparty_id LIMIT $3
 """
 _AWAITING_REVIEW = f"""{_COLUMNS} c
  WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
@@ -174,14 +168,6 @@ async def find_payees(
     """Return those of these ids that are counterparties of these customers, as flows see them."""
     rows = await conn.fetch(_FIND_PAYEES, uuid_array(customer_ids), uuid_array(ids))
     return [(row["customer_id"], row["counterparty_id"], payee_from_row(row)) for row in rows]
-
-
-async def list_unsealed_payees(
-    conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID, limit: int
-) -> list[tuple[UUID, Payee]]:
-    """Return counterparties whose details are in plain text, with their customers, in order from one on."""
-    rows = await conn.fetch(_UNSEALED, customer_id, counterparty_id, limit)
-    return [(row["customer_id"], payee_from_row(row)) for row in rows]
 
 
 async def load_payees(conn: Connection, books: Mapping[UUID, Book]) -> None:

@@ -5,7 +5,7 @@ Recipient, subject and text are sealed together until the e-mail is sent, and fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -22,7 +22,6 @@ from billfold.platform.database.usage_counts import hashed_subject
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection, Pool
 
 ATTEMPTS_MAX = 8
@@ -39,16 +38,10 @@ UPDATE outbound_email l
          WHERE sent_at IS NULL AND due_at <= $1 AND attempts < $2
          ORDER BY due_at LIMIT $3 FOR UPDATE SKIP LOCKED) due
  WHERE l.email_id = due.email_id
-RETURNING l.email_id, l.recipient, l.subject, l.sealed, l.created_at, l.attempts
-"""
-_EARLIER = """
-SELECT email_id, recipient, subject, sealed, created_at FROM outbound_email WHERE recipient IS NOT NULL
-"""
-_REPLACE = """
-UPDATE outbound_email SET recipient = NULL, subject = NULL, sealed = $2 WHERE email_id = $1 AND sealed = $3
+RETURNING l.email_id, l.sealed, l.created_at, l.attempts
 """
 _SENT = """
-UPDATE outbound_email SET sent_at = $2, sealed = NULL, recipient = NULL, subject = NULL WHERE email_id = $1
+UPDATE outbound_email SET sent_at = $2, sealed = NULL WHERE email_id = $1
 """
 
 
@@ -60,18 +53,6 @@ async def queue_email(
     subject = " ".join(notice.subject.split())  # a name in it may have line ends
     sealed = _sealed(vault, email_id, email, subject=subject, text=notice.text)
     await conn.execute(_WRITE, email_id, sealed, now)
-
-
-async def seal_earlier_emails(bank: Bank, progress: Callable[[str], None]) -> int:
-    """Seal recipient and subject of e-mails that an earlier release has not sent; return how many."""
-    rows = await bank.pool.fetch(_EARLIER)
-    for row in rows:
-        email = open_email(row, bank.vault)
-        content = _sealed(bank.vault, email.email_id, email.recipient, subject=email.subject, text=email.text)
-        await bank.pool.execute(_REPLACE, email.email_id, content, row["sealed"])
-    if rows:
-        progress(f"{len(rows)} of outbound_email are sealed")
-    return len(rows)
 
 
 def mailbox_of(vault: Vault, email: str) -> UUID:
@@ -89,10 +70,7 @@ async def claim_emails(conn: Connection | Pool, now: datetime) -> Sequence[Recor
 def open_email(row: Record, vault: Vault) -> OutboundEmail:
     """Return a claimed e-mail."""
     content = vault.open(row["sealed"], _associated_data(row["email_id"]))
-    if row["recipient"] is None:
-        recipient, subject, text = msgspec.json.decode(content, type=tuple[str, str, str])
-    else:  # an earlier release has sealed the text alone
-        recipient, subject, text = row["recipient"], row["subject"], content.decode()
+    recipient, subject, text = msgspec.json.decode(content, type=tuple[str, str, str])
     return OutboundEmail(
         email_id=row["email_id"], recipient=recipient, subject=subject, text=text, written_at=row["created_at"]
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from hashlib import sha256
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -40,18 +39,6 @@ async def read_content(bank: Bank, file_id: UUID) -> bytes:
 def is_content_of(data_key: DataKey, file: RailFile, plain: bytes) -> bool:
     """Tell whether a file has this content."""
     return file.digest in {data_key.digest(plain), sha256(plain).digest()}
-
-
-async def seal_earlier_contents(bank: Bank, progress: Callable[[str], None]) -> int:
-    """Seal the contents that an earlier release stored in plain text; return how many. It may be begun again."""
-    data_key, count = await bank_key(bank), 0
-    async for file_id in store.iterate_unsealed(bank.pool):
-        plain, is_sealed = await store.get_content(bank.pool, file_id)
-        if not is_sealed:
-            content = await asyncio.to_thread(seal_content, data_key, file_id, plain)
-            count += await store.replace_content(bank.pool, file_id, content)
-            progress(f"{count} files of the rails are sealed")
-    return count
 
 
 def _place(data_key: DataKey, file_id: UUID) -> bytes:

@@ -7,7 +7,6 @@ incomplete one. `now` is business time.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -52,13 +51,6 @@ UPDATE rail_file SET state = $2, report = $3, done_at = $4 WHERE file_id = $1 AN
 
 
 _CONTENT = "SELECT content, digest IS NOT NULL AS is_sealed FROM rail_file WHERE file_id = $1"
-_UNSEALED = """
-SELECT file_id FROM rail_file WHERE digest IS NULL AND ($1::uuid IS NULL OR file_id > $1) ORDER BY file_id LIMIT 500
-"""
-_REPLACE = """
-UPDATE rail_file SET content = $2, sha256 = sha256($2), digest = $3 WHERE file_id = $1 AND digest IS NULL
-RETURNING true
-"""
 
 
 async def save_outbound(
@@ -130,20 +122,6 @@ async def get_content(conn: Connection | Pool, file_id: UUID) -> tuple[bytes, bo
     if row is None:
         raise NotFound("There is no such file.")
     return row["content"], row["is_sealed"]
-
-
-async def iterate_unsealed(conn: Connection | Pool) -> AsyncIterator[UUID]:
-    """Yield the files whose content an earlier release stored in plain text."""
-    after = None
-    while rows := await conn.fetch(_UNSEALED, after):
-        for row in rows:
-            yield row["file_id"]
-        after = rows[-1]["file_id"]
-
-
-async def replace_content(conn: Connection | Pool, file_id: UUID, content: SealedContent) -> bool:
-    """Put the sealed content in the place of the plain one; False where another process was quicker."""
-    return await conn.fetchval(_REPLACE, file_id, *content) is not None
 
 
 async def _save(

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
         DecideVerification,
         ExpireVerification,
         FailVerification,
-        SealCounterparty,
         SettleLink,
         SettleScreening,
     )
@@ -138,15 +137,6 @@ def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
         return _outcome(payee)
     _save_details(book, ctx, msgspec.structs.replace(payee, details=details))
     return _outcome(payee, notification_of(payee, "was corrected by its bank"))
-
-
-def seal_counterparty(books: Books, cmd: SealCounterparty, ctx: Context) -> Outcome:
-    """Put sealed details in the place of those that were read, if they still stand."""
-    book = book_of(books, cmd.customers[0])
-    payee = get_counterparty(book, cmd.counterparty_id)
-    if payee.proof == cmd.read:
-        _save_details(book, ctx, msgspec.structs.replace(payee, details=cmd.details))
-    return _outcome(payee)
 
 
 def verify_by_wire(book: Book, ctx: Context, sender: Account, name: str) -> tuple[UUID | None, list[Any]]:

@@ -1,7 +1,4 @@
-"""Seals contact details that an earlier release stored in plain text, or that were sealed under a former key.
-
-It goes row by row, and may be stopped and begun again.
-"""
+"""Seals contact details again that were sealed under a former encryption key, row by row: it may be repeated."""
 
 from __future__ import annotations
 
@@ -28,23 +25,23 @@ UPDATE {table} SET email = $3, email_index = $4, phone_number = $5 WHERE {key} =
 """
 
 
-async def seal_contact_details(bank: Bank, progress: Callable[[str], None]) -> int:
+async def reseal_contact_details(bank: Bank, progress: Callable[[str], None]) -> int:
     """Seal every row that is not sealed under the current key; return how many."""
-    return sum([await _seal_table(bank, table, progress) for table in CONTACT_TABLES])
+    return sum([await _reseal_table(bank, table, progress) for table in CONTACT_TABLES])
 
 
-async def _seal_table(bank: Bank, table: ContactTable, progress: Callable[[str], None]) -> int:
+async def _reseal_table(bank: Bank, table: ContactTable, progress: Callable[[str], None]) -> int:
     count, after = 0, UUID(int=0)
     key_id, statement = bytes.fromhex(bank.vault.key_id), _NOT_CURRENT.format(**table._asdict())
     while rows := await bank.pool.fetch(statement, key_id, after, _BATCH_SIZE):
         for row in rows:
-            count += await _seal_row(bank, table, row, progress=progress)
+            count += await _reseal_row(bank, table, row, progress=progress)
         after = rows[-1]["row_id"]
-        progress(f"{count} of {table.table} are sealed")
+        progress(f"{count} of {table.table} are sealed again")
     return count
 
 
-async def _seal_row(bank: Bank, table: ContactTable, row: Record, *, progress: Callable[[str], None]) -> bool:
+async def _reseal_row(bank: Bank, table: ContactTable, row: Record, *, progress: Callable[[str], None]) -> bool:
     row_id = row["row_id"]
     found = table.open(bank.vault, row_id, row)
     sealed = table.seal(bank.vault, row_id, found["email"], phone_number=found["phone_number"])

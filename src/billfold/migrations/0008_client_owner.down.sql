@@ -1,1 +1,0 @@
-ALTER TABLE oauth_client DROP COLUMN owner_id;

@@ -1,1 +1,0 @@
-ALTER FUNCTION ledger_apply RESET enable_hashagg;

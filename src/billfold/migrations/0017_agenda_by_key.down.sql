@@ -1,1 +1,0 @@
-DROP FUNCTION agenda_let_go;

@@ -1,1 +1,0 @@
-ALTER TABLE bank DROP COLUMN domain, DROP COLUMN key_check;

@@ -1,1 +1,0 @@
-ALTER TABLE transfer_request DROP COLUMN version;

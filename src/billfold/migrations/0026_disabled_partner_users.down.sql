@@ -1,1 +1,0 @@
-ALTER TABLE partner_user DROP COLUMN disabled_at;

@@ -1,1 +1,0 @@
-ALTER TABLE oauth_grant DROP COLUMN last_used_at;

@@ -1,1 +1,0 @@
-ALTER TABLE document DROP COLUMN file_sealed;

@@ -1,2 +1,0 @@
-DROP TABLE sanctions_entry;
-DROP TABLE sanctions_list;

@@ -1,3 +1,0 @@
-ALTER TABLE partner DROP COLUMN allowed_networks;
-DROP FUNCTION customer_features;
-DROP TABLE customer_feature;

@@ -1,3 +1,0 @@
-DROP TABLE card_limits;
-DROP TABLE card_payment;
-DROP TABLE card_authorization;

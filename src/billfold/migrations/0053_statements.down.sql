@@ -1,2 +1,0 @@
-DROP TABLE statement_run;
-DROP TABLE statement;

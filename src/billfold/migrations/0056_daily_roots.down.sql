@@ -1,1 +1,0 @@
-DROP TABLE daily_root_refusal, daily_root_page, daily_root;

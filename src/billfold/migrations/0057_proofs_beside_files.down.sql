@@ -1,1 +1,0 @@
-ALTER TABLE report_file DROP COLUMN proof;

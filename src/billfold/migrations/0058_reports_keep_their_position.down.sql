@@ -1,1 +1,0 @@
-ALTER TABLE report_request DROP COLUMN entries_after, DROP COLUMN entry_no;

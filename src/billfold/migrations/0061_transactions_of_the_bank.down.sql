@@ -1,1 +1,0 @@
-DROP INDEX transaction_of_bank;

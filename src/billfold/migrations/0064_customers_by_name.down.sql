@@ -1,1 +1,0 @@
-DROP INDEX customer_by_name;

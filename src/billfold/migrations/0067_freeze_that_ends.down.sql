@@ -1,1 +1,0 @@
-ALTER TABLE freeze_proposal DROP COLUMN ends_entry_no;

@@ -1,2 +1,0 @@
-DROP INDEX ach_entry_partner;
-ALTER TABLE card DROP COLUMN partner_id;
