@@ -76,7 +76,7 @@ async def test_a_browser_of_the_person_is_locked_when_five_were_wrong_there(anna
     assert (await give_password(browser, anna.email)).status_code == 429
 
 
-async def test_strangers_who_know_the_address_keep_nobody_from_another_password(
+async def test_strangers_who_know_the_address_keep_nobody_from_a_new_password(
     anna, signed_in, new_browser, pages_clock
 ):
     await _fail(new_browser(address="198.51.100.9"), anna.email, pages_clock, times=5)
