@@ -91,6 +91,15 @@ async def test_strangers_who_know_the_name_do_not_lock_the_networks_of_the_user(
     await stranger.close()
 
 
+async def test_a_stranger_who_gives_a_name_that_begins_with_a_network_locks_nobody_there(app, client):
+    assert (await log_in(client)).status_code == 200
+    stranger = PartnerClient(app, client.partner, address="198.51.100.7")
+    for _ in range(5):
+        assert (await log_in(stranger, "wrong", "127.0.0.1 acme-app")).status_code == 401
+    assert (await log_in(client)).status_code == 200
+    await stranger.close()
+
+
 async def test_guesses_from_addresses_that_are_not_listed_lock_no_listed_one(app, bank, client):
     await bank.pool.execute("UPDATE partner SET allowed_networks = ARRAY['127.0.0.1/32'::cidr]")
     stranger = PartnerClient(app, client.partner, address="198.51.100.7")

@@ -61,6 +61,18 @@ async def test_an_account_is_closed_to_tries_after_three_wrong_ones_whoever_carr
     assert await guess(customer_desk, another, 11, 22) == 200
 
 
+async def test_an_account_that_is_closed_to_tries_says_when_it_opens_and_stays_so(bank, customer_desk, customer_world):
+    await customer_desk.pocket()
+    made = [await customer_desk.post(PATH, account()) for _ in range(2)]
+    await customer_world.days(2)
+    for each in (made[0], made[0], made[1]):
+        assert await guess(customer_desk, each, 1, 2) == "micro-deposits-mismatch"
+    await bank.pool.execute("UPDATE usage_count SET expires_at = expires_at - interval '5 days'")
+    for _ in range(2):
+        problem = await customer_desk.refused("POST", confirm(made[1]), {"amounts": [1, 2]}, status=429, code=LIMIT)
+        assert 86_400 < problem["retry_after_seconds"] <= 2 * 86_400 + 1
+
+
 async def test_the_last_try_that_is_right_opens_the_account_again(customer_desk, customer_world):
     await customer_desk.pocket()
     first, second = [await customer_desk.post(PATH, account()) for _ in range(2)]

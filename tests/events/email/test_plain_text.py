@@ -1,5 +1,7 @@
 """What people wrote stands in e-mails as plain words that lead nowhere."""
 
+import re
+
 import pytest
 
 from billfold.events.email.plain_text import has_web_address, is_name, plain_text, without_links
@@ -14,6 +16,14 @@ ADDRESSES = [
     "evil\u2024com",
     "x@evil.com",
     "<b>",
+    "evil.\ufe0fcom",
+    "evil\ufe0f.com",
+    "evil.\u034fcom",
+    "evil\u0330.com",
+    "evil.\u200bcom",
+    "evil\u200b.com",
+    "xn--e1afmkfd.xn--p1ai",
+    "203.0.113.7/login",
 ]
 
 
@@ -23,6 +33,23 @@ def test_a_web_address_is_found_and_removed_however_it_is_written(text):
     assert not is_name(text)
     assert not has_web_address(plain_text(text))
     assert "\n" not in plain_text(f"{text}\r\n\nPay now")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "evil.com/@ann",
+        "evil.com@",
+        "@evil.com",
+        "evil\uff0ecom",
+        "evil\uff61com",
+        "evil.\ufe0fcom",
+        "evil\u200b.com",
+        "ann@x.example/evil.com",
+    ],
+)
+def test_no_word_with_a_link_counts_as_an_address_of_mail(text):
+    assert not re.search(r"\S[.\uff0e\uff61]\S", without_links(text))
 
 
 @pytest.mark.parametrize(
@@ -46,3 +73,4 @@ def test_a_company_keeps_its_name_without_leading_anywhere():
 def test_amounts_and_addresses_of_mail_stay():
     text = "Contoso paid $1,000.00 to ann@x.example: see https://evil.com"
     assert without_links(text) == "Contoso paid $1,000.00 to ann@x.example: see https evil. com"
+    assert without_links("Ada (ada.b+c@x-y.example).") == "Ada (ada.b+c@x-y.example)."

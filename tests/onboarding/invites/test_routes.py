@@ -111,6 +111,7 @@ async def test_what_is_wrong_with_an_invite_is_named(customer_desk, made):
         (SIGNER | {"first_name": "Dan\nBcc: c@d.example"}, "body.first_name"),
         (SIGNER | {"last_name": "P\u202eoe"}, "body.last_name"),
         (SIGNER | {"last_name": "Visit https://evil.example"}, "body.last_name"),
+        (SIGNER | {"first_name": "Call 18005551234"}, "body.first_name"),
         (SIGNER | {"last_name": "x" * 51}, "body.last_name"),
         (SIGNER | {"requested_fields": ["name"]}, "body.requested_fields"),
         (PARTY, "body.email"),

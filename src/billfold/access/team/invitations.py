@@ -42,7 +42,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
 _KEEP_LINK = """
 INSERT INTO earlier_link (link_hash, member_id, expires_at)
-SELECT link_hash, member_id, link_expires_at FROM invitation WHERE customer_id = $1 AND member_id = $2
+SELECT link_hash, member_id, link_expires_at FROM invitation WHERE customer_id = $1 AND member_id = $2 FOR UPDATE
 """
 _RENEW = """
 UPDATE invitation SET expires_at = $3, link_hash = $4, link_expires_at = $5

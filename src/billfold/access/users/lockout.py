@@ -13,6 +13,7 @@ from uuid import UUID
 
 from billfold.access.users import rules
 from billfold.access.users.rules import LockoutPolicy
+from billfold.platform import crypto
 from billfold.platform.ids import command_id
 from billfold.platform.network.addresses import network_of
 
@@ -51,13 +52,18 @@ class AttemptResult(NamedTuple):
     locks: bool
 
 
-def password_subject(vault: Vault, email: str) -> AttemptSubject:
+def password_subject(vault: Vault, email: str, own_browser: str | None = None) -> AttemptSubject:
     """Return the subject of passwords given for an address of mail, however it is spelled.
 
-    Nothing that is stored tells whether an address was tried.
+    Each browser that the user has signed in with counts for itself, by its lasting cookie, all others count together:
+    strangers, who know the address, lock each other out and not the user. Nothing that is stored tells whether an
+    address was tried.
     """
-    index = vault.blind_index(rules.normalize_email(email), "password of")
-    return AttemptSubject(command_id("password of", index.hex()), "password")
+    index = vault.blind_index(rules.normalize_email(email), "password of").hex()
+    if own_browser is None:
+        return AttemptSubject(command_id("password of", index), "password")
+    browser = crypto.hash_token(own_browser).hex()
+    return AttemptSubject(command_id("password from own browser", f"{browser} {index}"), "password")
 
 
 def totp_subject(user_id: UUID) -> AttemptSubject:
@@ -71,8 +77,10 @@ def partner_subject(username: str, own_network: str | None = None) -> AttemptSub
     Each network that the user has logged in from counts for itself, all others count together: strangers, who know the
     name, lock each other out and not the user.
     """
-    who = username if own_network is None else f"{own_network} {username}"
-    return AttemptSubject(command_id("partner password of", who), "partner")
+    if own_network is None:
+        return AttemptSubject(command_id("partner password of", username), "partner")
+    # Apart from the names that strangers give: one may begin with the network of somebody else.
+    return AttemptSubject(command_id("partner password from own network", f"{own_network} {username}"), "partner")
 
 
 def ip_subject(address: str) -> AttemptSubject:

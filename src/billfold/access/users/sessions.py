@@ -40,6 +40,8 @@ ON CONFLICT (user_id, device_hash) DO UPDATE SET last_seen_at = excluded.last_se
 RETURNING xmax = 0 AND EXISTS (SELECT 1 FROM known_device WHERE user_id = $2)
 """
 
+_IS_KNOWN_DEVICE = "SELECT true FROM known_device WHERE device_hash = $1 AND user_id = $2"
+
 
 async def open_session(
     conn: Connection | Pool,
@@ -130,6 +132,11 @@ async def end_sessions(conn: Connection | Pool, user_id: UUID, *, except_session
 async def remember_device(conn: Connection | Pool, user_id: UUID, device: str, now: datetime) -> bool:
     """Remember a browser by its lasting cookie; True when it is new, and not their first."""
     return await conn.fetchval(_REMEMBER_DEVICE, crypto.hash_token(device), user_id, now) is True
+
+
+async def is_known_device(conn: Connection | Pool, user_id: UUID, device: str) -> bool:
+    """Tell whether a user has signed in with the browser of this lasting cookie."""
+    return await conn.fetchval(_IS_KNOWN_DEVICE, crypto.hash_token(device), user_id) is True
 
 
 async def _record_login(conn: Connection | Pool, user_id: UUID, now: datetime) -> None:

@@ -15,7 +15,7 @@ from billfold.access.users.rules import check_email
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.events.email.outbox import mailbox_of
-from billfold.events.email.plain_text import plain_text
+from billfold.events.email.plain_text import is_name, plain_text
 from billfold.ledger.directory.rules import require_active
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, name_of
@@ -217,7 +217,7 @@ async def _mail(sender: _Sender, change: ApplicationChange, planned: _Planned, *
     company, inviter = (plain_text(each) or "a business" for each in (name_of(change.application), sender.name))
     purpose, verb = _PURPOSES[planned.wanted.invitation_type]
     notice = notices.application_invite(
-        invitee.first_name if rules.may_be_mailed(invitee.first_name or "") else None,
+        invitee.first_name if is_name(invitee.first_name or "") else None,
         company,
         purpose=purpose,
         asks=f"{inviter} asks you to {verb} the application of {company} for an account at {bank.settings.bank_name}.",

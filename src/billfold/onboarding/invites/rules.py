@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from billfold.events.email.plain_text import has_web_address
 from billfold.onboarding.applications.forms import RelatedPartyForm
 from billfold.onboarding.invites.types import InvitationType, InviteRow, InviteStatus
 from billfold.platform.errors import Refused
@@ -37,11 +36,6 @@ def status_of(row: InviteRow, parties: Collection[UUID], now: datetime) -> Invit
 def is_just_sent(row: InviteRow, *, now: datetime, wall: datetime) -> bool:
     """Tell whether an invite is open and was mailed moments ago."""
     return row.expires_at > now and row.sent_at > wall - RESEND_INTERVAL
-
-
-def may_be_mailed(text: str) -> bool:
-    """Tell whether a text that others choose may stand in an e-mail: it leads nowhere."""
-    return not has_web_address(text)
 
 
 def own_fields(row: InviteRow) -> frozenset[str]:

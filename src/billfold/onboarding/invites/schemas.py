@@ -10,8 +10,9 @@ import msgspec
 
 from billfold.access.users.rules import check_email, check_name
 from billfold.accounts.customers.schemas import Email, NamePart
+from billfold.events.email.plain_text import is_name
 from billfold.http.schemas import BankTime
-from billfold.onboarding.invites.rules import COLLABORATORS_MAX, PARTY_FIELDS, may_be_mailed
+from billfold.onboarding.invites.rules import COLLABORATORS_MAX, PARTY_FIELDS
 from billfold.onboarding.invites.types import InvitationType, Invite, Invitee, InviteStatus, WantedInvite
 from billfold.platform.errors import FieldError, InvalidInput
 
@@ -180,7 +181,7 @@ def _person_mistakes(person: _Person, place: tuple[str | int, ...]) -> Iterator[
         except InvalidInput as wrong:
             yield FieldError((*place, name), wrong.errors[0].msg, "value_error")
         else:
-            if not may_be_mailed(value):
+            if not is_name(value):
                 yield FieldError((*place, name), "must be a name", "value_error")
     if person.email is not None:
         try:

@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 LIMIT_REACHED = "usage-limit-reached"
 
 _COUNT = """
+WITH before AS (SELECT expires_at FROM usage_count WHERE subject = $1 AND kind = $2)
 INSERT INTO usage_count AS c (subject, kind, used, expires_at) VALUES ($1, $2, $3, $4)
 ON CONFLICT (subject, kind) DO UPDATE SET
   used = CASE WHEN c.expires_at > $5 THEN c.used ELSE 0 END + excluded.used, expires_at = excluded.expires_at
-RETURNING used
+RETURNING used, (SELECT expires_at FROM before WHERE expires_at > $5) AS open_at
 """
 _FIND = "SELECT used, expires_at FROM usage_count WHERE subject = $1 AND kind = $2 AND expires_at > $3"
 
@@ -39,9 +40,14 @@ async def count_usage(
     """
     async with conn.transaction():
         for (name, subject), more in sorted(uses.items()):
+            if not more:
+                continue
             forgotten = forgotten_at(name, wall)
-            if more and await conn.fetchval(_COUNT, subject, name, more, forgotten, wall) > limits[name]:
-                raise _refused(limits, name, code, seconds=(forgotten - wall).total_seconds())
+            counted = await conn.fetchrow(_COUNT, subject, name, more, forgotten, wall)
+            assert counted is not None
+            if counted["used"] > limits[name]:  # what is refused puts nothing off
+                open_at = counted["open_at"] or forgotten
+                raise _refused(limits, name, code, seconds=(open_at - wall).total_seconds())
 
 
 async def require_unused(

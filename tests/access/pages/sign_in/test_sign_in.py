@@ -8,6 +8,8 @@ from tests.support.oauth_clients import program
 from billfold.access.users import lockout
 from billfold.access.users import members as user_members
 
+NEW = "lantern-quarry-tundra"
+
 
 async def test_a_person_is_in_when_both_factors_are_right(anna, browser):
     page = await anna.sign_in(browser)
@@ -56,6 +58,31 @@ async def test_the_right_password_is_refused_when_five_were_wrong(anna, browser,
     assert [subject for subject, _ in await emails()] == ["Sign-in is paused for 15 minutes"]
     pages_clock.forward(minutes=15)
     assert (await anna.sign_in(browser)).status_code == 200
+
+
+async def test_strangers_who_know_the_address_lock_no_browser_of_the_person(anna, browser, new_browser, pages_clock):
+    await anna.sign_in(browser)
+    await browser.send("/sign-out")
+    stranger = new_browser(address="198.51.100.9")
+    await _fail(stranger, anna.email, pages_clock, times=5)
+    assert (await give_password(stranger, anna.email)).status_code == 429
+    assert (await anna.sign_in(browser)).status_code == 200
+
+
+async def test_a_browser_of_the_person_is_locked_when_five_were_wrong_there(anna, browser, pages_clock):
+    await anna.sign_in(browser)
+    await browser.send("/sign-out")
+    await _fail(browser, anna.email, pages_clock, times=5)
+    assert (await give_password(browser, anna.email)).status_code == 429
+
+
+async def test_strangers_who_know_the_address_keep_nobody_from_a_new_password(
+    anna, signed_in, new_browser, pages_clock
+):
+    await _fail(new_browser(address="198.51.100.9"), anna.email, pages_clock, times=5)
+    await signed_in.go("/account/password")
+    page = await signed_in.send("/account/password", current=PASSWORD, password=NEW, again=NEW)
+    assert (page.status_code, page.headers["location"]) == (303, "/account?done=password-changed")
 
 
 async def test_an_unknown_address_is_locked_out_like_a_known_one(browser, pages_clock, emails):

@@ -167,6 +167,16 @@ async def test_links_are_good_side_by_side_until_the_invitation_is_taken_back(br
         assert (await browser.go(each)).status_code == 404
 
 
+async def test_links_that_are_mailed_at_once_are_all_good(browser, boss, emails, invited):
+    path, made = await invited()
+    await asyncio.gather(*(team_invitations.resend_invitation(boss, made.member_id) for _ in range(2)))
+    mailed = [found(r"https://auth\.localhost:8443(/invitation\?link=\S+)", text) for _, text in await emails()]
+    assert len(mailed) == 2
+    for each in (path, *mailed):
+        await browser.go(each)
+        assert "is invited as Manager." in browser.text
+
+
 @pytest.mark.parametrize("used", [0, 1])
 async def test_links_are_over_when_one_is_used(bank, browser, twice, used):
     *links, _ = twice

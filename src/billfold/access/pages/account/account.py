@@ -5,9 +5,9 @@ from __future__ import annotations
 from litestar import get, post
 
 from billfold.access.oauth import grants
-from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout
+from billfold.access.pages.sign_in.signed_in import check_lockout, clear_lockout, password_subject
 from billfold.access.pages.sign_in_audit import record_factor_change, record_password_change
-from billfold.access.users import lockout, passkeys, passwords, sessions, totp
+from billfold.access.users import passkeys, passwords, sessions, totp
 from billfold.access.users import rules as user_rules
 from billfold.access.users import store as user_store
 from billfold.pages.page_context import (
@@ -82,7 +82,7 @@ async def ask_for_password(page: PageContext) -> PageResponse:
 async def change_password(page: PageContext) -> PageResponse:
     """Change the password and sign out everywhere else."""
     user = page.user
-    subject = lockout.password_subject(page.vault, user.email)
+    subject = await password_subject(page, user.email, user)
     locked = await check_lockout(page, subject, user)
     if locked is not None:
         return page.render("change_password", wrong=locked)

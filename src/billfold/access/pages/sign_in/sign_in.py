@@ -8,9 +8,9 @@ from typing import NamedTuple
 from litestar import get, post
 
 from billfold.access.oauth import clients, consent, grants
-from billfold.access.pages.sign_in.signed_in import begin_sign_in, check_lockout, clear_lockout
+from billfold.access.pages.sign_in.signed_in import begin_sign_in, check_lockout, clear_lockout, password_subject
 from billfold.access.pages.sign_in_audit import record_failed_login
-from billfold.access.users import lockout, passwords, sessions
+from billfold.access.users import passwords, sessions
 from billfold.access.users import store as user_store
 from billfold.pages.page_context import PUBLIC, PageContext, PageResponse, redirect
 from billfold.pages.theme import session_cookie
@@ -36,7 +36,7 @@ async def sign_in(page: PageContext) -> PageResponse:
     next_path = page.next_path
     email = page.form.get("email", "").strip().lower()
     user = await user_store.find_user_by_email(page.pool, page.vault, email)
-    subject = lockout.password_subject(page.vault, email)
+    subject = await password_subject(page, email, user)
     locked = await check_lockout(page, subject, user)
     if locked is not None:
         return page.render("sign_in", wrong=locked, next=next_path, email=email)

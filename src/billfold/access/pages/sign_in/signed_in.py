@@ -66,6 +66,12 @@ def redirect_to_sign_in(to: str) -> PageResponse:
     return redirect(f"/sign-in?next={quote(to, safe='')}")
 
 
+async def password_subject(page: PageContext, email: str, user: User | None) -> AttemptSubject:
+    """Return the subject of a password given on a page: a browser that the user has signed in with is one itself."""
+    is_own = user is not None and await sessions.is_known_device(page.pool, user.user_id, page.device)
+    return lockout.password_subject(page.vault, email, page.device if is_own else None)
+
+
 async def check_lockout(page: PageContext, subject: AttemptSubject, user: User | None) -> LockedOut | None:
     """Count an attempt. Return why none is accepted now, or None; the user learns of a lock by e-mail."""
     async with page.pool.acquire() as conn:
