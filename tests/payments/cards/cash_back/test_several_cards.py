@@ -6,9 +6,10 @@ from datetime import date
 import msgspec
 import pytest
 from tests.support.card_settlement import Program, presentment, refund
+from tests.support.damage import checks_of, report_of
 
 from billfold.ledger.engine.bulk import submit_in_lots
-from billfold.payments.cards.cash_back import store, worker
+from billfold.payments.cards.cash_back import checks, store, worker
 from billfold.payments.cards.commands import CloseCard
 
 
@@ -85,30 +86,44 @@ async def test_a_month_interrupted_between_the_cards_of_a_customer_counts_the_re
     await program.clean()
 
 
-async def test_months_that_were_carried_card_by_card_stay_and_what_they_left_open_counts_for_all_cards(
+class CardByCard:
+    """Months as they were once given: each card carried only what was below zero on itself."""
+
+    find_rule = staticmethod(store.find_rule)
+
+    def __init__(self):
+        self.carried = {}
+
+    async def list_months(self, *about):
+        months = await store.list_months(*about)
+        return [msgspec.structs.replace(each, carried_in=self.carried.get(each.card_id, 0)) for each in months]
+
+
+async def test_months_that_were_carried_card_by_card_stay_until_the_first_that_was_shared(
     program, new_holder, monkeypatch
 ):
     buys, gets = await cards_of(program, await new_holder(), 2)
     await program.rule(basis_points=100)
-    carried = {buys: 0, gets: 0}
-
-    async def card_by_card(*about):
-        months = await store.list_months(*about)
-        return [msgspec.structs.replace(each, carried_in=carried[each.card_id]) for each in months]
-
-    class Before:
-        find_rule, list_months = staticmethod(store.find_rule), staticmethod(card_by_card)
-
-    monkeypatch.setattr(worker, "store", Before)
-    await program.send(presentment(buys, 100_00), refund(gets, 60_00))
-    await program.on(date(2025, 7, 1))
-    carried[gets] = -60_00
-    await program.send(presentment(buys, 100_00), presentment(gets, 10_00), settles_on=date(2025, 7, 2))
-    await program.on(date(2025, 8, 1))
-    monkeypatch.undo()
+    before = CardByCard()
+    with monkeypatch.context() as patched:
+        patched.setattr(worker, "store", before)
+        await program.send(presentment(buys, 100_00), refund(gets, 60_00))
+        await program.on(date(2025, 7, 1))
+        before.carried[gets] = -60_00
+        await program.send(presentment(buys, 100_00), presentment(gets, 10_00), settles_on=date(2025, 7, 2))
+        await program.on(date(2025, 8, 1))
     assert await program.given("2025-07") == {buys: 1_00, gets: 0}
     await program.clean()
+
     await program.send(presentment(buys, 70_00), settles_on=date(2025, 8, 4))
     await program.on(date(2025, 9, 2))
-    assert await program.given("2025-08") == {buys: 20}
+    assert await program.given("2025-08") == {buys: 20}  # 1 % of 70.00 less the 50.00 that July left on the other card
     await program.clean()
+
+    monkeypatch.setattr(worker, "store", CardByCard())
+    await program.send(presentment(buys, 10_00), refund(gets, 5_00), settles_on=date(2025, 9, 3))
+    await program.on(date(2025, 10, 1))
+    async with program.bank.pool.acquire() as conn:
+        report = await report_of(conn, checks_of(checks))
+    (named,) = [each for each in await store.list_given(program.bank.pool, "2025-09") if each.card_id == buys]
+    assert (report.first.table, report.first.key["cash_back_id"]) == ("cash_back", named.cash_back_id)

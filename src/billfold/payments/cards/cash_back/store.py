@@ -38,16 +38,17 @@ SELECT p.customer_id, p.card_id,
  GROUP BY p.customer_id, p.card_id
 """
 # What refunds of a customer's cards exceed purchases by, in months before (`owed`) and in this one, is taken off the
-# cards that paid more than they got back, the least of them first: a cap cuts nothing off those, so a refund to another
-# card costs as much as one to the card that paid.
+# cards that paid more than they got back, those with the least left first: a card above the cap would take it for
+# nothing.
 _MONTHS = f"""
-SELECT customer_id, card_id, purchases, refunds, greatest(least(left_over, 0), least(-net, 0))::bigint AS carried_in
-  FROM (SELECT n.*, owed + sum(least(net, 0)) OVER (PARTITION BY customer_id)
-               + sum(greatest(net, 0)) OVER (PARTITION BY customer_id ORDER BY net, card_id) - greatest(net, 0) AS left_over
+SELECT customer_id, card_id, purchases, refunds, greatest(least(still, 0), least(-net, 0))::bigint AS carried_in
+  FROM (SELECT n.*, owed + sum(least(net, 0)) OVER (PARTITION BY customer_id) - greatest(net, 0)
+                    + sum(greatest(net, 0)) OVER (PARTITION BY customer_id ORDER BY net, card_id) AS still
           FROM (SELECT m.*, purchases - refunds AS net FROM ({COUNTED_MONTH}) m) n
          CROSS JOIN LATERAL (
-           SELECT coalesce(sum(b.purchases - b.refunds - greatest(b.purchases - b.refunds + b.carried_in, 0)), 0) AS owed
-             FROM cash_back b WHERE b.customer_id = n.customer_id AND b.period < $5) o) m
+           SELECT coalesce(sum(net - greatest(net + carried_in, 0)), 0) AS owed
+             FROM (SELECT customer_id, period, carried_in, purchases - refunds AS net FROM cash_back) b
+            WHERE b.customer_id = n.customer_id AND b.period < $5) o) m
  WHERE NOT EXISTS (SELECT 1 FROM cash_back g
                     WHERE (g.customer_id, g.card_id, g.period) = (m.customer_id, m.card_id, $5))
  ORDER BY customer_id, card_id
