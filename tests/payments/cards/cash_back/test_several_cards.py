@@ -86,44 +86,18 @@ async def test_a_month_interrupted_between_the_cards_of_a_customer_counts_the_re
     await program.clean()
 
 
-class CardByCard:
-    """Months as they were once given: each card carried only what was below zero on itself."""
-
-    find_rule = staticmethod(store.find_rule)
-
-    def __init__(self):
-        self.carried = {}
-
-    async def list_months(self, *about):
-        months = await store.list_months(*about)
-        return [msgspec.structs.replace(each, carried_in=self.carried.get(each.card_id, 0)) for each in months]
-
-
-async def test_months_that_were_carried_card_by_card_stay_until_the_first_that_was_shared(
-    program, new_holder, monkeypatch
-):
+async def test_verify_names_a_month_in_which_another_card_s_refund_was_left_out(program, new_holder, monkeypatch):
     buys, gets = await cards_of(program, await new_holder(), 2)
     await program.rule(basis_points=100)
-    before = CardByCard()
-    with monkeypatch.context() as patched:
-        patched.setattr(worker, "store", before)
-        await program.send(presentment(buys, 100_00), refund(gets, 60_00))
-        await program.on(date(2025, 7, 1))
-        before.carried[gets] = -60_00
-        await program.send(presentment(buys, 100_00), presentment(gets, 10_00), settles_on=date(2025, 7, 2))
-        await program.on(date(2025, 8, 1))
-    assert await program.given("2025-07") == {buys: 1_00, gets: 0}
-    await program.clean()
+    await program.send(presentment(buys, 100_00), refund(gets, 60_00))
+    list_months = store.list_months
 
-    await program.send(presentment(buys, 70_00), settles_on=date(2025, 8, 4))
-    await program.on(date(2025, 9, 2))
-    assert await program.given("2025-08") == {buys: 20}  # 1 % of 70.00 less the 50.00 that July left on the other card
-    await program.clean()
+    async def alone(*about):
+        return [msgspec.structs.replace(each, carried_in=0) for each in await list_months(*about)]
 
-    monkeypatch.setattr(worker, "store", CardByCard())
-    await program.send(presentment(buys, 10_00), refund(gets, 5_00), settles_on=date(2025, 9, 3))
-    await program.on(date(2025, 10, 1))
+    monkeypatch.setattr(store, "list_months", alone)
+    await program.on(date(2025, 7, 1))
     async with program.bank.pool.acquire() as conn:
         report = await report_of(conn, checks_of(checks))
-    (named,) = [each for each in await store.list_given(program.bank.pool, "2025-09") if each.card_id == buys]
+    (named,) = [each for each in await store.list_given(program.bank.pool, "2025-06") if each.card_id == buys]
     assert (report.first.table, report.first.key["cash_back_id"]) == ("cash_back", named.cash_back_id)

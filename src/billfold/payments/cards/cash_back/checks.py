@@ -12,11 +12,9 @@ _CASH = ", ".join(f"'{each}'" for each in NEVER_PURCHASES)
 _IS_COUNTED = f"p.merchant->>'category_code' <> ALL(r.excluded_categories || ARRAY[{_CASH}])"
 _MONTH_OF = "to_char(({}) AT TIME ZONE 'America/New_York', 'YYYY-MM')"
 _NET = "purchases - refunds"
-# Rows with what is taken off each: `shared` as the cards of a customer carry it together, `own` as each once did alone,
-# which holds until the first month that was shared.
+# Rows with what is taken off each: the cards of a customer carry together.
 _CARRIED = f"""
-SELECT *, -least(greatest({_NET}, 0), greatest(open - lesser, 0)) AS shared,
-       lag(least({_NET} + carried_in, 0), 1, 0::bigint) OVER (PARTITION BY customer_id, card_id ORDER BY period) AS own
+SELECT *, -least(greatest({_NET}, 0), greatest(open - lesser, 0)) AS carried
   FROM (SELECT t.*, coalesce(sum(greatest({_NET}, 0)) OVER (
                  PARTITION BY customer_id, period ORDER BY {_NET}, card_id
                  ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS lesser,
@@ -28,8 +26,7 @@ SELECT *, -least(greatest({_NET}, 0), greatest(open - lesser, 0)) AS shared,
 """
 _EXPECTED = f"""
 SELECT t.*, r.version, m.*,
-       least(r.cap, (2 * greatest(m.paid - m.refunded + t.carried_in, 0) * r.basis_points + 10000) / 20000) AS earned,
-       min(t.period) FILTER (WHERE t.carried_in = t.shared AND t.shared <> t.own) OVER () AS since
+       least(r.cap, (2 * greatest(m.paid - m.refunded + t.carried_in, 0) * r.basis_points + 10000) / 20000) AS earned
   FROM ({_CARRIED}) t JOIN customer c USING (customer_id)
   LEFT JOIN LATERAL (SELECT * FROM cash_back_rule r WHERE r.partner_id = c.partner_id AND r.from_month <= t.period
                       ORDER BY r.from_month DESC, r.version DESC LIMIT 1) r ON true
@@ -49,9 +46,8 @@ _QUERIES = {
     ("cash_back", Certainty.DERIVED): {
         "it is not what its card paid in the month by the rule in force": f"""
             SELECT x.customer_id, x.cash_back_id FROM ({_EXPECTED}) x
-             WHERE (x.purchases, x.refunds, x.rule_version, x.amount)
-                   IS DISTINCT FROM (x.paid, x.refunded, x.version, x.earned)
-                OR x.carried_in NOT IN (x.shared, CASE WHEN x.period > x.since THEN x.shared ELSE x.own END)""",
+             WHERE (x.purchases, x.refunds, x.carried_in, x.rule_version, x.amount)
+                   IS DISTINCT FROM (x.paid, x.refunded, x.carried, x.version, x.earned)""",
         "it differs from its credit": f"""
             SELECT t.customer_id, t.cash_back_id FROM cash_back t LEFT JOIN ({_CREDITS}) x USING (customer_id, entry_no)
              WHERE (t.pocket_id, t.card_id, t.period, t.amount)
