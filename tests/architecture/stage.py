@@ -1,6 +1,6 @@
 """Every movement of money and of what stands around it, played in a bank in memory.
 
-`play_all` names each as the tables of ARCHITECTURE.md do.
+`play_all` names each as the tables of docs/domain/movements.md do.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The tables under "Money movements" in ARCHITECTURE.md say what the rules really do.
+"""The tables in docs/domain/movements.md say what the rules really do.
 
 Every row is played in a bank in memory: the functions it names are called, and the postings and the
 tables it names are those that are written.
@@ -10,12 +10,12 @@ from importlib import import_module
 
 import pytest
 from tests.architecture.movements import play_all
-from tests.architecture.pages import section, table_rows
+from tests.architecture.pages import table_rows, text_of
 
 import billfold
 from billfold.ledger.commands import commands
 
-ROWS = {row[0]: row[1:] for row in table_rows(section("ARCHITECTURE.md", "Money movements"))}
+ROWS = {row[0]: row[1:] for row in table_rows(text_of("docs/domain/movements.md"))}
 _FUNCTION = re.compile(r"`([\w/]+)\.py` `(\w+)`")
 
 

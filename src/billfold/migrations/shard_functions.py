@@ -1,4 +1,4 @@
-"""The functions by which the shards of a distributed bank take their parts of a batch (ADR 0096).
+"""The functions by which the shards of a distributed bank take their parts of a batch (ADR 0107).
 
 They are those of one node with the names of the shards' tables in place of the bank's, so that PostgreSQL keeps their
 plans in each session. Every node has them all: a shard that moves finds its own.

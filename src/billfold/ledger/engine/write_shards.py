@@ -1,4 +1,4 @@
-"""Writes the ledger of a distributed bank: one row per shard, which a trigger there takes apart (ADR 0096)."""
+"""Writes the ledger of a distributed bank: one row per shard, which a trigger there takes apart (ADR 0107)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Whether the customers of this bank lie on the nodes of a Citus cluster, and how a batch is sent to a shard there.
 
-ADRs 0093 and 0096.
+ADRs 0093 and 0107.
 """
 
 from __future__ import annotations
