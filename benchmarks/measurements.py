@@ -61,8 +61,7 @@ class Result(msgspec.Struct, kw_only=True):
 
 def rate(timings: Sequence[Timing]) -> float:
     """Return things per second of workloads that ran side by side."""
-    seconds = max(timing.ended for timing in timings) - min(timing.started for timing in timings)
-    return sum(timing.done for timing in timings) / seconds
+    return sum(timing.done for timing in timings) / seconds_of(timings)
 
 
 def seconds_of(timings: Sequence[Timing]) -> float:
