@@ -35,6 +35,7 @@ from billfold.migrations import runner
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
 from billfold.platform.database.connect import connect
+from billfold.platform.settings.mistakes import PREFIX
 from billfold.wiring.cli_context import Wiring
 
 PORT, MANAGEMENT_PORT = 8978, 18_978
@@ -183,18 +184,16 @@ def main() -> None:
         location = Location(servers.address("billfold"), folder / "bank")
         location.state_dir.mkdir()
         credentials, payees = asyncio.run(prepare(location))
-        wiring, settings = Wiring(dict(os.environ)), location.settings(port=PORT)
-        environment = wiring.environment(settings, location.dsn, log_level="WARNING")
-        served = wiring.environment(
-            settings,
+        environment = Wiring(dict(os.environ)).environment(
+            location.settings(),
             location.dsn,
             log_level="WARNING",
             port=PORT,
             http_port=PORT + 20_000,
-            management_port=MANAGEMENT_PORT,
             behind_proxy="yes",
             trusted_proxies="127.0.0.1",
         )
+        served = environment | {f"{PREFIX}MANAGEMENT_PORT": str(MANAGEMENT_PORT)}
         start(stack, "serve", served)
         start(stack, "worker", environment)
         await_ready()

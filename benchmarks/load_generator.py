@@ -72,12 +72,11 @@ class LoadTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoadResult(msgspec.Struct, frozen=True):
-    """The timing, latencies in milliseconds, the bytes of the largest answer with its head, and refusals."""
+    """The timing, latencies in milliseconds, and refusals."""
 
     timing: Timing
     p50_ms: float
     p99_ms: float
-    largest: int
     refused: int = 0
 
 
@@ -144,11 +143,10 @@ class LoadRun:
         self._free: deque[_Connection] = deque()
         self._waiting: deque[tuple[bytes, float]] = deque()
         self._latencies: list[float] = []
-        self._largest = 0
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, connections: list[_Connection]) -> LoadResult:
-        """Send everything and wait for every answer. Raises RaceError at the first bad one."""
+        """Send everything and wait for every answer. Raises WorkloadError at the first bad one."""
         started = monotonic()
         if self._per_second is None:
             for connection in connections:
@@ -161,7 +159,6 @@ class LoadRun:
             Timing(len(self._latencies), started, monotonic()),
             percentile(self._latencies, 50) * 1e3,
             percentile(self._latencies, 99) * 1e3,
-            self._largest,
             self._refused,
         )
 
@@ -173,7 +170,6 @@ class LoadRun:
                 self.fail(f"refused: {answer[:1000]!r}")
                 return
         self._latencies.append(monotonic() - since)
-        self._largest = max(self._largest, len(answer))
         if len(self._latencies) == len(self._requests) and not self._done.done():
             self._done.set_result(None)
         self._next(connection)

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from benchmarks.load_generator import LoadResult, LoadTask
+from benchmarks.load_generator import Call, Credentials, LoadResult, LoadTask, PlainHeaders
 from benchmarks.measurements import Figure, Result, figure, rate
 from benchmarks.peer_ledgers import Ledger
 from benchmarks.session import Session
@@ -27,15 +27,14 @@ _SHARE = {1: 0.1, 16: 0.5}
 
 
 class Subject(Protocol):
-    """One ledger under load."""
+    """One ledger under load: where it listens, and how requests to it prove who asks."""
 
     name: str
+    port: int
+    credentials: Credentials | PlainHeaders
 
-    def task(self, count: int, connections: int, per_second: float | None = None) -> LoadTask:
-        """Return so many transfers to send over so many connections."""
-
-    def new_day(self) -> None:
-        """Do what a ledger does between runs, outside what is measured."""
+    def transfers(self, count: int) -> list[Call]:
+        """Return so many transfers between accounts drawn at random."""
 
 
 class Billfold:
@@ -45,48 +44,27 @@ class Billfold:
 
     def __init__(self, session: Session) -> None:
         location = session.database.location("peers")
-        self._bank = session.bank(location)
-        self._bank.call("create", session.sizes.customers)
-        self._known: list[tuple[int, UUID]] = self._bank.call("counterparties")
-        self._credentials = self._bank.call("partner")
-        self._draw = Random(3)
+        self.bank = session.bank(location)
+        self.bank.call("create", session.sizes.customers)
+        self._known: list[tuple[int, UUID]] = self.bank.call("counterparties")
+        self.credentials: Credentials | PlainHeaders = self.bank.call("partner")
         self.server = session.server(location, workers=len(os.sched_getaffinity(0)))
+        self.port = self.server.port
+        self._draw = Random(3)
 
-    def task(self, count: int, connections: int, per_second: float | None = None) -> LoadTask:
-        """Return signed transfers of customers drawn at random."""
-        return LoadTask(
-            calls=transfer_calls(self._known, count, self._draw),
-            port=self.server.port,
-            credentials=self._credentials,
-            connections=connections,
-            per_second=per_second,
-        )
-
-    def new_day(self) -> None:
-        """Close the day: what was bought today is sold from tomorrow's lots."""
-        self._bank.call("morning")
+    def transfers(self, count: int) -> list[Call]:
+        """Return transfers of customers drawn at random."""
+        return transfer_calls(self._known, count, self._draw)
 
 
 class Peer:
     """A ledger that somebody started beside the bank."""
 
     def __init__(self, ledger: Ledger, accounts: int) -> None:
-        self.name = ledger.name
-        self._ledger = ledger
         ledger.open_accounts(accounts)
-
-    def task(self, count: int, connections: int, per_second: float | None = None) -> LoadTask:
-        """Return plain transfers between accounts drawn at random."""
-        return LoadTask(
-            calls=self._ledger.transfers(count),
-            port=self._ledger.address.port,
-            credentials=self._ledger.headers(),
-            connections=connections,
-            per_second=per_second,
-        )
-
-    def new_day(self) -> None:
-        """Do nothing: a plain ledger has no days."""
+        self.name, self.port = ledger.name, ledger.address.port
+        self.credentials: Credentials | PlainHeaders = ledger.headers()
+        self.transfers = ledger.transfers
 
 
 class Measured(msgspec.Struct):
@@ -113,24 +91,24 @@ class Comparison:
     def __init__(self, session: Session, ledgers: Sequence[Ledger]) -> None:
         self._session, sizes = session, session.sizes
         session.log(f"creating {sizes.customers:,} customers with a payee each")
-        ours = Billfold(session)
-        self._loader = session.load_generator(ours.server)
-        self.ours: Subject = ours
-        self.peers: list[Subject] = []
+        self.ours = Billfold(session)
+        self._loader = session.load_generator(self.ours.server)
+        self.peers: list[Peer] = []
         for ledger in ledgers:
             session.log(f"opening {sizes.customers:,} accounts of {ledger.name}")
             self.peers.append(Peer(ledger, sizes.customers))
-        self.measured = {subject.name: Measured() for subject in (self.ours, *self.peers)}
+        self._subjects: list[Subject] = [self.ours, *self.peers]
+        self.measured = {subject.name: Measured() for subject in self._subjects}
 
     def round(self, number: int) -> None:
         """Run every subject at every number of connections, and ours at the half load of each peer."""
-        for subject in (self.ours, *self.peers):
+        self.ours.bank.call("morning")  # what was bought the day before is sold from today's lots
+        for subject in self._subjects:
             found = self.measured[subject.name]
-            subject.new_day()
             for connections in CONNECTIONS:
                 self._session.log(f"run {number}: {subject.name}, {connections} connections")
                 count = max(20, round(self._session.sizes.requests * _SHARE.get(connections, 1.0)))
-                outcome = self._send(subject, subject.task(count, connections))
+                outcome = self._send(subject, count, connections)
                 found.by_connections.setdefault(connections, []).append(outcome)
             self._session.log(f"run {number}: {subject.name}, half load")
             found.half.append(self._half_load(subject, found))
@@ -142,9 +120,16 @@ class Comparison:
     def _half_load(self, subject: Subject, of: Measured) -> LoadResult:
         half = max(1.0, of.best[-1] / 2)
         count = max(1, round(half * self._session.sizes.seconds))
-        return self._send(subject, subject.task(count, max(CONNECTIONS), half))
+        return self._send(subject, count, max(CONNECTIONS), half)
 
-    def _send(self, subject: Subject, task: LoadTask) -> LoadResult:
+    def _send(self, subject: Subject, count: int, connections: int, per_second: float | None = None) -> LoadResult:
+        task = LoadTask(
+            calls=subject.transfers(count),
+            port=subject.port,
+            credentials=subject.credentials,
+            connections=connections,
+            per_second=per_second,
+        )
         outcome: LoadResult = self._loader.call("send", task)
         self.measured[subject.name].refused += outcome.refused
         return outcome

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from datetime import time
 from itertools import product
 
-import msgspec
-
 from benchmarks.bank_workload import BankWorkload, verify_ledger
 from benchmarks.dataset import create_customers, customer_of, deposit, pocket_of, submit_commands, vacuum_and_checkpoint
 from benchmarks.load_generator import Call, LoadTask
@@ -84,14 +82,6 @@ def shared_out(whole: int, parts: int) -> Sequence[int]:
     return [whole * (n + 1) // parts - whole * n // parts for n in range(parts)]
 
 
-class Read(msgspec.Struct, frozen=True):
-    """One kind of request."""
-
-    name: str
-    call: Call
-    bare: bool = False
-
-
 def bench_reads(session: Session) -> Result:
     """Load both pasts, run every read in every round, verify the ledger, and return the figures."""
     sizes, location = session.sizes, session.database.location("reads")
@@ -103,15 +93,15 @@ def bench_reads(session: Session) -> Result:
     loader = session.load_generator(server)
     rates: dict[str, list[float]] = {}
     for number in range(1, sizes.runs + 1):
-        for read in _reads():
-            session.log(f"run {number}: {read.name}")
+        for name, call in _reads().items():
+            session.log(f"run {number}: {name}")
             task = LoadTask(
-                calls=[read.call] * sizes.requests,
+                calls=[call] * sizes.requests,
                 port=server.port,
-                credentials=None if read.bare else credentials,
+                credentials=None if name == HEALTH else credentials,
                 connections=CONNECTIONS,
             )
-            rates.setdefault(read.name, []).append(rate([loader.call("send", task).timing]))
+            rates.setdefault(name, []).append(rate([loader.call("send", task).timing]))
     peaks = session.peaks(server_worker=server.peak_of_worker(), load_generator=loader.peak_memory_mib())
     session.log("verifying the ledger")
     started = monotonic()
@@ -132,10 +122,10 @@ def bench_reads(session: Session) -> Result:
     )
 
 
-def _reads() -> list[Read]:
-    reads = [Read(HEALTH, Call("GET", "/health"), bare=True), Read(EMPTY, Call("GET", EMPTY_PATH))]
+def _reads() -> dict[str, Call]:
+    reads = {HEALTH: Call("GET", "/health"), EMPTY: Call("GET", EMPTY_PATH)}
     for (name, (path, query)), nth in product(_READS.items(), (SHORT, LONG)):
-        reads.append(Read(_named(name, nth), Call("GET", path.format(pocket_of(nth)), query)))
+        reads[_named(name, nth)] = Call("GET", path.format(pocket_of(nth)), query)
     return reads
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 from benchmarks.bank_workload import BankWorkload, bank_process
@@ -37,9 +36,9 @@ class Session:
         """Start a workload on the bank of a place; the `first` founds it."""
         return self._stack.enter_context(bank_process(location, kind, first=first, **settings))
 
-    def server(self, location: Location, *, workers: int = 1, counts: Path | None = None) -> Server:
+    def server(self, location: Location, *, workers: int = 1) -> Server:
         """Start a server of a bank that has its partner."""
-        return self._stack.enter_context(Server(location, workers=workers, counts=counts))
+        return self._stack.enter_context(Server(location, workers=workers))
 
     def load_generator(self, server: Server) -> Worker:
         """Start a load generator for the servers of one place."""
