@@ -72,6 +72,7 @@ class Server:
             if self._is_healthy():
                 return self
             sleep(0.1)
+        self.__exit__()
         raise WorkloadError(f"the server does not open: {self._log.read_text(errors='replace')[-_LOG_TAIL:]}")
 
     @property
