@@ -43,7 +43,7 @@ fix: tools ## mend what the linter can mend, and format
 	@$(BIN)/ruff check --fix-only --show-fixes
 	@$(BIN)/ruff format
 
-bench: setup ## measure whole transfers per second; options in ARGS="..."
+bench: setup ## measure this machine; options in ARGS="..."
 	@$(BIN)/billfold bench $(ARGS)
 
 wheel: tools ## build the wheel into dist, twice: the same source makes the same bytes

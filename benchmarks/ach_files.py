@@ -7,21 +7,13 @@ process of its own, whose memory is measured after each half.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from typing import Final
 from uuid import UUID
 
-from benchmarks.dataset import (
-    Location,
-    OpenBank,
-    advance_to_next_morning,
-    customer_of,
-    open_bank,
-    pocket_of,
-    submit_commands,
-    vacuum_and_checkpoint,
-)
-from benchmarks.measurements import Figure, Log, Timing, figure, seconds_of
-from benchmarks.worker_processes import Worker
+from benchmarks.bank_workload import BankWorkload, bank_process
+from benchmarks.dataset import Location, OpenBank, customer_of, pocket_of, submit_commands, vacuum_and_checkpoint
+from benchmarks.measurements import Figure, Timing, figure, seconds_of
+from benchmarks.session import Session
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction
@@ -50,30 +42,46 @@ _HALVES = {
     "ACH gate": (("check", "ACH file checked"), ("book", "ACH file booked")),
 }
 _DUE = "SELECT max(due_at) FROM ach_entry WHERE file_id IS NULL"
+_ACCOUNT_OF: Final = {
+    "wire": {"identifier": "5647772655"},
+    "ach": {"account_number": "5647772655", "account_type": "CHECKING"},
+}
 
 
-class Clearing:
-    """One process of a bank that sends and gets ACH entries."""
+class AchPayments(BankWorkload):
+    """A bank that receives a file, and whose customers send entries."""
+
+    async def payees(self, rail: str) -> list[UUID]:
+        """Give every customer a counterparty at another bank; return them in order."""
+        linked = await submit_commands(self._bank, [_link(nth, rail) for nth in self._portals])
+        await vacuum_and_checkpoint(self._bank.pool)
+        return [UUID(str(each["counterparty_id"])) for each in linked]
+
+    async def await_clearing(self, entries: int) -> None:
+        """Let so many debits of all customers wait for a window, and a file of credits arrive."""
+        bank, payees = self._bank, await self.payees("ach")
+        await self.morning()
+        for first in range(0, entries, _CHUNK):
+            lot = range(first, min(entries, first + _CHUNK))
+            await submit_commands(bank, [_debit(nth, nth % len(payees), payees) for nth in lot])
+        accounts = [row[0] for row in await bank.pool.fetch(_ACCOUNTS, [*map(customer_of, self._portals)])]
+        assert isinstance(bank.rails.ach, ExchangeFolders)
+        await bank.rails.ach.network_side().transmit(_NAME, await _file(bank, accounts, entries))
+        await vacuum_and_checkpoint(bank.pool)
+
+
+class Clearing(BankWorkload):
+    """One process of a bank in which entries and a file wait."""
 
     def __init__(self, opened: OpenBank) -> None:
-        self._opened = opened
-        self._bank = opened.bank
+        super().__init__(opened)
         self._windows, self._gate = AchWindows(), AchFileProcessor()
-        self._half = ""
 
-    async def prepare(self, task: str) -> None:
-        """Choose what to run: write, tell, check or book."""
-        self._half = task
-
-    async def run(self) -> Timing:
-        """Do the half that was chosen."""
+    async def run(self, half: str) -> Timing:
+        """Do one half: write, tell, check or book."""
         started = monotonic()
-        done = await getattr(self, f"_{self._half}")()
+        done = await getattr(self, f"_{half}")()
         return Timing(done, started, monotonic())
-
-    async def close(self) -> None:
-        """Stop the engine."""
-        await self._opened.close()
 
     async def _write(self) -> int:
         await self._windows.assign_numbers(self._bank, await self._bank.pool.fetchval(_DUE))
@@ -96,51 +104,24 @@ class Clearing:
         return await self._gate.process_all(self._bank)
 
 
-async def open_clearing(location: Location) -> Clearing:
-    """Open a bank in which entries and a file wait."""
-    return Clearing(await open_bank(location))
-
-
-def ach_figures(location: Location, entries: int, log: Log) -> tuple[list[Figure], dict[str, float]]:
+def ach_figures(session: Session, location: Location) -> tuple[list[Figure], dict[str, float]]:
     """Return the figures of a window and of a file, and the memory of both processes."""
-    with ExitStack() as stack:
-        figures: list[Figure] = []
-        peaks: dict[str, float] = {}
-        for name, halves in _HALVES.items():
-            process = Worker(open_clearing, location=location)
-            stack.callback(process.close)
-            for half, title in halves:
-                log(f"{title}, {entries:,} entries")
-                seconds = seconds_of([process.run(half)])
+    figures: list[Figure] = []
+    peaks: dict[str, float] = {}
+    for name, halves in _HALVES.items():
+        with bank_process(location, Clearing, first=False) as process:
+            for half, what in halves:
+                title = f"{what}, {session.sizes.ach_entries:,} entries"
+                session.log(title)
+                seconds = seconds_of([process.call("run", half)])
                 peaks[name] = process.peak_memory_mib()
-                figures += _judged(f"{title}, {entries:,} entries", half, seconds, mib=peaks[name])
-            process.close()
+                # What customers wait for has a limit; what follows must only not stand in the way.
+                bound = half in {"write", "check"}
+                figures += [
+                    figure(title, "s", [seconds], at_most=MAX_SECONDS if bound else None),
+                    figure(f"{title}: peak memory", "MiB", [peaks[name]], at_most=MAX_MIB if bound else None),
+                ]
     return figures, peaks
-
-
-def _judged(title: str, half: str, seconds: float, mib: float) -> list[Figure]:
-    """What is before anybody's eyes has a limit; what follows only must not stand in the way."""
-    bound = half in {"write", "check"}
-    return [
-        figure(title, "s", [seconds], at_most=MAX_SECONDS if bound else None),
-        figure(f"{title}: peak memory", "MiB", [mib], at_most=MAX_MIB if bound else None),
-    ]
-
-
-async def await_clearing(bank: Bank, customers: int, entries: int) -> None:
-    """Let debits of so many customers wait for a window, and a file of credits arrive."""
-    linked = await submit_commands(bank, [_link(nth) for nth in range(customers)])
-    payees = [UUID(str(each["counterparty_id"])) for each in linked]
-    await advance_to_next_morning(bank)
-    for first in range(0, entries, _CHUNK):
-        lot = range(first, min(entries, first + _CHUNK))
-        await submit_commands(bank, [_debit(nth, nth % customers, payees) for nth in lot])
-    ids = [customer_of(nth) for nth in range(customers)]
-    accounts = [row[0] for row in await bank.pool.fetch(_ACCOUNTS, ids)]
-    assert isinstance(bank.rails.ach, ExchangeFolders)
-    arriving = await _file(bank, accounts, entries)
-    await bank.rails.ach.network_side().transmit(_NAME, arriving)
-    await vacuum_and_checkpoint(bank.pool)
 
 
 async def _file(bank: Bank, accounts: list[str], entries: int) -> bytes:
@@ -174,14 +155,14 @@ async def _file(bank: Bank, accounts: list[str], entries: int) -> bytes:
     return writer.end()
 
 
-def _link(nth: int) -> AddCounterparty:
+def _link(nth: int, rail: str) -> AddCounterparty:
     return AddCounterparty(
         caller="bench",
-        key=command_id("link-ach", str(nth)),
+        key=command_id(f"link-{rail}", str(nth)),
         customers=(customer_of(nth),),
-        type="ach",
+        type=rail,
         counterparty_name={"type": "business", "business_name": "Beta LLC"},
-        details={"routing_number": "121182904", "account_number": "5647772655", "account_type": "CHECKING"},
+        details={"routing_number": "121182904"} | _ACCOUNT_OF[rail],
         verification="pre_verified",
         is_screened=True,
     )

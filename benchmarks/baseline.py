@@ -11,12 +11,11 @@ from random import Random
 
 import asyncpg
 
-from benchmarks.measurements import Timing
-from benchmarks.worker_processes import Worker
 from billfold.platform.clock import monotonic
 from billfold.platform.database.pool import create_pool
 from billfold.platform.garbage_collection import tune_garbage_collector
 
+BARE = "bare transfers"
 CONNECTIONS = 16
 
 _TABLES = """
@@ -48,7 +47,7 @@ INSERT INTO bare_account (account_no, balance)
 SELECT n, 1000000000 FROM generate_series(0, $1::int - 1) AS n
 """
 _CALL = "SELECT bare_transfer($1, $2, $3)"
-_TALLY = "SELECT count(*), coalesce(sum(amount), 0)::bigint FROM bare_entry"
+_COUNT = "SELECT count(*) FROM bare_entry"
 _WORTH = "SELECT sum(balance)::bigint FROM bare_account"
 
 
@@ -59,28 +58,25 @@ class Bare:
         self._pool = pool
         self._accounts = accounts
         self._draw = Random(1)
-        self._shares: list[list[tuple[int, int, int]]] = []
 
-    async def prepare(self, task: int) -> None:
-        """Draw `orders` transfers between different accounts and deal them out."""
+    async def per_second(self, count: int) -> float:
+        """Draw so many transfers between different accounts, carry them out, and return the rate.
+
+        Raises AssertionError when rows or money are missing after.
+        """
         draw, accounts = self._draw, self._accounts
         transfers = []
-        for _ in range(task):
+        for _ in range(count):
             payer = draw.randrange(accounts)
             payee = (payer + draw.randrange(1, accounts)) % accounts
             transfers.append((payer, payee, draw.randrange(1, 1000)))
-        self._shares = [transfers[nth::CONNECTIONS] for nth in range(CONNECTIONS)]
-
-    async def run(self) -> list[Timing]:
-        """Carry them out. Raises AssertionError when rows or money are missing after."""
-        before = await self._pool.fetchval("SELECT count(*) FROM bare_entry")
+        before = await self._pool.fetchval(_COUNT)
         started = monotonic()
-        await asyncio.gather(*map(self._transfer, self._shares))
+        await asyncio.gather(*(self._transfer(transfers[nth::CONNECTIONS]) for nth in range(CONNECTIONS)))
         ended = monotonic()
-        rows, _ = await self._pool.fetchrow(_TALLY) or (0, 0)
-        assert rows - before == sum(map(len, self._shares)), "entries are missing"
-        assert await self._pool.fetchval(_WORTH) == self._accounts * 1_000_000_000
-        return [Timing(rows - before, started, ended)]
+        assert await self._pool.fetchval(_COUNT) - before == count, "entries are missing"
+        assert await self._pool.fetchval(_WORTH) == accounts * 1_000_000_000
+        return count / (ended - started)
 
     async def close(self) -> None:
         """Give the connections back."""
@@ -100,8 +96,3 @@ async def open_bare(dsn: str, accounts: int) -> Bare:
     await pool.execute("VACUUM ANALYZE bare_account")
     tune_garbage_collector()
     return Bare(pool, accounts)
-
-
-def baseline_process(dsn: str, accounts: int) -> Worker:
-    """Return the baseline in a process of its own."""
-    return Worker(open_bare, dsn=dsn, accounts=accounts)

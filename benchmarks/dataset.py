@@ -35,9 +35,6 @@ WEEKS = 26
 DEPOSIT_CENTS = 400_000_00
 TEN_O_CLOCK = time(10)
 
-AS_OWNER = "SET LOCAL ROLE NONE"
-"""For rows that no statement of the bank may write: until the transaction ends."""
-
 _CALLER = "bench"
 _CHUNK = 20_000
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,30 +20,32 @@ from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 from time import sleep
+from urllib.error import URLError
+from urllib.request import urlopen
+from uuid import UUID
 
-import msgspec
-
-from benchmarks.dataset import Location, create_bank, create_customers, deposit, pocket_of, submit_commands
-from benchmarks.load_generator import Credentials
-from benchmarks.partner_setup import add_counterparties, create_partner
+from benchmarks.bank_workload import BankWorkload
+from benchmarks.dataset import Location, create_bank
+from benchmarks.load_generator import Call, Credentials, request_of
 from benchmarks.replicated_servers import ReplicatedServers
-from benchmarks.rolling_restart import LOST, Served
+from benchmarks.transfers import transfer_calls
 from benchmarks.worker_processes import WorkloadError
 from billfold.cli.serve import child_command_line
 from billfold.migrations import runner
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
-from billfold.platform.crypto import sign_request
 from billfold.platform.database.connect import connect
+from billfold.platform.settings.mistakes import PREFIX
 from billfold.wiring.cli_context import Wiring
 
-PORT = 8978
-PATH = "/api/v1/transfers/on-us/"
+PORT, MANAGEMENT_PORT = 8978, 18_978
 CUSTOMERS, CONNECTIONS, PER_SECOND = 20, 24, 150
 CALM_SECONDS, AWAY_SECONDS = 4.0, 3.0
-ANSWER_SECONDS, AGAIN_SECONDS = 30.0, 0.3
-_CREATED = 201
+START_SECONDS, ANSWER_SECONDS, AGAIN_SECONDS = 60.0, 30.0, 0.3
+LOST = (OSError, asyncio.IncompleteReadError, TimeoutError)
+_READY, _CREATED = 200, 201
 _WRONG = (400, 401, 403, 404, 422)
+_LENGTH = re.compile(rb"content-length: (\d+)", re.IGNORECASE)
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 _ONCE = "SELECT count(*), count(DISTINCT transfer_id) FROM transfer WHERE transfer_id = ANY($1::uuid[])"
 
@@ -50,13 +53,13 @@ _ONCE = "SELECT count(*), count(DISTINCT transfer_id) FROM transfer WHERE transf
 class Transfers:
     """Clients that transfer at an even pace, each request until it is acknowledged."""
 
-    def __init__(self, credentials: Credentials, payees: list[tuple[int, str]]) -> None:
+    def __init__(self, credentials: Credentials, payees: list[tuple[int, UUID]]) -> None:
         self.ended = False
         self.acknowledged: dict[str, str] = {}
         self.counts: Counter[str] = Counter()
         self.longest = 0.0
         self._credentials, self._payees, self._draw = credentials, payees, Random(1)
-        self._bodies: dict[str, bytes] = {}
+        self._calls: dict[str, Call] = {}
         self._began, self._sent = monotonic(), 0
         self._last = monotonic()
 
@@ -69,7 +72,7 @@ class Transfers:
         keys, self.acknowledged = list(self.acknowledged), {}
         connection = None
         for key in keys:
-            connection = await self._until_acknowledged(key, self._bodies[key], connection)
+            connection = await self._until_acknowledged(key, self._calls[key], connection)
         return self.acknowledged
 
     async def _send(self) -> None:
@@ -78,24 +81,16 @@ class Transfers:
             self._sent += 1
             await asyncio.sleep(max(0.0, self._began + self._sent / PER_SECOND - monotonic()))
             key = str(ids.new())
-            payer, counterparty = self._draw.choice(self._payees)
-            self._bodies[key] = body = msgspec.json.encode(
-                {
-                    "type": "PEER_TO_PEER",
-                    "from_account": {"id": str(pocket_of(payer)), "type": "SERVICE_ACCOUNT"},
-                    "counterparty_id": counterparty,
-                    "amount": {"type": "REQUESTED_AMOUNT", "amount_usdc": self._draw.randrange(100, 900)},
-                    "description": "Invoice",
-                }
-            )
-            connection = await self._until_acknowledged(key, body, connection)
+            self._calls[key] = call = transfer_calls(self._payees, 1, self._draw)[0]
+            connection = await self._until_acknowledged(key, call, connection)
 
-    async def _until_acknowledged(self, key: str, body: bytes, connection: Streams | None) -> Streams | None:
+    async def _until_acknowledged(self, key: str, call: Call, connection: Streams | None) -> Streams | None:
+        request = request_of(call, self._credentials, key=key, forwarded=True)
         while True:
             try:
                 connection = connection or await asyncio.open_connection("127.0.0.1", PORT)
                 async with asyncio.timeout(ANSWER_SECONDS):
-                    status, answer = await self._exchange(*connection, key=key, body=body)
+                    status, answer = await exchange(*connection, request)
             except LOST as error:
                 self.counts[type(error).__name__] += 1
                 connection = None
@@ -110,40 +105,45 @@ class Transfers:
                     raise WorkloadError(answer.decode())
             await asyncio.sleep(AGAIN_SECONDS)
 
-    async def _exchange(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, key: str, body: bytes
-    ) -> tuple[int, bytes]:
-        who = self._credentials
-        lines = [
-            f"POST {PATH} HTTP/1.1",
-            f"Host: {who.host}",
-            "X-Forwarded-Proto: https",
-            "X-Forwarded-For: 127.0.0.1",
-            f"Authorization: Bearer {who.token}",
-            f"x-service-idempotency: {key}",
-            f"x-service-signature: {sign_request(who.secret, key, PATH, body=body)}",
-            "Content-Type: application/json",
-            f"Content-Length: {len(body)}",
-        ]
-        writer.write("\r\n".join([*lines, "", ""]).encode() + body)
-        head = (await reader.readuntil(b"\r\n\r\n")).lower()
-        length = int(head.partition(b"content-length:")[2].partition(b"\r\n")[0])
-        return int(head[9:12]), await reader.readexactly(length)
+
+async def exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> tuple[int, bytes]:
+    """Send a request; return the status and the body of its response."""
+    writer.write(request)
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = _LENGTH.search(head)
+    return int(head[9:12]), await reader.readexactly(int(length[1]) if length else 0)
 
 
-async def prepare(location: Location) -> tuple[Credentials, list[tuple[int, str]]]:
+async def prepare(location: Location) -> tuple[Credentials, list[tuple[int, UUID]]]:
     """Found a bank whose customers may pay each other."""
     conn = await connect(location.dsn)
     await runner.up(conn)
     await conn.close()
-    opened = await create_bank(location)
-    credentials = await create_partner(opened.bank)
-    portals = await create_customers(opened.bank, range(CUSTOMERS))
-    await submit_commands(opened.bank, [deposit(nth, portal, 400_000_00, "1") for nth, portal in portals.items()])
-    pairs = [(nth, (nth + 1) % CUSTOMERS) for nth in range(CUSTOMERS)]
-    counterparties = await add_counterparties(opened.bank, pairs)
-    await opened.close()
-    return credentials, [(payer, str(each)) for (payer, _), each in zip(pairs, counterparties, strict=True)]
+    workload = BankWorkload(await create_bank(location))
+    await workload.create(CUSTOMERS)
+    prepared = await workload.partner(), await workload.counterparties()
+    await workload.close()
+    return prepared
+
+
+def start(stack: ExitStack, command: str, environment: Mapping[str, str]) -> None:
+    """Run `serve` or `worker` until the end."""
+    process = subprocess.Popen(child_command_line(command), env=environment)
+    stack.callback(process.wait)
+    stack.callback(process.terminate)
+
+
+def await_ready() -> None:
+    """Return when the server is ready. Raises WorkloadError when that takes too long."""
+    until = monotonic() + START_SECONDS
+    while monotonic() < until:
+        try:
+            with urlopen(f"http://127.0.0.1:{MANAGEMENT_PORT}/readyz", timeout=5) as answer:
+                if answer.status == _READY:
+                    return
+        except (URLError, OSError):
+            sleep(0.1)
+    raise WorkloadError("the server is not ready")
 
 
 async def fail_over(servers: ReplicatedServers, load: Transfers, *, lagging: bool) -> None:
@@ -184,13 +184,19 @@ def main() -> None:
         location = Location(servers.address("billfold"), folder / "bank")
         location.state_dir.mkdir()
         credentials, payees = asyncio.run(prepare(location))
-        environment = Wiring(dict(os.environ)).environment(location.settings(), location.dsn, log_level="WARNING")
-        served = Served(location, PORT)
-        served.start()
-        stack.callback(served.stop)
-        worker = subprocess.Popen(child_command_line("worker"), env=environment)
-        stack.callback(worker.wait)
-        stack.callback(worker.terminate)
+        environment = Wiring(dict(os.environ)).environment(
+            location.settings(),
+            location.dsn,
+            log_level="WARNING",
+            port=PORT,
+            http_port=PORT + 20_000,
+            behind_proxy="yes",
+            trusted_proxies="127.0.0.1",
+        )
+        served = environment | {f"{PREFIX}MANAGEMENT_PORT": str(MANAGEMENT_PORT)}
+        start(stack, "serve", served)
+        start(stack, "worker", environment)
+        await_ready()
         sleep(1)
         load = Transfers(credentials, payees)
         asyncio.run(fail_over(servers, load, lagging=not synchronous))

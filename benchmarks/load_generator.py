@@ -7,7 +7,6 @@ run sends at given instants and counts waiting for a free connection as latency 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import ssl
 from collections import deque
 from pathlib import Path
@@ -16,9 +15,8 @@ from typing import cast
 import msgspec
 from typing_extensions import override
 
-from benchmarks.dpop_clients import BoundTokens, ProofHeaders
 from benchmarks.measurements import Timing, percentile
-from benchmarks.worker_processes import Worker, WorkloadError
+from benchmarks.worker_processes import WorkloadError
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import sign_request
@@ -41,13 +39,6 @@ class Credentials(msgspec.Struct, frozen=True):
     host: str
     token: str
     secret: str
-
-
-class Sessions(msgspec.Struct, frozen=True):
-    """What members authenticate with: a header line each, used in turn."""
-
-    host: str
-    lines: list[str]
 
 
 class PlainHeaders(msgspec.Struct, frozen=True):
@@ -75,18 +66,17 @@ class LoadTask(msgspec.Struct, frozen=True, kw_only=True):
 
     calls: list[Call]
     port: int
-    credentials: Credentials | BoundTokens | Sessions | PlainHeaders | None
+    credentials: Credentials | PlainHeaders | None
     connections: int = CONNECTIONS
     per_second: float | None = None
 
 
 class LoadResult(msgspec.Struct, frozen=True):
-    """The timing, latencies in milliseconds, the bytes of the largest answer with its head, and refusals."""
+    """The timing, latencies in milliseconds, and refusals."""
 
     timing: Timing
     p50_ms: float
     p99_ms: float
-    largest: int
     refused: int = 0
 
 
@@ -153,11 +143,10 @@ class LoadRun:
         self._free: deque[_Connection] = deque()
         self._waiting: deque[tuple[bytes, float]] = deque()
         self._latencies: list[float] = []
-        self._largest = 0
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, connections: list[_Connection]) -> LoadResult:
-        """Send everything and wait for every answer. Raises RaceError at the first bad one."""
+        """Send everything and wait for every answer. Raises WorkloadError at the first bad one."""
         started = monotonic()
         if self._per_second is None:
             for connection in connections:
@@ -170,7 +159,6 @@ class LoadRun:
             Timing(len(self._latencies), started, monotonic()),
             percentile(self._latencies, 50) * 1e3,
             percentile(self._latencies, 99) * 1e3,
-            self._largest,
             self._refused,
         )
 
@@ -182,7 +170,6 @@ class LoadRun:
                 self.fail(f"refused: {answer[:1000]!r}")
                 return
         self._latencies.append(monotonic() - since)
-        self._largest = max(self._largest, len(answer))
         if len(self._latencies) == len(self._requests) and not self._done.done():
             self._done.set_result(None)
         self._next(connection)
@@ -221,36 +208,19 @@ class LoadGenerator:
 
     def __init__(self, trusted: Path) -> None:
         self._tls = ssl.create_default_context(cafile=str(trusted))
-        self._task: LoadTask | None = None
-        self._requests: list[bytes] = []
 
-    async def prepare(self, task: LoadTask) -> None:
-        """Sign and format every request."""
-        self._task = task
+    async def send(self, task: LoadTask) -> LoadResult:
+        """Sign and format every request; then connect, send, and hang up."""
         who = task.credentials
-        if isinstance(who, BoundTokens):
-            made = who.headers()
-            self._requests = [proven_request(call, made) for call in task.calls]
-        elif isinstance(who, Sessions):
-            lines = itertools.cycle(who.lines)
-            self._requests = [
-                session_request(call, who.host, line) for call, line in zip(task.calls, lines, strict=False)
-            ]
-        elif isinstance(who, PlainHeaders):
-            self._requests = [plain_request(call, who) for call in task.calls]
-        else:
-            self._requests = [request_of(call, who) for call in task.calls]
-
-    async def run(self) -> LoadResult:
-        """Connect, send, and hang up."""
-        task = self._task
-        assert task is not None
+        requests = [
+            plain_request(call, who) if isinstance(who, PlainHeaders) else request_of(call, who) for call in task.calls
+        ]
         loop = asyncio.get_running_loop()
-        plain = isinstance(task.credentials, PlainHeaders)
-        load_run = LoadRun(self._requests, task.per_second, may_refuse=plain)
-        host = task.credentials.host.partition(":")[0] if task.credentials else "localhost"
+        plain = isinstance(who, PlainHeaders)
+        load_run = LoadRun(requests, task.per_second, may_refuse=plain)
+        host = who.host.partition(":")[0] if who else "localhost"
         connections: list[_Connection] = []
-        for _ in range(min(task.connections, len(self._requests))):
+        for _ in range(min(task.connections, len(requests))):
             _, connection = await loop.create_connection(
                 lambda: _Connection(load_run),
                 host if plain else "127.0.0.1",
@@ -269,8 +239,13 @@ class LoadGenerator:
         """Nothing stays open between runs."""
 
 
-def request_of(call: Call, credentials: Credentials | None) -> bytes:
-    """Return a request as it goes over the wire, with a key and a signature of its own."""
+def request_of(
+    call: Call, credentials: Credentials | None, *, key: str | None = None, forwarded: bool = False
+) -> bytes:
+    """Return a signed request as it goes over the wire, under a key of its own unless one is given.
+
+    `forwarded` adds what a proxy adds that ends TLS.
+    """
     target = call.path + (f"?{call.query}" if call.query else "")
     body = call.body.encode()
     lines = [f"{call.method} {target} HTTP/1.1"]
@@ -278,7 +253,7 @@ def request_of(call: Call, credentials: Credentials | None) -> bytes:
         lines += ["Host: localhost"]
         body = b""
     else:
-        key = str(ids.new())
+        key = key or str(ids.new())
         lines += [
             f"Host: {credentials.host}",
             f"Authorization: Bearer {credentials.token}",
@@ -287,20 +262,9 @@ def request_of(call: Call, credentials: Credentials | None) -> bytes:
             "Content-Type: application/json",
             f"Content-Length: {len(body)}",
         ]
+    if forwarded:
+        lines += ["X-Forwarded-Proto: https", "X-Forwarded-For: 127.0.0.1"]
     return "\r\n".join([*lines, "", ""]).encode() + body
-
-
-def proven_request(call: Call, made: ProofHeaders) -> bytes:
-    """Return a request to the Customer API as it goes over the wire, with a proof of its own."""
-    target = call.path + (f"?{call.query}" if call.query else "")
-    lines = [f"{call.method} {target} HTTP/1.1", *made.of(call.method, call.path)]
-    return "\r\n".join([*lines, "", ""]).encode()
-
-
-def session_request(call: Call, host: str, line: str) -> bytes:
-    """Return a request of a member, whom a header line proves."""
-    target = call.path + (f"?{call.query}" if call.query else "")
-    return "\r\n".join([f"{call.method} {target} HTTP/1.1", f"Host: {host}", line, "", ""]).encode()
 
 
 def plain_request(call: Call, headers: PlainHeaders) -> bytes:
@@ -322,8 +286,3 @@ async def open_load_generator(trusted: Path) -> LoadGenerator:
     """Return a load generator that trusts one certificate authority."""
     tune_garbage_collector()
     return LoadGenerator(trusted)
-
-
-def load_process(trusted: Path) -> Worker:
-    """Return the load generator in a process of its own, on the fastest loop there is."""
-    return Worker(open_load_generator, fast=True, trusted=trusted)

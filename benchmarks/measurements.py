@@ -61,8 +61,7 @@ class Result(msgspec.Struct, kw_only=True):
 
 def rate(timings: Sequence[Timing]) -> float:
     """Return things per second of workloads that ran side by side."""
-    seconds = max(timing.ended for timing in timings) - min(timing.started for timing in timings)
-    return sum(timing.done for timing in timings) / seconds
+    return sum(timing.done for timing in timings) / seconds_of(timings)
 
 
 def seconds_of(timings: Sequence[Timing]) -> float:
@@ -132,15 +131,13 @@ def peak_memory_of_server(pid: int) -> dict[str, float]:
     return peaks
 
 
-def cpu_seconds(*pids: int) -> float:
-    """Return what processes have spent, and their children, those that have ended too."""
-    total = 0.0
-    for pid in pids:
-        spent = psutil.Process(pid).cpu_times()
-        total += sum(spent[:4])  # own and of children that have ended, as user and in the system
-        for child in psutil.Process(pid).children(recursive=True):
-            with suppress(psutil.NoSuchProcess):
-                total += sum(child.cpu_times()[:2])
+def cpu_seconds(pid: int) -> float:
+    """Return what a process has spent, and its children, those that have ended too."""
+    process = psutil.Process(pid)
+    total = sum(process.cpu_times()[:4])  # own and of children that have ended, as user and in the system
+    for child in process.children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            total += sum(child.cpu_times()[:2])
     return total
 
 

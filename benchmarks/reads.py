@@ -1,96 +1,131 @@
 """`billfold bench reads`: what a read costs beside an empty answer, and beside a short past.
 
-All over HTTPS against one server in its default installation, every request signed.
+All over HTTPS against one server in its default installation, every request signed. One Pocket has ten transactions,
+the other a million. That past is lived through: the clock walks from day to day, payments arrive before the market
+opens, are invested when it does, and every row is written by the engine; at last the ledger is verified.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from typing import Any
+from collections.abc import Sequence
+from datetime import time
+from itertools import product
 
-import msgspec
-
-from benchmarks.dataset import pocket_of
-from benchmarks.ledger_checks import verify_ledger
-from benchmarks.load_generator import Call, Credentials, LoadResult, LoadTask, load_process
-from benchmarks.long_history import LONG, SHORT, PocketHistory, history_process
-from benchmarks.measurements import Figure, Log, Result, figure, peak_memory_of_server, rate
-from benchmarks.server import Server
-from benchmarks.sizes import Sizes
-from benchmarks.throwaway_server import Database
+from benchmarks.bank_workload import BankWorkload, verify_ledger
+from benchmarks.dataset import create_customers, customer_of, deposit, pocket_of, submit_commands, vacuum_and_checkpoint
+from benchmarks.load_generator import Call, LoadTask
+from benchmarks.measurements import Figure, Result, Timing, figure, rate
+from benchmarks.session import Session
+from billfold.platform.clock import monotonic
+from billfold.platform.dates import et_date, et_instant
+from billfold.sandbox.clock.stepper import ClockStepper
 
 CONNECTIONS = 16
 HEALTH = "health, not authenticated"
 EMPTY = "empty answer"
+EMPTY_PATH = "/api/v2/pocket-configurations/"
 POCKET_LEAST = 0.3
 SLOWER_MOST = 1.2
+SHORT, LONG = 0, 1
+"""The numbers of the two customers."""
+SHORT_ROWS = 10
 
-EMPTY_PATH = "/api/v2/pocket-configurations/"
+_DAYS = 240
+_WEEKS = 4
+_BEFORE_OPENING, _AFTER_OPENING = time(7), time(10)
+_CENTS = 1_000_00
+_BATCH = 2_000
 _READS = {
     "pocket": ("/api/v2/pockets/{}/", ""),
     # As many as the short history has: both pages are of one length.
     "10 transactions": ("/api/v2/pockets/{}/transactions/", "limit=10"),
     "earnings": ("/api/v2/pockets/{}/earnings/", "period=ytd"),
 }
+_ROWS = """
+SELECT (SELECT count(*) FROM transaction WHERE customer_id = $1) AS transactions,
+       (SELECT count(*) FROM posting WHERE customer_id = $1) AS ledger_rows,
+       (SELECT count(*) FROM snapshot WHERE customer_id = $1) AS snapshots,
+       (SELECT count(*) FROM account WHERE customer_id = $1 AND kind = 'lot' AND live
+           AND credits > debits) AS live_lots
+"""
 
 
-class Read(msgspec.Struct, frozen=True):
-    """One kind of request."""
+class HistoryWorkload(BankWorkload):
+    """Lives through the past of both Pockets."""
 
-    name: str
-    call: Call
-    bare: bool = False
+    async def live(self, rows: int) -> None:
+        """Let so many payments arrive for the long past, and ten for the short one."""
+        portals = await create_customers(self._bank, (SHORT, LONG), weeks=_WEEKS)
+        days = min(_DAYS, rows // SHORT_ROWS)
+        # The short past is spread over the last weeks, so that both hold the same bills.
+        short_days = range(days - 2 * SHORT_ROWS, days, 2) if days > 2 * SHORT_ROWS else range(days)
+        for day, share in enumerate(shared_out(rows, days)):
+            await self._advance_to(_BEFORE_OPENING)
+            wires = [deposit(LONG, portals[LONG], _CENTS, f"{day}.{n}") for n in range(share)]
+            if day in short_days:
+                wires.append(deposit(SHORT, portals[SHORT], _CENTS, f"{day}"))
+            await submit_commands(self._bank, wires)
+        await self._advance_to(_AFTER_OPENING)
+        await vacuum_and_checkpoint(self._bank.pool)
 
+    async def rows_of(self, nth: int) -> dict[str, int]:
+        """Return what a customer has behind it, in rows."""
+        return dict(await self._bank.pool.fetchrow(_ROWS, customer_of(nth)) or {})
 
-def bench_reads(database: Database, sizes: Sizes, log: Log) -> Result:
-    """Load both pasts, run every read in every round, and return the figures."""
-    with ExitStack() as stack:
-        location = database.location("reads")
-        history = history_process(location)
-        stack.callback(history.close)
-        log(f"living through {sizes.history:,} transactions")
-        history.prepare(("create", sizes.history))
-        histories: list[PocketHistory] = history.prepare(("tell", 0))
-        server = Server(location, workers=1)
-        stack.callback(server.close)
-        credentials: Credentials = history.prepare(("partner", 0))
-        server.open()
-        loader = load_process(server.ca)
-        stack.callback(loader.close)
-        reads = _reads()
-        rates: dict[str, list[float]] = {read.name: [] for read in reads}
-        for number in range(1, sizes.runs + 1):
-            for read in reads:
-                log(f"run {number}: {read.name}")
-                task = LoadTask(
-                    calls=[read.call] * sizes.requests,
-                    port=server.port,
-                    credentials=None if read.bare else credentials,
-                    connections=CONNECTIONS,
-                )
-                outcome: LoadResult = loader.run(task)
-                rates[read.name].append(rate([outcome.timing]))
-        peaks = {
-            "server worker": server.peak_of_worker(),
-            "load generator": loader.peak_memory_mib(),
-            **peak_memory_of_server(database.pid),
-        }
-        log("proving the ledger")
-        proven = verify_ledger(location)
-        return Result(
-            name="reads",
-            setting={**_setting(histories, sizes), "rows proven after it": proven},
-            figures=_figures(rates),
-            peak_memory_mib=peaks,
-        )
+    async def _advance_to(self, hour: time) -> None:
+        day = self._bank.calendars.next_settlement_day(et_date(await self._bank.now()))
+        await ClockStepper(self._bank).set_to(et_instant(day, hour))
 
 
-def _reads() -> list[Read]:
-    reads = [Read(HEALTH, Call("GET", "/health"), bare=True), Read(EMPTY, Call("GET", EMPTY_PATH))]
-    for name, (path, query) in _READS.items():
-        for nth in (SHORT, LONG):
-            call = Call("GET", path.format(pocket_of(nth)), query)
-            reads.append(Read(_named(name, nth), call))
+def shared_out(whole: int, parts: int) -> Sequence[int]:
+    """Divide a number into as even parts as can be."""
+    return [whole * (n + 1) // parts - whole * n // parts for n in range(parts)]
+
+
+def bench_reads(session: Session) -> Result:
+    """Load both pasts, run every read in every round, verify the ledger, and return the figures."""
+    sizes, location = session.sizes, session.database.location("reads")
+    history = session.bank(location, HistoryWorkload, batch_limit=_BATCH)
+    session.log(f"living through {sizes.history:,} transactions")
+    history.call("live", sizes.history)
+    credentials = history.call("partner")
+    server = session.server(location)
+    loader = session.load_generator(server)
+    rates: dict[str, list[float]] = {}
+    for number in range(1, sizes.runs + 1):
+        for name, call in _reads().items():
+            session.log(f"run {number}: {name}")
+            task = LoadTask(
+                calls=[call] * sizes.requests,
+                port=server.port,
+                credentials=None if name == HEALTH else credentials,
+                connections=CONNECTIONS,
+            )
+            rates.setdefault(name, []).append(rate([loader.call("send", task).timing]))
+    peaks = session.peaks(server_worker=server.peak_of_worker(), load_generator=loader.peak_memory_mib())
+    session.log("verifying the ledger")
+    started = monotonic()
+    verified = Timing(verify_ledger(location), started, monotonic())
+    return Result(
+        name="reads",
+        setting={
+            "workers": 1,
+            "connections": CONNECTIONS,
+            "requests per run": sizes.requests,
+            "empty answer": f"GET {EMPTY_PATH}",
+            "short history": history.call("rows_of", SHORT),
+            "long history": history.call("rows_of", LONG),
+            "rows verified": verified.done,
+        },
+        figures=[*_figures(rates), figure("rows verified", "per second", [rate([verified])])],
+        peak_memory_mib=peaks,
+    )
+
+
+def _reads() -> dict[str, Call]:
+    reads = {HEALTH: Call("GET", "/health"), EMPTY: Call("GET", EMPTY_PATH)}
+    for (name, (path, query)), nth in product(_READS.items(), (SHORT, LONG)):
+        reads[_named(name, nth)] = Call("GET", path.format(pocket_of(nth)), query)
     return reads
 
 
@@ -100,39 +135,18 @@ def _named(name: str, nth: int) -> str:
 
 def _figures(rates: dict[str, list[float]]) -> list[Figure]:
     """Each read against the empty answer, then each long past against the short one."""
-    health = figure(HEALTH, "per second", rates[HEALTH])
     empty = figure(EMPTY, "per second", rates[EMPTY])
-    figures = [health, empty]
-    for name in _READS:
-        for nth in (SHORT, LONG):
-            runs = rates[_named(name, nth)]
-            least = POCKET_LEAST if name == "pocket" else None
-            figures.append(figure(_named(name, nth), "per second", runs, against=empty, at_least=least))
+    figures = [figure(HEALTH, "per second", rates[HEALTH]), empty]
+    for name, nth in product(_READS, (SHORT, LONG)):
+        least, runs = POCKET_LEAST if name == "pocket" else None, rates[_named(name, nth)]
+        figures.append(figure(_named(name, nth), "per second", runs, against=empty, at_least=least))
     for name in _READS:
         short = figure(_named(name, SHORT), "us", _costs(rates[_named(name, SHORT)]))
-        figures.append(
-            figure(
-                f"{name}: long beside short",
-                "us",
-                _costs(rates[_named(name, LONG)]),
-                against=short,
-                at_most=SLOWER_MOST,
-            )
-        )
+        costs = _costs(rates[_named(name, LONG)])
+        figures.append(figure(f"{name}: long beside short", "us", costs, against=short, at_most=SLOWER_MOST))
     return figures
 
 
 def _costs(rates: list[float]) -> list[float]:
     """Microseconds per request."""
     return [1e6 / per_second for per_second in rates]
-
-
-def _setting(histories: list[PocketHistory], sizes: Sizes) -> dict[str, Any]:
-    return {
-        "workers": 1,
-        "connections": CONNECTIONS,
-        "requests per run": sizes.requests,
-        "empty answer": f"GET {EMPTY_PATH}",
-        "short history": msgspec.to_builtins(histories[SHORT]),
-        "long history": msgspec.to_builtins(histories[LONG]),
-    }

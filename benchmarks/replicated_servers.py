@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 from contextlib import suppress
 from pathlib import Path
 
+from benchmarks.server import free_port
 from billfold.platform.database.connect import connect
 from billfold.platform.postgres.programs import EmbeddedPostgresError, ServerUser
 
@@ -33,7 +33,7 @@ class ReplicatedServers:
     def __init__(self, folder: Path, *, durable: bool = True) -> None:
         self._folder = folder
         self._settings = _SETTINGS if durable else _SETTINGS + _FAST
-        self.ports = {name: _free_port() for name in (_PRIMARY, _REPLICA)}
+        self.ports = {name: free_port() for name in (_PRIMARY, _REPLICA)}
         self.owner = ServerUser.of(folder / "none", lambda _: None)
         self.owner.allow_traversal(folder / _PRIMARY)
 
@@ -120,9 +120,3 @@ class ReplicatedServers:
             await conn.execute("CREATE DATABASE billfold TEMPLATE template0")
         finally:
             await conn.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -1,12 +1,8 @@
-"""Chapters as tables: every figure beside its baseline and what it has to reach."""
+"""Results as Markdown: every figure with its ratio to the baseline and its target."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal
-
-from rich.console import Console
-from rich.table import Table
+from collections.abc import Mapping
 
 from benchmarks.measurements import Figure, Result
 
@@ -14,66 +10,30 @@ BUSY_PERCENT = 10.0
 """Above this the machine was not ours."""
 
 _PLAIN_BELOW = 100.0
-_HEADINGS = ("figure", "median", "unit", "ratio", "must be", "reached")
-_SIDES: tuple[Literal["left", "right"], ...] = ("left", "right", "left", "right", "right", "left")
-_STYLES = {None: "", True: "green", False: "red"}
+_HEAD = ("| figure | median | unit | ratio | must be | reached |", "|---|---:|---|---:|---:|---|")
 
 
-def print_result(console: Console, result: Result) -> None:
-    """Print what was run, the figures, and the memory of each process."""
-    table = Table(title=f"billfold bench {result.name}", title_justify="left")
-    for name, justify in zip(_HEADINGS, _SIDES, strict=True):
-        table.add_column(name, justify=justify)
-    for each in result.figures:
-        table.add_row(*row_of(each), style=_STYLES[each.reached])
-    console.print(table)
-    console.print(_sentence({name: str(value) for name, value in result.setting.items()}))
-    console.print(f"peak memory: {_peaks(result)}")
+def as_markdown(result: Result) -> str:
+    """Return the figures as a table, then what was run, and the memory of each process."""
+    lines = [f"### `billfold bench {result.name}`", "", *_HEAD, *map(_row, result.figures), ""]
+    lines += [f"Setting: {_sentence(result.setting)}.", ""]
+    lines += [f"Peak memory: {_sentence({name: f'{mib:,.0f} MiB' for name, mib in result.peak_memory_mib.items()})}."]
     if result.busy_before_percent > BUSY_PERCENT:
-        console.print(
-            f"[yellow]Something else kept this machine {result.busy_before_percent:.0f} % busy"
-            " when this began: the figures say little.[/]"
-        )
+        busy = f"{result.busy_before_percent:.0f} % busy"
+        lines += ["", f"Something else kept this machine {busy} when this began: the figures say little."]
+    return "\n".join([*lines, ""])
 
 
-def as_markdown(results: Iterable[Result]) -> str:
-    """Return the same tables as Markdown, for a document."""
-    parts = []
-    for result in results:
-        lines = [
-            f"### `billfold bench {result.name}`",
-            "",
-            "| " + " | ".join(_HEADINGS) + " |",
-            "|" + "|".join("---:" if side == "right" else "---" for side in _SIDES) + "|",
-        ]
-        lines += ["| " + " | ".join(row_of(each)) + " |" for each in result.figures]
-        setting = {name: str(value) for name, value in result.setting.items()}
-        lines += ["", f"Setting: {_sentence(setting)}.", "", f"Peak memory: {_peaks(result)}."]
-        parts.append("\n".join(lines) + "\n")
-    return "\n".join(parts)
-
-
-def row_of(each: Figure) -> tuple[str, ...]:
-    """Return the cells of one figure."""
-    ratio = "" if each.ratio is None else f"{each.ratio:.2f}x"
-    reached = {None: "", True: "yes", False: "no"}[each.reached]
-    return each.name, _number(each.median), each.unit, ratio, _bound(each), reached
-
-
-def _bound(each: Figure) -> str:
+def _row(each: Figure) -> str:
     suffix = "" if each.ratio is None else "x"
+    ratio = "" if each.ratio is None else f"{each.ratio:.2f}x"
+    bound = "" if each.at_most is None else f"<= {each.at_most:g}{suffix}"
     if each.at_least is not None:
-        return f">= {each.at_least:g}{suffix}"
-    return "" if each.at_most is None else f"<= {each.at_most:g}{suffix}"
+        bound = f">= {each.at_least:g}{suffix}"
+    median = f"{each.median:,.2f}" if abs(each.median) < _PLAIN_BELOW else f"{each.median:,.0f}"
+    reached = {None: "", True: "yes", False: "no"}[each.reached]
+    return f"| {each.name} | {median} | {each.unit} | {ratio} | {bound} | {reached} |"
 
 
-def _number(value: float) -> str:
-    return f"{value:,.2f}" if abs(value) < _PLAIN_BELOW else f"{value:,.0f}"
-
-
-def _peaks(result: Result) -> str:
-    return _sentence({name: f"{mib:,.0f} MiB" for name, mib in result.peak_memory_mib.items()})
-
-
-def _sentence(facts: dict[str, str]) -> str:
-    return "; ".join(f"{name} {value}" for name, value in facts.items())
+def _sentence(values: Mapping[str, object]) -> str:
+    return "; ".join(f"{name} {value}" for name, value in values.items())

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from http.client import HTTPException, HTTPSConnection
 from pathlib import Path
 from time import sleep
+from typing import Self
 
 import psutil
 
@@ -35,7 +36,7 @@ class Server:
     """
 
     def __init__(self, location: Location, *, workers: int, counts: Path | None = None) -> None:
-        self.port = _free_port()
+        self.port = free_port()
         self.ca = location.state_dir / "tls" / "ca.pem"
         self._log = location.state_dir / f"server-{self.port}.log"
         self._place = location
@@ -43,22 +44,17 @@ class Server:
         self._counts = counts
         self._process: subprocess.Popen[bytes] | None = None
 
-    @property
-    def customer_origin(self) -> str:
-        """Return the public address of its Customer API."""
-        return self._place.settings(port=self.port).customer_origin
-
-    def open(self) -> None:
-        """Start it and wait for a healthy answer. Raises RaceError with the end of its log."""
+    def __enter__(self) -> Self:
+        """Start it and wait for a healthy answer. Raises WorkloadError with the end of its log."""
         wiring = Wiring(_clean(os.environ))
         environment = wiring.environment(
             self._place.settings(),
             self._place.dsn,
             port=self.port,
-            http_port=_free_port(),
+            http_port=free_port(),
             workers=self._workers,
             log_level="WARNING",
-            **({} if self._counts is None else {"management_port": _free_port()}),
+            **({} if self._counts is None else {"management_port": free_port()}),
         )
         if self._counts is not None:
             environment[FOLDER] = str(self._counts)
@@ -74,9 +70,10 @@ class Server:
         late = monotonic() + _START_SECONDS
         while monotonic() < late and self._process.poll() is None:
             if self._is_healthy():
-                return
+                return self
             sleep(0.1)
-        raise WorkloadError(f"the server does not open: {self.log_tail()}")
+        self.__exit__()
+        raise WorkloadError(f"the server does not open: {self._log.read_text(errors='replace')[-_LOG_TAIL:]}")
 
     @property
     def pid(self) -> int:
@@ -84,16 +81,12 @@ class Server:
         assert self._process is not None
         return self._process.pid
 
-    def log_tail(self) -> str:
-        """Return the end of what the server had to say."""
-        return self._log.read_text(errors="replace")[-_LOG_TAIL:]
-
     def peak_of_worker(self) -> float:
         """Return the most memory any of its workers has held, in MiB."""
         family = psutil.Process(self.pid).children(recursive=True)
         return max(peak_memory_mib(process.pid) for process in family)
 
-    def close(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """End it and its workers."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
@@ -117,7 +110,8 @@ class Server:
             connection.close()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that nothing listens at."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]

@@ -11,25 +11,18 @@ _FEWEST = 20
 
 
 class Sizes(msgspec.Struct, frozen=True, kw_only=True):
-    """The sizes of one session, all counts."""
+    """The sizes of one session, all counts but `seconds`, the length of a run at half load."""
 
     runs: int
     customers: int
-    passes: int
     bare_transfers: int
     ach_entries: int
     day_ends: tuple[int, ...]
     history: int
     requests: int
-    pockets: int
-    page_requests: int
     deliveries: int
     undelivered: int
     applications: int
-    files: int
-    entries: int
-    statements: int
-    root_customers: int
     seconds: float
 
 
@@ -42,21 +35,13 @@ def sizes_at(scale: float, *, runs: int = RUNS) -> Sizes:
     return Sizes(
         runs=runs,
         customers=scaled(10_000) // 2 * 2,
-        passes=2,
         bare_transfers=scaled(15_000),
         ach_entries=scaled(100_000),
         day_ends=(scaled(1_000), scaled(10_000), scaled(100_000)),
         history=scaled(1_000_000),
         requests=scaled(5_000),
-        pockets=scaled(1_000),
-        # The limits of the operations let ten members in so often.
-        page_requests=scaled(200),
         deliveries=scaled(10_000),
         undelivered=scaled(100_000),
         applications=scaled(500),
-        files=max(2, round(12 * scale)),
-        entries=scaled(100_000),
-        statements=max(4, round(10_000 * scale) // 2 * 2),
-        root_customers=scaled(1_000_000),
         seconds=max(0.5, 5.0 * scale),
     )

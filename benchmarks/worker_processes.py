@@ -1,7 +1,6 @@
 """Processes that run a workload on command, each on an event loop of its own.
 
-A workload is opened once, then prepares and runs; between runs it sleeps and costs nothing.
-Preparing is not timed: orders are turned into calls before the start.
+A workload is opened once, then its methods are called by name; between calls it sleeps and costs nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import multiprocessing
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from multiprocessing.connection import Connection
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import uvloop
 
@@ -22,6 +21,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["benchmarks.cli"])
 _OPEN_SECONDS = 120.0
 _END_SECONDS = 30.0
+_CLOSE = "close"
 
 
 class WorkloadError(RuntimeError):
@@ -29,13 +29,7 @@ class WorkloadError(RuntimeError):
 
 
 class Workload(Protocol):
-    """What a process can do."""
-
-    async def prepare(self, task: Any) -> Any:
-        """Do what is not timed and answer."""
-
-    async def run(self) -> Any:
-        """Run what was prepared and answer with its timings."""
+    """Work for a process, with any number of asynchronous methods."""
 
     async def close(self) -> None:
         """Release everything."""
@@ -52,39 +46,31 @@ class Worker:
         theirs.close()
         self._receive(_OPEN_SECONDS)
 
-    def prepare(self, task: Any) -> Any:
-        """Have it do something that is not timed, and return its answer."""
-        self._pipe.send(("prepare", task))
-        return self._receive()
-
-    def start(self) -> None:
-        """Tell it to run what it prepared."""
-        self._pipe.send(("run", None))
-
-    def finish(self) -> Any:
-        """Wait until it has run, and return what it answers."""
-        return self._receive()
-
-    def run(self, task: Any) -> Any:
-        """Prepare, run, and return the answer."""
-        self.prepare(task)
-        self.start()
+    def call(self, method: str, *arguments: Any) -> Any:
+        """Call a method of the workload and return its answer. Raises WorkloadError when it fails."""
+        self.start(method, *arguments)
         return self.finish()
 
-    @property
-    def pid(self) -> int:
-        """The id of the process."""
-        assert self._process.pid is not None
-        return self._process.pid
+    def start(self, method: str, *arguments: Any) -> None:
+        """Call a method without waiting for it."""
+        self._pipe.send((method, arguments))
+
+    def finish(self) -> Any:
+        """Wait for the call that was started and return its answer. Raises WorkloadError when it failed."""
+        return self._receive()
 
     def peak_memory_mib(self) -> float:
         """Return the most memory it has held."""
-        return peak_memory_mib(self.pid)
+        assert self._process.pid is not None
+        return peak_memory_mib(self._process.pid)
 
-    def close(self) -> None:
-        """End the process, kindly first. Does nothing the second time."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the process, kindly first."""
         if self._process.is_alive():
-            self._pipe.send(("close", None))
+            self.start(_CLOSE)
             self._process.join(_END_SECONDS)
         if self._process.is_alive():
             self._process.kill()
@@ -103,11 +89,11 @@ class Worker:
         return answer
 
 
-def run_together(processes: Sequence[Worker]) -> list[Any]:
-    """Start all that are prepared at once, wait for all, and return their answers."""
-    for process in processes:
-        process.start()
-    return [process.finish() for process in processes]
+def run_together(workers: Sequence[Worker], method: str) -> list[Any]:
+    """Call a method of all at once, wait for all, and return their answers."""
+    for worker in workers:
+        worker.start(method)
+    return [worker.finish() for worker in workers]
 
 
 def _run_process(
@@ -132,17 +118,14 @@ async def _serve(pipe: Connection, opener: Callable[..., Awaitable[Workload]], a
     pipe.send((False, None))
     loop = asyncio.get_running_loop()
     try:
-        while True:
-            verb, task = await loop.run_in_executor(None, pipe.recv)
-            if verb == "close":
-                return
-            pipe.send(await _execute(workload, verb, task))
+        while (called := await loop.run_in_executor(None, pipe.recv))[0] != _CLOSE:
+            pipe.send(await _execute(workload, *called))
     finally:
         await workload.close()
 
 
-async def _execute(workload: Workload, verb: str, task: Any) -> tuple[bool, Any]:
+async def _execute(workload: Workload, method: str, arguments: tuple[Any, ...]) -> tuple[bool, Any]:
     try:
-        return False, await (workload.run() if verb == "run" else workload.prepare(task))
+        return False, await getattr(workload, method)(*arguments)
     except Exception:  # noqa: BLE001 - sent to the parent
         return True, traceback.format_exc()

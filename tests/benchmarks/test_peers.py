@@ -13,8 +13,7 @@ from typer.testing import CliRunner
 from typing_extensions import override
 
 from benchmarks import cli as bench
-from benchmarks.peers.ledgers import FUNDED_CENTS, Address, Blnk, Formance, Ledger
-from benchmarks.peers.subjects import listeners
+from benchmarks.peer_ledgers import FUNDED_CENTS, Address, Blnk, Formance, Ledger
 from benchmarks.worker_processes import WorkloadError
 
 
@@ -127,7 +126,6 @@ def test_every_ledger_is_measured_from_one_client_to_hundreds_and_ours_stands_be
         for at in ("1 connection", "16 connections", "64 connections", "256 connections"):
             assert figures[f"{name}, {at}: transfers"]["median"] > 0
             assert figures[f"{name}, {at}: p99"]["median"] >= figures[f"{name}, {at}: p50"]["median"] > 0
-    assert figures["billfold, 1 connection: processor time of a transfer"]["median"] > 0
     assert figures["transfers at best, beside formance"]["baseline"] == "formance: transfers at best"
     assert figures["p99 at its half load, beside blnk"]["at_most"] == 1.0
     refused = figures["blnk: refused"]
@@ -148,10 +146,3 @@ def test_peers_need_an_address_over_http():
     answer = CliRunner().invoke(bench.app, ["peers", "--blnk", "https://127.0.0.1:5001"])
     assert answer.exit_code == 1
     assert "begins with http://" in answer.output
-
-
-def test_processor_time_is_not_known_where_one_of_the_processes_is_not_seen():
-    with served(PlainLedger(), chunked=False) as url:
-        assert len(listeners([url])) == 1
-        assert listeners([url, "redis://127.0.0.1:9"]) == []
-        assert listeners([url, "postgresql://db.example/ledger"]) == []

@@ -9,20 +9,20 @@ from benchmarks.worker_processes import Worker, WorkloadError, run_together
 
 
 class Counter:
-    """Counts up to what it is told."""
+    """Counts up in steps."""
 
     def __init__(self, start):
-        self.count = start
+        self.count, self.by = start, 0
 
-    async def prepare(self, task):
-        if task < 0:
+    async def step(self, step):
+        if step < 0:
             raise ValueError("cannot count down")
-        self.task = task
+        self.by = step
         return os.getpid()
 
     async def run(self):
         await asyncio.sleep(0)
-        self.count += self.task
+        self.count += self.by
         return self.count
 
     async def close(self):
@@ -37,24 +37,24 @@ async def open_counter(start):
 
 @pytest.fixture
 def child():
-    made = Worker(open_counter, start=1)
-    yield made
-    made.close()
+    with Worker(open_counter, start=1) as made:
+        yield made
 
 
-def test_racer_runs_what_it_prepared_in_a_process_of_its_own(child):
-    assert child.prepare(2) != os.getpid()
-    assert run_together([child]) == [3]
-    assert child.run(4) == 7
+def test_worker_answers_calls_from_a_process_of_its_own(child):
+    assert child.call("step", 2) != os.getpid()
+    assert run_together([child], "run") == [3]
+    assert child.call("run") == 5
     assert child.peak_memory_mib() > 0
 
 
-def test_racer_tells_why_it_failed_and_goes_on(child):
+def test_worker_tells_why_a_call_failed_and_answers_the_next(child):
+    child.call("step", 1)
     with pytest.raises(WorkloadError, match="cannot count down"):
-        child.prepare(-1)
-    assert child.run(1) == 2
+        child.call("step", -1)
+    assert child.call("run") == 2
 
 
-def test_racer_that_cannot_open_tells_why():
+def test_worker_that_cannot_open_tells_why():
     with pytest.raises(WorkloadError, match="cannot begin below zero"):
         Worker(open_counter, start=-1)

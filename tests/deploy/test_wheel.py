@@ -55,23 +55,54 @@ def wheel(tmp_path_factory):
     return made, folder / "requirements.txt"
 
 
+@pytest.fixture(scope="module")
+def plain(wheel, tmp_path_factory):
+    """An environment that has the wheel without extras, compiled, and nothing else."""
+    file, _ = wheel
+    python = _environment(tmp_path_factory)
+    _install(python, "--compile-bytecode", "--constraint", CONSTRAINTS, f"billfold @ {file.as_uri()}")
+    return python.parents[1]
+
+
 @pytest.fixture(scope="module", params=[*EXTRAS, IMAGE], ids=lambda extras: extras or "no_extras")
-def installed(request, wheel, tmp_path_factory):
+def installed(request, wheel, plain, tmp_path_factory):
     """The programs of an environment that has the wheel with an extra, or as the image has it, and nothing else."""
     file, requirements = wheel
-    python = tmp_path_factory.mktemp("venv") / "venv/bin/python"
-    uv = shutil.which("uv", path=f"{ROOT / '.uv/bin'}{os.pathsep}{os.environ['PATH']}")
-    assert uv is not None
-    install = [uv, "pip", "install", "--quiet", "--python", python]
-    subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, python.parents[1]], check=True)
+    if not request.param:
+        yield request.param, plain / "bin"
+        return
+    python = _environment(tmp_path_factory)
     if request.param == IMAGE:
-        subprocess.run([*install, "--require-hashes", "-r", requirements], check=True, env=os.environ | _index())
-        subprocess.run([*install, "--no-index", "--no-deps", file], check=True)
+        _install(python, "--require-hashes", "-r", requirements)
+        _install(python, "--no-index", "--no-deps", file)
     else:
-        wanted = f"billfold[{request.param}] @ {file.as_uri()}"
-        subprocess.run([*install, "--constraint", CONSTRAINTS, wanted], check=True, env=os.environ | _index())
+        # What is compiled already is shared.
+        shutil.rmtree(python.parents[1] / "lib")
+        shutil.copytree(plain / "lib", python.parents[1] / "lib", copy_function=os.link, symlinks=True)
+        program = python.parent / "billfold"
+        program.write_text((plain / "bin/billfold").read_text().replace(str(plain), str(python.parents[1])))
+        program.chmod(0o755)
+        _install(python, "--constraint", CONSTRAINTS, f"billfold[{request.param}] @ {file.as_uri()}")
     yield request.param, python.parent
     shutil.rmtree(python.parents[1])
+
+
+def _environment(tmp_path_factory):
+    """Make an empty environment; return its Python."""
+    python = tmp_path_factory.mktemp("venv") / "venv/bin/python"
+    subprocess.run([_uv(), "venv", "--quiet", "--python", sys.executable, python.parents[1]], check=True)
+    return python
+
+
+def _install(python, *words):
+    install = [_uv(), "pip", "install", "--quiet", "--python", python, *words]
+    subprocess.run(install, check=True, env=os.environ | _index())
+
+
+def _uv():
+    uv = shutil.which("uv", path=f"{ROOT / '.uv/bin'}{os.pathsep}{os.environ['PATH']}")
+    assert uv is not None
+    return uv
 
 
 def _index():

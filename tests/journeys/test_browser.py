@@ -358,6 +358,9 @@ async def test_every_other_page_is_in_order(place):
     await pia.sign_in()
     await pia.walk()
     ada = place.ada
+    ada.links |= {"/confirm", "/sign-out", "/sandbox/try/partner/list_pockets"}
+    await ada.go(f"{place.home}/approvals?view=all", "approvals of all")
+    await ada.walk()
     with local_client(place.box.auth_url, place.box.ca_file) as http:
         client = next(each for each in place.box.clients if each.client_id == "sandbox-fapi2")
         registration = ClientRegistration(
@@ -368,9 +371,6 @@ async def test_every_other_page_is_in_order(place):
             redirect_uri=client.redirect_uris[0],
         )
         address = Authorization(registration).begin(http, ["pockets.read"]).url
-    ada.links |= {"/confirm", "/sign-out", "/sandbox/try/partner/list_pockets"}
-    await ada.go(f"{place.home}/approvals?view=all", "approvals of all")
-    await ada.walk()
     for path, name in {address.removeprefix(place.box.auth_url): "consent", **DOCUMENTATION}.items():
         await ada.go(path, name)
     assert [*place.gallery.left] == ["/bank/suspense/{item_id:str}"], "there is none; no page links to others here"

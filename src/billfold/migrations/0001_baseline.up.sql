@@ -1195,7 +1195,7 @@ CREATE TABLE cash_back_rule (
 CREATE TRIGGER cash_back_rule_stays BEFORE UPDATE OR DELETE OR TRUNCATE ON cash_back_rule
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 
--- Cash back of a card for a month. A negative total is carried into the card's next row.
+-- Cash back of a card for a month. `carried_in`: what refunds of the customer's other cards, and before, take off it.
 CREATE TABLE cash_back (
   customer_id   uuid NOT NULL REFERENCES customer,
   cash_back_id  uuid NOT NULL,

@@ -1,4 +1,4 @@
-"""Cash back: every month of a card is what its payments and the rule in force make of it."""
+"""Cash back: every month is what the payments of a customer's cards and the rule in force make of it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,23 @@ _CASH = ", ".join(f"'{each}'" for each in NEVER_PURCHASES)
 # What a rule `r` counts of a payment `p`.
 _IS_COUNTED = f"p.merchant->>'category_code' <> ALL(r.excluded_categories || ARRAY[{_CASH}])"
 _MONTH_OF = "to_char(({}) AT TIME ZONE 'America/New_York', 'YYYY-MM')"
+_NET = "purchases - refunds"
+# Rows with what is taken off each: the cards of a customer carry together.
+_CARRIED = f"""
+SELECT *, -least(greatest({_NET}, 0), greatest(open - lesser, 0)) AS carried
+  FROM (SELECT t.*, coalesce(sum(greatest({_NET}, 0)) OVER (
+                 PARTITION BY customer_id, period ORDER BY {_NET}, card_id
+                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS lesser,
+               coalesce(sum(greatest({_NET} + carried_in, 0) - ({_NET})) OVER (
+                 PARTITION BY customer_id ORDER BY period
+                 GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0)
+               - sum(least({_NET}, 0)) OVER (PARTITION BY customer_id, period) AS open
+          FROM cash_back t) t
+"""
 _EXPECTED = f"""
-SELECT t.*, r.version, m.*, b.carried,
-       least(r.cap, (2 * greatest(m.paid - m.refunded + b.carried, 0) * r.basis_points + 10000) / 20000) AS earned
-  FROM cash_back t JOIN customer c USING (customer_id)
+SELECT t.*, r.version, m.*,
+       least(r.cap, (2 * greatest(m.paid - m.refunded + t.carried_in, 0) * r.basis_points + 10000) / 20000) AS earned
+  FROM ({_CARRIED}) t JOIN customer c USING (customer_id)
   LEFT JOIN LATERAL (SELECT * FROM cash_back_rule r WHERE r.partner_id = c.partner_id AND r.from_month <= t.period
                       ORDER BY r.from_month DESC, r.version DESC LIMIT 1) r ON true
   CROSS JOIN LATERAL (
@@ -24,10 +37,6 @@ SELECT t.*, r.version, m.*, b.carried,
      WHERE (p.customer_id, p.card_id) = (t.customer_id, t.card_id) AND {_IS_COUNTED}
        AND p.created_at >= (t.period || '-01')::timestamp AT TIME ZONE 'America/New_York'
        AND p.created_at < ((t.period || '-01')::timestamp + interval '1 month') AT TIME ZONE 'America/New_York') m
-  CROSS JOIN LATERAL (
-    SELECT coalesce((SELECT least(e.purchases - e.refunds + e.carried_in, 0) FROM cash_back e
-                      WHERE (e.customer_id, e.card_id) = (t.customer_id, t.card_id) AND e.period < t.period
-                      ORDER BY e.period DESC LIMIT 1), 0) AS carried) b
 """
 _CREDITS = """
 SELECT customer_id, entry_no, pocket_id, amount, (details->>'card_id')::uuid AS card_id, details->>'period' AS period

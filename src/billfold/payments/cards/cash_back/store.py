@@ -37,12 +37,18 @@ SELECT p.customer_id, p.card_id,
    AND p.merchant->>'category_code' <> ALL($4::text[])
  GROUP BY p.customer_id, p.card_id
 """
+# What refunds of a customer's cards exceed purchases by, in months before (`owed`) and in this one, is taken off the
+# cards that paid more than they got back, those with the least left first: a card above the cap would take it for
+# nothing.
 _MONTHS = f"""
-SELECT customer_id, card_id, purchases, refunds, coalesce(b.carried, 0)::bigint AS carried_in
-  FROM ({COUNTED_MONTH}) m
-  LEFT JOIN LATERAL (SELECT least(purchases - refunds + carried_in, 0) AS carried FROM cash_back b
-                      WHERE (b.customer_id, b.card_id) = (m.customer_id, m.card_id) AND b.period < $5
-                      ORDER BY b.period DESC LIMIT 1) b ON true
+SELECT customer_id, card_id, purchases, refunds, greatest(least(still, 0), least(-net, 0))::bigint AS carried_in
+  FROM (SELECT n.*, owed + sum(least(net, 0)) OVER (PARTITION BY customer_id) - greatest(net, 0)
+                    + sum(greatest(net, 0)) OVER (PARTITION BY customer_id ORDER BY net, card_id) AS still
+          FROM (SELECT m.*, purchases - refunds AS net FROM ({COUNTED_MONTH}) m) n
+         CROSS JOIN LATERAL (
+           SELECT coalesce(sum(net - greatest(net + carried_in, 0)), 0) AS owed
+             FROM (SELECT customer_id, period, carried_in, purchases - refunds AS net FROM cash_back) b
+            WHERE b.customer_id = n.customer_id AND b.period < $5) o) m
  WHERE NOT EXISTS (SELECT 1 FROM cash_back g
                     WHERE (g.customer_id, g.card_id, g.period) = (m.customer_id, m.card_id, $5))
  ORDER BY customer_id, card_id

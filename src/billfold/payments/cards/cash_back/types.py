@@ -32,7 +32,10 @@ class CashBackRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CardMonth(msgspec.Struct, frozen=True, kw_only=True):
-    """What a card paid and got back in a month, booked by its end, and what is carried into it (zero or below)."""
+    """What a card paid and got back in a month, booked by its end.
+
+    `carried_in`, zero or below, is what refunds of the customer's other cards, and of months before, take off it.
+    """
 
     customer_id: UUID
     card_id: UUID

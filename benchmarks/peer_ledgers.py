@@ -30,12 +30,10 @@ _SECONDS = 60.0
 
 
 class Address(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a ledger runs. `key` is sent if it asks for one; by the others its processor time and bytes are found."""
+    """Where a ledger runs. `key` is sent if it asks for one."""
 
     url: str
     key: str | None = None
-    database: str | None = None
-    redis: str | None = None
 
     def __post_init__(self) -> None:
         """Raises WorkloadError for an address that cannot be driven."""
