@@ -9,7 +9,7 @@ from tests.support.customer_client import EVERYTHING, token_for
 from tests.support.partner_desk import UNKNOWN
 from tests.support.payees import CONTOSO, wire
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.http.limits import upload_turns
 from billfold.onboarding import review_queue as reviewing
 from billfold.onboarding.review_queue import ReviewDecision

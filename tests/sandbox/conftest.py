@@ -6,7 +6,7 @@ import pytest
 from tests.support.partner_client import PartnerClient, close_app, new_partner
 
 from billfold.accounts.commands import OpenPocket
-from billfold.http.partner_api.app import PartnerApi
+from billfold.wiring.partner_api.app import PartnerApi
 from billfold.platform import ids
 from billfold.sandbox.partner_api import open_sandbox, sandbox_operations
 

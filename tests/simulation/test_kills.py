@@ -26,7 +26,7 @@ from tests.support.cards import pem, unread_key
 from tests.support.commands import EngineCommands
 from tests.support.partner_client import new_partner
 
-from billfold.cli.serve import child_command_line
+from billfold.wiring.cli.serve import child_command_line
 from billfold.migrations import runner
 from billfold.payments.cards.authorizations.processor_api import processor_key, sign_message
 from billfold.platform import ids

@@ -8,7 +8,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from billfold.http.caller import Caller
 from billfold.http.edge.serve import LazyApp
 from billfold.http.operations import get
-from billfold.http.partner_api.app import create_partner_app
+from billfold.wiring.partner_api.app import create_partner_app
 
 
 @get("/api/v2/worker/")

@@ -8,7 +8,7 @@ import msgspec
 from tests.support.commands import EngineCommands
 from tests.support.whole_bank import SEED, close_bank, open_bank
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.accounts.commands import (
     CloseCustomer,
     OpenPortal,
@@ -18,8 +18,8 @@ from billfold.accounts.commands import (
     UpdatePortal,
 )
 from billfold.accounts.counterparties.commands import UpdateCounterparty
-from billfold.freezes.decisions import propose, withdraw
-from billfold.freezes.types import FreezeSubject
+from billfold.dual_control.decisions import propose, withdraw
+from billfold.dual_control.types import FreezeSubject
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills

@@ -8,8 +8,8 @@ import asyncpg
 from tests.support.oauth_clients import SPA, program
 from tests.support.oauth_users import company, member
 
-from billfold.access.oauth import access_tokens, dpop
-from billfold.access.partners import credentials
+from billfold.oauth import access_tokens, dpop
+from billfold.identity.partners import credentials
 from billfold.documents import store as document_store
 from billfold.documents.ports import FileKind
 from billfold.documents.rules import PROOF_OF_ACCOUNT

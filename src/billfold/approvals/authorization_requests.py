@@ -12,9 +12,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.team import store as team_store
-from billfold.access.team.rules import permissions_of
-from billfold.access.team.types import Member
+from billfold.identity.members import store as team_store
+from billfold.identity.members.rules import permissions_of
+from billfold.identity.members.types import Member
 from billfold.approvals import rules
 from billfold.approvals.invited_persons import seal_contacts
 from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule

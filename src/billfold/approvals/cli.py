@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from billfold.accounts.counterparties.sealed_details import open_order
-from billfold.approvals.apply_authorizations import apply_authorization_request
+from billfold.team.approved_changes import apply_authorization_request
 from billfold.approvals.authorization_requests import confirm_as_operator
 from billfold.approvals.invited_persons import open_contacts
 from billfold.approvals.store.approval_rules import set_step_up

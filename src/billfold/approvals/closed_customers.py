@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from billfold.access.oauth import clients
+from billfold.oauth import clients
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.audit.record import audited
 from billfold.audit.types import Origin

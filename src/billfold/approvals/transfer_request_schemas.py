@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.access.users.types import Role
+from billfold.identity.users.types import Role
 from billfold.accounts.counterparties.rules.names import NameMatch, match_payee
 from billfold.accounts.counterparties.types import format_name
 from billfold.accounts.customers.schemas import Address, address_of

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.access.users.types import Confirmation, Role
+from billfold.identity.users.types import Confirmation, Role
 from billfold.audit.types import Origin
 
 if TYPE_CHECKING:

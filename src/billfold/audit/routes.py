@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users import store as user_store
+from billfold.identity.users import store as user_store
 from billfold.audit import store as audit_store
 from billfold.audit.schemas import COLUMNS, CustomerAuditLogEntry, cells_of, render_entry
 from billfold.audit.types import AuditEntry, EntryFilter

@@ -10,11 +10,11 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from billfold import pages
+from billfold import web as pages
 from billfold.documentation.markdown import highlighted, render
 from billfold.documentation.site import Place, Site
 from billfold.documentation.types import Page, Sample
-from billfold.pages.theme import MEDIA_TYPES, Theme
+from billfold.web.theme import MEDIA_TYPES, Theme
 
 __all__ = ["MEDIA_TYPES", "Renderer"]
 

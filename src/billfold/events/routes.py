@@ -8,9 +8,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.oauth import access_tokens
-from billfold.access.partners import store as partner_store
-from billfold.access.users.rules import PERMISSIONS
+from billfold.oauth import access_tokens
+from billfold.identity.partners import store as partner_store
+from billfold.identity.users.rules import PERMISSIONS
 from billfold.events import store as event_store
 from billfold.events.kinds import KINDS
 from billfold.events.schemas import Event, EventType, render_type

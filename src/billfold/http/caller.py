@@ -15,8 +15,8 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.access.oauth.types import AccessToken
-from billfold.access.users.rules import PERMISSIONS
+from billfold.oauth.types import AccessToken
+from billfold.identity.users.rules import PERMISSIONS
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.audit.types import Origin

@@ -25,9 +25,9 @@ from rich.panel import Panel
 
 from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.output import console, print_error, print_line, print_success
-from billfold.cli.process_supervisor import Supervisor
+from billfold.wiring.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
-from billfold.cli.serve import check_ports, child_command_line, find_silent_port, start_https, stop_on_signals
+from billfold.wiring.cli.serve import check_ports, child_command_line, find_silent_port, start_https, stop_on_signals
 from billfold.migrations import runner
 from billfold.monitoring.management_server import manage_children
 from billfold.platform.clock import monotonic

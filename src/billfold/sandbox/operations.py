@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 from uuid import UUID
 
-from billfold.access.partners.store import get_first_partner_id
+from billfold.identity.partners.store import get_first_partner_id
 from billfold.http.operations import TOKEN, Declare, Options, post
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive

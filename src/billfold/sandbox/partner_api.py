@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.http.operations import Operation, operations_below
-from billfold.http.partner_api.app import PartnerApi, partner_operations
+from billfold.wiring.partner_api.app import PartnerApi, partner_operations
 from billfold.sandbox.ach.network import SimulatedAchNetwork
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.control.socket import SandboxControl

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.cli.context import CliContext, Database
-from billfold.cli.process_supervisor import Supervisor
+from billfold.wiring.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
 from billfold.migrations import runner
 from billfold.platform.database.pool import create_pool

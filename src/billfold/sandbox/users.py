@@ -12,12 +12,12 @@ from uuid import UUID
 import msgspec
 import pyotp
 
-from billfold.access.partners.cli import new_password
-from billfold.access.users import store as user_store
-from billfold.access.users import totp
-from billfold.access.users.members import add_member, create_user
-from billfold.access.users.passwords import set_password
-from billfold.access.users.types import Role
+from billfold.identity.partners.cli import new_password
+from billfold.identity.users import store as user_store
+from billfold.identity.users import totp
+from billfold.identity.users.members import add_member, create_user
+from billfold.identity.users.passwords import set_password
+from billfold.identity.users.types import Role
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import billfold
-from billfold.access.users.checks import check_contact_details
+from billfold.identity.users.checks import check_contact_details
 from billfold.audit.checks import check_audit
 from billfold.bills.checks import check_market
 from billfold.bills.store import load_market

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import billfold
-from billfold.access.partners.customers import enrol
+from billfold.identity.partners.customers import enrol
 from billfold.audit.types import Origin
 from billfold.bills.imports import load_bundled_market
 from billfold.bills.market_log import begin_market_log

@@ -10,7 +10,7 @@ from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
 from billfold.accounts.customers.rules import CLOSED_JOB
 from billfold.accounts.pockets.types import POCKET_CLOSED_JOB
-from billfold.approvals import apply_authorizations as changing
+from billfold.team import approved_changes as changing
 from billfold.approvals import execute_transfers as approved
 from billfold.approvals.closed_customers import run_closed_job
 from billfold.approvals.store.requests import run_expiry_job

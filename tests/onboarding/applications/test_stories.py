@@ -23,7 +23,7 @@ from tests.support.damage import undetected
 from tests.support.databases import owner_of
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.sealed_files import fetch_opened

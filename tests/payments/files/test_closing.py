@@ -11,8 +11,8 @@ from tests.payments.cli_bank import prepare
 from tests.support.fedwire import changed
 from tests.support.proposals import proposed
 
-from billfold.access.operators.types import Operator
-from billfold.freezes.decisions import confirm
+from billfold.identity.operators.types import Operator
+from billfold.dual_control.decisions import confirm
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.writer import write_file

@@ -10,8 +10,8 @@ from tests.support.partner_client import PartnerClient, close_app, new_partner
 from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, open_bank, pocket_of
 from benchmarks.replicated_servers import ReplicatedServers
-from billfold.health.replica_checks import check_replicas_read
-from billfold.http.partner_api.app import partner_operations
+from billfold.monitoring.health.replica_checks import check_replicas_read
+from billfold.wiring.partner_api.app import partner_operations
 from billfold.http.responses import HttpResponse
 from billfold.http.stale_reads import StaleReads, stale_seconds
 from billfold.ledger.current_reads import CurrentReads

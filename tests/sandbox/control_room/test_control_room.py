@@ -10,13 +10,13 @@ from tests.support.browser import Browser, forms_of, found
 from tests.support.partner_client import close_app
 from tests.support.sandbox_tasks import performing_tasks
 
-from billfold.access.auth_server.app import create_auth_app
-from billfold.access.partners.cli import make_partner
-from billfold.access.users.totp import new_secret
-from billfold.console.app import create_pages_app
+from billfold.oauth.server.app import create_auth_app
+from billfold.identity.partners.cli import make_partner
+from billfold.identity.users.totp import new_secret
+from billfold.web.console.app import create_pages_app
 from billfold.documentation.reference.call import call_of
 from billfold.documents.ports import FileKind
-from billfold.http.partner_api.app import partner_document, partner_operations
+from billfold.wiring.partner_api.app import partner_document, partner_operations
 from billfold.http.responses import StreamedResponse
 from billfold.platform.ids import new as ids_new
 from billfold.platform.settings.settings import Settings

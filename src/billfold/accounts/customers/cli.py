@@ -9,7 +9,7 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.access.partners.rules import FEATURES
+from billfold.identity.partners.rules import FEATURES
 from billfold.accounts.commands import CloseCustomer, SetCustomerState
 from billfold.accounts.customers import store as customer_store
 from billfold.accounts.pockets import store as pocket_store

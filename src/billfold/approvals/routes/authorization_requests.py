@@ -7,7 +7,7 @@ from typing import Annotated
 from uuid import UUID
 
 from billfold.approvals import authorization_requests
-from billfold.approvals.apply_authorizations import apply_authorization_request
+from billfold.team.approved_changes import apply_authorization_request
 from billfold.approvals.invited_persons import open_contacts
 from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.schemas import AuthorizationRequest, DecideAuthorization, render_change

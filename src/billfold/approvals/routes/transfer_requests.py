@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
-from billfold.access.users import store as user_store
+from billfold.identity.users import store as user_store
 from billfold.accounts.customers.store import require_feature
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.approvals import transfer_orders, transfer_requests

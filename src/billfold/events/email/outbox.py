@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.rules import normalize_email
+from billfold.identity.users.rules import normalize_email
 from billfold.events.email.ports import OutboundEmail
 from billfold.events.email.templates import EmailContent
 from billfold.platform import ids

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.contact_details import USERS
+from billfold.identity.users.contact_details import USERS
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, NotificationType
 from billfold.events.notifications.types import NotificationAudience
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused

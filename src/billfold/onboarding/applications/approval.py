@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from billfold.access.users import members as user_members
-from billfold.access.users import rules as user_rules
-from billfold.access.users import store as user_store
-from billfold.access.users.welcome import send_password_link
+from billfold.identity.users import members as user_members
+from billfold.identity.users import rules as user_rules
+from billfold.identity.users import store as user_store
+from billfold.identity.users.welcome import send_password_link
 from billfold.accounts.agreements.types import AcceptedBy, Consent
 from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.customers.profiles import seal_profile

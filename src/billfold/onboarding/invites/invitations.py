@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.rules import check_email
+from billfold.identity.users.rules import check_email
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.events.email.outbox import mailbox_of

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.rules import check_email, check_name
+from billfold.identity.users.rules import check_email, check_name
 from billfold.accounts.customers.schemas import Email, NamePart
 from billfold.events.email.plain_text import is_name
 from billfold.http.schemas import BankTime

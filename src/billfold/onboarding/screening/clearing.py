@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
 from billfold.ledger.jobs import store as jobs_store

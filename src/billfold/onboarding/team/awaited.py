@@ -8,10 +8,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.team import invitations
-from billfold.access.team import store as team_store
-from billfold.access.team.administrator import Administrator
-from billfold.access.team.types import InviteMember, Member
+from billfold.team import invitations
+from billfold.identity.members import store as team_store
+from billfold.team.administrator import Administrator
+from billfold.identity.members.types import InviteMember, Member
 from billfold.audit.types import Origin
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing

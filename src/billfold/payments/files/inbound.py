@@ -18,7 +18,7 @@ import msgspec
 import structlog
 
 from billfold.data_keys.payment_keys import bank_key
-from billfold.freezes.store import find_confirmed
+from billfold.dual_control.store import find_confirmed
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import is_content_of, read_content, seal_content

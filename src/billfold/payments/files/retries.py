@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.access.operators.types import Operator, Power
+from billfold.identity.operators.types import Operator, Power
 from billfold.payments.files.store import COLUMNS, find_file
 from billfold.payments.files.types import RailFile, RetryState
 from billfold.platform.clock import wall_now

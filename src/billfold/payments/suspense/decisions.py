@@ -11,8 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.operators.types import Operator, Power
-from billfold.freezes.decisions import propose_movement
+from billfold.identity.operators.types import Operator, Power
+from billfold.dual_control.decisions import propose_movement
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS
@@ -24,7 +24,7 @@ from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
-    from billfold.freezes.types import FreezeProposal
+    from billfold.dual_control.types import FreezeProposal
     from billfold.ledger.bank import Bank
     from billfold.payments.suspense.types import SuspenseItem
 

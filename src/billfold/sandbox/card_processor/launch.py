@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.cli.child_python import python_command
+from billfold.wiring.cli.child_python import python_command
 from billfold.cli.context import CliError
 from billfold.platform.network.addresses import own_url_host
 from billfold.sandbox.card_processor.host.framing import LengthPrefix

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 from typing_extensions import override
 
-from billfold.cli.process_supervisor import exit_with_parent
+from billfold.wiring.cli.process_supervisor import exit_with_parent
 from billfold.sandbox.chain.accounts import CHAIN_ID, faucet_address
 from billfold.sandbox.chain.faucet import signed_deployment, signed_funding
 from billfold.sandbox.chain.json_rpc import Nodes

@@ -6,8 +6,8 @@ import re
 
 from litestar import post
 
-from billfold.console.form_values import instant_in_zone
-from billfold.pages.page_context import PUBLIC, PageResponse, redirect
+from billfold.web.console.form_values import instant_in_zone
+from billfold.web.page_context import PUBLIC, PageResponse, redirect
 from billfold.platform.dates import ET
 from billfold.platform.errors import InvalidInput, NotFound, Refused, Unavailable
 from billfold.sandbox.clock import routes

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 from litestar import get
 
-from billfold.access.oauth.rules.scopes import SCOPES
-from billfold.console.charts import maturity_ladder
+from billfold.oauth.rules.scopes import SCOPES
+from billfold.web.console.charts import maturity_ladder
 from billfold.http.schemas import usd
-from billfold.pages.page_context import PUBLIC, PageResponse
+from billfold.web.page_context import PUBLIC, PageResponse
 from billfold.sandbox.control_room.overview import PATH
 from billfold.sandbox.control_room.room import InRoom
 

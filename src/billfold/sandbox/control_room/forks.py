@@ -7,7 +7,7 @@ from typing import Any
 
 from litestar import get, post
 
-from billfold.pages.page_context import PUBLIC, PageResponse, path_id, redirect
+from billfold.web.page_context import PUBLIC, PageResponse, path_id, redirect
 from billfold.platform.errors import InvalidInput, Refused, Unavailable
 from billfold.sandbox.control import routes
 from billfold.sandbox.control_room.overview import PATH, show_overview

@@ -18,7 +18,7 @@ from billfold.payments.cards.routes.orders import list_customer_card_orders
 from billfold.payments.wires.routes import list_wires
 
 if TYPE_CHECKING:
-    from billfold.console.api_client import ApiClient
+    from billfold.web.console.api_client import ApiClient
     from billfold.http.operations import Operation
 
 _CUSTOMERS = 5

@@ -6,7 +6,7 @@ import re
 
 from litestar import get
 
-from billfold.pages.page_context import PUBLIC, Mistake, PageResponse
+from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 from billfold.platform.dates import ET
 from billfold.platform.errors import Unavailable
 from billfold.sandbox.clock import routes as clock

@@ -16,19 +16,19 @@ from typing import Any
 from litestar.di import Provide
 from litestar.params import SkipValidation
 
-from billfold.access.auth_server.app import auth_document
-from billfold.access.partners import store as partner_store
-from billfold.access.partners.types import Credential
-from billfold.console.api_client import ApiClient
-from billfold.console.page_clock import PageClock, read_page_clock
+from billfold.oauth.server.app import auth_document
+from billfold.identity.partners import store as partner_store
+from billfold.identity.partners.types import Credential
+from billfold.web.console.api_client import ApiClient
+from billfold.web.console.page_clock import PageClock, read_page_clock
 from billfold.http.api import Identity
-from billfold.http.authentication.signed_requests import SignedRequestAuthenticator
-from billfold.http.customer_api.app import CustomerApi, customer_document
+from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
+from billfold.wiring.customer_api.app import CustomerApi, customer_document
 from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.operations import Operation
-from billfold.http.partner_api.app import PROOFS, PartnerApi
+from billfold.wiring.partner_api.app import PROOFS, PartnerApi
 from billfold.http.raw_request import RawRequest
-from billfold.pages.page_context import PageContext, PageResponse
+from billfold.web.page_context import PageContext, PageResponse
 from billfold.platform.dates import ET
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from litestar import get, post
 
-from billfold.pages.page_context import PUBLIC, PageResponse
+from billfold.web.page_context import PUBLIC, PageResponse
 from billfold.sandbox.control_room.forks import watch
 from billfold.sandbox.control_room.overview import PATH
 from billfold.sandbox.control_room.room import InRoom

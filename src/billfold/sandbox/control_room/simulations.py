@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 from litestar import get, post
 
-from billfold.console.api_client import error_of
+from billfold.web.console.api_client import error_of
 from billfold.http.openapi.document import examples_of
 from billfold.http.operations import Operation, operations_below
 from billfold.http.responses import HttpResponse
-from billfold.pages.page_context import PUBLIC, Mistake, PageResponse
+from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.sandbox.control_room.fields import Field, field_of, kind_of, schema_of
 from billfold.sandbox.control_room.overview import PATH
@@ -72,7 +72,7 @@ async def _run(room: ControlRoom, simulation: Simulation, sent: dict[str, Any]) 
 async def _show(
     room: ControlRoom, simulation: Simulation, *, wrong: Mistake = "", answer: str | None = None
 ) -> PageResponse:
-    example = examples_of("billfold.http.partner_api").get(simulation.name, {}).get("request", {})
+    example = examples_of("billfold.wiring.partner_api").get(simulation.name, {}).get("request", {})
     fields = [
         await field_of(room, each, value=example.get(each.name), area=simulation.area) for each in simulation.parameters
     ]

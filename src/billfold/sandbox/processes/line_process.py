@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from billfold.cli.child_python import python_command
+from billfold.wiring.cli.child_python import python_command
 from billfold.platform.errors import Unavailable
 
 TIMEOUT_SECONDS = 10.0

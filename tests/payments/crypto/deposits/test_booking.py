@@ -6,7 +6,7 @@ import pytest
 from tests.fixtures.deposits import DOLLAR
 from tests.support.whole_bank import expect_clean
 
-from billfold.health import bank_checks
+from billfold.monitoring.health import bank_checks
 from billfold.payments.crypto.chains.types import TokenTransfer
 from billfold.payments.crypto.deposits import cli, store
 from billfold.payments.crypto.deposits.agreement import Nodes

@@ -18,7 +18,7 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from billfold.access.partners.types import PartnerRow
+    from billfold.identity.partners.types import PartnerRow
     from billfold.ledger.bank import Bank
 
 _MONTH: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)

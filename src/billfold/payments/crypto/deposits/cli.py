@@ -8,12 +8,12 @@ from uuid import UUID
 
 import typer
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.audit.types import Origin
 from billfold.cli.command import EXAMPLE_ID, OPERATOR, Row
 from billfold.cli.context import CliError
-from billfold.freezes.decisions import propose_movement
-from billfold.freezes.proposing import propose_as_operator, said_of
+from billfold.dual_control.decisions import propose_movement
+from billfold.dual_control.proposing import propose_as_operator, said_of
 from billfold.ledger.engine.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.crypto.chains.rules import read_address

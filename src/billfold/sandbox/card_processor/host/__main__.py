@@ -16,7 +16,7 @@ from pathlib import Path
 
 import uvloop
 
-from billfold.cli.process_supervisor import exit_with_parent
+from billfold.wiring.cli.process_supervisor import exit_with_parent
 from billfold.platform.logs import configure_logging, logger
 from billfold.sandbox.card_processor.host.authorize import AuthorizationHost
 from billfold.sandbox.card_processor.host.bank_client import BankClient
