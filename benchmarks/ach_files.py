@@ -25,6 +25,7 @@ from billfold.payments.ach.outbound.windows import AchWindows
 from billfold.payments.ach.store import files
 from billfold.payments.files.contents import read_content
 from billfold.payments.files.folder_exchange import ExchangeFolders
+from billfold.payments.files.ports import RailExchanges
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import ET
 from billfold.platform.ids import command_id
@@ -65,8 +66,8 @@ class AchPayments(BankWorkload):
             lot = range(first, min(entries, first + _CHUNK))
             await submit_commands(bank, [_debit(nth, nth % len(payees), payees) for nth in lot])
         accounts = [row[0] for row in await bank.pool.fetch(_ACCOUNTS, [*map(customer_of, self._portals)])]
-        assert isinstance(bank.rails.ach, ExchangeFolders)
-        await bank.rails.ach.network_side().transmit(_NAME, await _file(bank, accounts, entries))
+        assert isinstance(bank.ports[RailExchanges].ach, ExchangeFolders)
+        await bank.ports[RailExchanges].ach.network_side().transmit(_NAME, await _file(bank, accounts, entries))
         await vacuum_and_checkpoint(bank.pool)
 
 

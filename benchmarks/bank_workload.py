@@ -15,9 +15,9 @@ from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, OpenBank, customer_of, pocket_of, submit_commands
 from benchmarks.load_generator import Credentials
 from benchmarks.worker_processes import Worker
-from billfold.identity.partners import credentials
 from billfold.accounts.commands import EnrolCustomer
 from billfold.accounts.counterparties.commands import AddCounterparty
+from billfold.identity.partners import credentials
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import DERIVED_BALANCES
 from billfold.platform.clock import wall_now

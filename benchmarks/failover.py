@@ -30,12 +30,12 @@ from benchmarks.load_generator import Call, Credentials, request_of
 from benchmarks.replicated_servers import ReplicatedServers
 from benchmarks.transfers import transfer_calls
 from benchmarks.worker_processes import WorkloadError
-from billfold.wiring.cli.serve import child_command_line
 from billfold.migrations import runner
 from billfold.platform import ids
 from billfold.platform.clock import monotonic
 from billfold.platform.database.connect import connect
 from billfold.platform.settings.mistakes import PREFIX
+from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
 
 PORT, MANAGEMENT_PORT = 8978, 18_978

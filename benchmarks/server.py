@@ -18,10 +18,10 @@ import psutil
 from benchmarks.dataset import Location
 from benchmarks.measurements import peak_memory_mib
 from benchmarks.worker_processes import WorkloadError
-from billfold.wiring.cli.serve import child_command_line
 from billfold.monitoring.management_server import FOLDER
 from billfold.platform.clock import monotonic
 from billfold.platform.settings.mistakes import PREFIX
+from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
 
 _START_SECONDS = 60.0

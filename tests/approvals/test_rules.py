@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from billfold.identity.users.types import Role
 from billfold.approvals import rules
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
+from billfold.identity.users.types import Role
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, Refused
 

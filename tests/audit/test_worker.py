@@ -5,8 +5,9 @@ import pytest
 from billfold.audit import record as audit_record
 from billfold.audit import seals
 from billfold.audit.file_archive import FileArchive
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import NewEntry
 from billfold.audit.worker import AuditSealer, archive_seals, seal_audit_log
+from billfold.ledger.types import Origin
 from billfold.platform import ids
 
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)

@@ -8,10 +8,10 @@ from tests.fixtures.cli import fetch
 from tests.support.damage import undetected
 from tests.support.whole_bank import VAULT
 
-from billfold.audit.types import Origin
 from billfold.bills.checks import check_market
 from billfold.bills.market_log import KEYS, MARKET_LOG, market_change
 from billfold.bills.store import CalendarOverride, save_override
+from billfold.ledger.types import Origin
 
 HEADER = "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
 

@@ -9,13 +9,13 @@ import pytest
 from tests.support.databases import owner_of
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.audit.types import Origin
 from billfold.bills import market_refresh
 from billfold.bills.imports import import_auctions, import_rates
 from billfold.bills.market_log import market_change
 from billfold.bills.market_refresh import MarketRefresher
 from billfold.bills.store import CalendarOverride, load_market, save_override
 from billfold.bills.types import Auction, DailyRates, Quote
+from billfold.ledger.types import Origin
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import et_instant
 

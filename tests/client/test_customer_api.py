@@ -5,17 +5,17 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.identity.partners.test_jwt_login_routes import private_pem
 from tests.client.bridge import in_thread
+from tests.identity.partners.test_jwt_login_routes import private_pem
 from tests.support.oauth_clients import REDIRECT, new_key, program
 from tests.support.oauth_users import member
 
-from billfold.oauth import clients, consent
-from billfold.oauth.types import CLIENT_CREDENTIALS
 from billfold.client.customer_api import CustomerApi
 from billfold.client.dpop import DpopAuth
 from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.responses import ApiError
+from billfold.oauth import clients, consent
+from billfold.oauth.types import CLIENT_CREDENTIALS
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 

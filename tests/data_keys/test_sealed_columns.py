@@ -4,6 +4,7 @@ from uuid import UUID
 
 from tests.support.whole_bank import VAULT
 
+from billfold.data_keys.keys import DataKeys
 from billfold.verify.runner import verify_bank
 
 ADDRESS = {"street_address": "7 Hidden Lane", "city": "Reno", "postal_code": "89501", "state": "NV", "country": "US"}
@@ -48,7 +49,7 @@ async def test_what_was_destroyed_is_shown_as_unknown_and_counted(partner_desk):
     bank = partner_desk.bank
     path, customer_id = await customer_with_contact(partner_desk, "Acme")
 
-    await bank.data_keys.shred(bank.pool, customer_id, await bank.now())
+    await bank.ports[DataKeys].shred(bank.pool, customer_id, await bank.now())
 
     shown = await partner_desk.get(path)
     assert (shown["email"], shown["address"], shown["name"]) == (None, None, "Acme")

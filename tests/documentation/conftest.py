@@ -6,8 +6,8 @@ import httpx
 import pytest
 from tests.reference.documents import DOCUMENTS
 
-from billfold.oauth.server.app import auth_document
 from billfold.documentation.app import DocumentationApp
+from billfold.oauth.server.app import auth_document
 from billfold.platform.settings.settings import Settings
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from billfold.documents.ports import FileKind
-from billfold.documents.rules import check_file, max_file_bytes, parse_file_name
+from billfold.documents.rules import check_file, parse_file_name
+from billfold.http.file_kinds import FileKind, max_file_bytes
 from billfold.platform.errors import BillfoldError, InvalidInput
 
 PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG

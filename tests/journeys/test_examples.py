@@ -34,7 +34,6 @@ from tests.support.cards import PIN, SHIPPING, client_key, decrypted, encrypted_
 from tests.support.process_memory import memory_of, traces, written
 from tests.support.sandbox_process import SOURCE, Sandbox
 
-from billfold.oauth.server.app import auth_document
 from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.partner_api import PartnerApi
 from billfold.client.sandbox import environment, local_client, sandbox_partner
@@ -43,6 +42,7 @@ from billfold.documentation.reference.curl_sample import curl_sample
 from billfold.documentation.reference.operations import operations_of
 from billfold.documentation.reference.python_sample import python_sample
 from billfold.documentation.reference.typescript_sample import typescript_sample
+from billfold.oauth.server.app import auth_document
 from billfold.platform.crypto import sign_webhook
 from billfold.platform.postgres.embedded import find_running
 from billfold.platform.settings.settings import Settings

@@ -8,6 +8,7 @@ from tests.payments.ach.inbound.test_files import Room, entry, file_of, returned
 from tests.support.fedwire import Fedwire, changed
 
 from billfold.cli.command import submit_as_operator
+from billfold.data_keys.keys import DataKeys
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.payments.ach.nacha.types import PaymentAddenda
@@ -144,7 +145,7 @@ async def test_money_is_booked_and_returned_when_the_key_of_its_customer_was_des
     originator = Originator(desk, pocket)
     made = await originator.pay(await originator.payee(), 250_00)
     await originator.sandbox("ach/submit/")
-    await bank.data_keys.shred(bank.pool, UUID(pocket.customer), await bank.now())
+    await bank.ports[DataKeys].shred(bank.pool, UUID(pocket.customer), await bank.now())
     rails = Rails(desk, pocket)
     await rails.receive((await desk.get(f"{pocket.path}portals/{pocket.portal}/"))["account_number"])
     await originator.move(made, "change", code="C01", corrected="998877665544332")

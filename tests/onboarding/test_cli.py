@@ -11,9 +11,9 @@ from billfold.accounts.commands import EnrolCustomer, OpenPocket
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.cli.resources import run_with_bank
 from billfold.documents import store as document_store
-from billfold.documents.ports import FileKind
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.documents.sealed_files import keep_sealed
+from billfold.http.file_kinds import FileKind
 from billfold.platform import ids
 from billfold.wiring.cli_context import Wiring
 

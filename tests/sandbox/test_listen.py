@@ -3,8 +3,8 @@
 import pytest
 
 from billfold.cli.context import CliError
-from billfold.sandbox.listen import check_kinds, check_secret, parse_url
 from billfold.events.kinds import CUSTOMER_KINDS
+from billfold.sandbox.listen import check_kinds, check_secret, parse_url
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tests.simulation.forks import Workers, fork_workers
 from tests.support.whole_bank import open_bank
 
 from billfold.payments.crypto.chains import json_rpc
+from billfold.payments.crypto.chains.types import Chains
 from billfold.payments.crypto.deposits.worker import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import ChainSender
 from billfold.platform.database import claims
@@ -33,7 +34,7 @@ async def work(steps):
     dsn, role, state_dir, port = sys.argv[1:]
     chain = chain_of(*local_node_urls(int(port)))
     bank = await open_bank(dsn, state_dir=Path(state_dir))
-    bank.chains = {chain.name: chain}
+    bank.ports[Chains] = {chain.name: chain}
     claims.LASTS = timedelta(seconds=0.1)  # one that died is followed by the next at once
     step = die_after(steps)
     for outside in (json_rpc.JsonRpcClient, line_process.LineProcess):

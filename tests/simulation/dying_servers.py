@@ -17,6 +17,7 @@ from tests.support.apps import lend_partner_app
 from tests.support.partner_client import Acme, PartnerClient
 from tests.support.whole_bank import close_bank, open_bank
 
+from billfold.documents.ports import FileInspector
 from billfold.platform.logs import configure_logging
 
 FILE = b"%PDF-1.7\n" + b"a page\n" * 20_000 + b"%%EOF\n"
@@ -46,7 +47,7 @@ class Unlooked:
 async def open_server_bank(dsn, folder):
     """Return a bank whose files are in the folder."""
     bank = await open_bank(dsn, files_dir=Path(folder, "files"), rails_dir=Path(folder, "rails"))
-    bank.inspection = Unlooked()
+    bank.ports[FileInspector] = Unlooked()
     return bank
 
 

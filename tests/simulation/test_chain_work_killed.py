@@ -12,6 +12,7 @@ from tests.simulation.dying_on_chain import dying_on_chain
 from tests.support.whole_bank import expect_clean
 
 from billfold.payments.crypto.chains.evm import EvmNode
+from billfold.payments.crypto.chains.types import Chains
 from billfold.payments.crypto.deposits import store
 from billfold.sandbox.chain.accounts import TEST_DOLLAR
 from billfold.sandbox.chain.faucet import PAUSE, call_data
@@ -90,7 +91,7 @@ async def _credited_once(depositor, portals, sent):
         left = sum(int(each.units) - each.amount * DOLLAR // 100 for each in own)
         assert 0 <= left < DOLLAR
     (cursor,) = await store.list_cursors(bank.pool)
-    (chain,) = bank.chains.values()
+    (chain,) = bank.ports[Chains].values()
     async with aclosing(EvmNode(chain, depositor.urls[0])) as node:
         final = await node.finalized()
     assert (cursor.final_number, cursor.final_hash) == final[:2]

@@ -26,7 +26,6 @@ from tests.support.cards import pem, unread_key
 from tests.support.commands import EngineCommands
 from tests.support.partner_client import new_partner
 
-from billfold.wiring.cli.serve import child_command_line
 from billfold.migrations import runner
 from billfold.payments.cards.authorizations.processor_api import processor_key, sign_message
 from billfold.platform import ids
@@ -37,6 +36,7 @@ from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.vault import CardVault
 from billfold.verify.runner import verify_bank
 from billfold.wiring import open_bank
+from billfold.wiring.cli.serve import child_command_line
 from billfold.wiring.cli_context import Wiring
 
 KILLS = int(os.environ.get("BILLFOLD_KILLS", "6"))

@@ -25,6 +25,7 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.cards.settlement.store import reconcile
+from billfold.payments.files.ports import RailExchanges
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer
@@ -119,7 +120,7 @@ class Street:
         ]
         self.paid_in += [each.message.uetr for each in file if isinstance(each.message, CreditTransfer)]
         content = write_messages(file, "incoming")
-        await self.bank.rails.wire.network_side().transmit(f"in-{self.nth}.xml", content)
+        await self.bank.ports[RailExchanges].wire.network_side().transmit(f"in-{self.nth}.xml", content)
 
     async def _entries_arrive(self):
         entries = (
@@ -129,13 +130,13 @@ class Street:
             ("22", "100000000001", 30_00),
         )
         file = ach_file(entries, on=FRIDAY, first_trace=self.nth * 10)
-        await self.bank.rails.ach.network_side().transmit(f"in-{self.nth}.ach", file)
+        await self.bank.ports[RailExchanges].ach.network_side().transmit(f"in-{self.nth}.ach", file)
 
     async def _card_records_arrive(self):
         """A file of the card processor, one record of which is of no card."""
         records = (presentment(self.card, 70_00), refund(self.card, 5_00), presentment(ids.new(), 3_00), fee(1_00))
         content = self.processor.file(*records, settles_on=FRIDAY)
-        await self.bank.rails.card.network_side().transmit(f"in-{self.nth}.jsonl", content)
+        await self.bank.ports[RailExchanges].card.network_side().transmit(f"in-{self.nth}.jsonl", content)
 
     async def pass_time(self, by):
         """Let the clock show more, and do nothing of what is due by then."""

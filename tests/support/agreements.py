@@ -4,8 +4,8 @@ from datetime import date
 
 import msgspec
 
-from billfold.audit.types import Origin
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import refresh
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish
 from billfold.onboarding.agreements.texts import AgreementTexts, shipped_texts

@@ -24,6 +24,7 @@ from billfold.payments.cards.settlement.types import (
     Refund,
     Representment,
 )
+from billfold.payments.files.ports import RailExchanges
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.wiring.providers import rail_files_folder
@@ -72,7 +73,7 @@ class Processor:
     async def put(self, content, name=None):
         """Let a file arrive; return its report."""
         name = name or f"cycle-{self.count}.jsonl"
-        await self.bank.rails.card.network_side().transmit(name, content)
+        await self.bank.ports[RailExchanges].card.network_side().transmit(name, content)
         await self.files.process_all(self.bank)
         (report,) = self.folder.glob(f"*/{name}.report.json")
         found = json.loads(report.read_bytes())

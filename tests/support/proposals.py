@@ -2,8 +2,8 @@
 
 import re
 
-from billfold.identity.operators.types import Operator
 from billfold.dual_control.decisions import confirm
+from billfold.identity.operators.types import Operator
 
 
 def proposed(answer):

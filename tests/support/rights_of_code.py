@@ -6,9 +6,9 @@ from collections import defaultdict
 from pathlib import Path
 
 import billfold
-from billfold.identity.users.contact_details import CONTACT_TABLES
 from billfold.approvals.store.fingerprints import KEYS
 from billfold.data_keys.columns import SEALED_COLUMNS
+from billfold.identity.users.contact_details import CONTACT_TABLES
 from billfold.platform.database.rows import Row
 from billfold.wiring.purge import _EXPIRED_ROWS
 

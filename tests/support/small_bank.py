@@ -8,7 +8,6 @@ import msgspec
 from tests.support.commands import EngineCommands
 from tests.support.whole_bank import SEED, close_bank, open_bank
 
-from billfold.identity.operators.types import Operator
 from billfold.accounts.commands import (
     CloseCustomer,
     OpenPortal,
@@ -20,6 +19,7 @@ from billfold.accounts.commands import (
 from billfold.accounts.counterparties.commands import UpdateCounterparty
 from billfold.dual_control.decisions import propose, withdraw
 from billfold.dual_control.types import FreezeSubject
+from billfold.identity.operators.types import Operator
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills

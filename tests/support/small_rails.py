@@ -11,6 +11,7 @@ from billfold.payments.ach.commands import OriginateAch, ReinitiateAch, ReturnAc
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import write_file
+from billfold.payments.files.ports import RailExchanges
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.ids import command_id
@@ -175,7 +176,7 @@ async def _receive(bank, anna, bert):
         ("22", "100000000001", 60_00),
         ("22", bert.account, 65_00),
     )
-    await bank.rails.ach.network_side().transmit("ENTRIES.ach", ach_file(entries, on=date(2025, 6, 2)))
+    await bank.ports[RailExchanges].ach.network_side().transmit("ENTRIES.ach", ach_file(entries, on=date(2025, 6, 2)))
     await AchFileProcessor().process_all(bank)
     for customer, cents in ((bert, 65_00), (anna, 50_00)):
         ach_id = await bank.pool.fetchval("SELECT ach_id FROM ach_entry WHERE way = 'RECEIVING' AND amount = $1", cents)

@@ -7,9 +7,9 @@ import time
 import pyotp
 from tests.support.axe import PHONE, WIDE, violations
 
-from billfold.web.console.app import PACKAGES
-from billfold.web.app import page_routes
 from billfold.sandbox.control_room import room
+from billfold.web.app import page_routes
+from billfold.web.console.app import PACKAGES
 
 STEP_SECONDS = 30
 PATIENCE_SECONDS = 90

@@ -11,18 +11,17 @@ import pytest
 from tests.support.commands import EngineCommands, Place
 from tests.support.databases import as_application, fresh_database, make_template
 
-from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
-from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.types import Agreements
 from billfold.onboarding.agreements.store import load_terms
-from billfold.onboarding.screening.screening import CurrentList
+from billfold.payments.cards.ports import CardProcessor
+from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids
 from billfold.platform.calendars import WireHours
@@ -35,8 +34,8 @@ from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.verify.runner import verify_bank
 from billfold.wiring.initialize import create_bank_customer, find_bank_identity, initialize_bank
-from billfold.wiring.providers import custodian_of, file_store_of, rail_exchanges_of, simulation_of
-from billfold.wiring.references import identifier_loaders, reference_readers
+from billfold.wiring.providers import custodian_of, ports_of, simulation_of
+from billfold.wiring.references import batch_recorders, identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
 SEED = b"a seed for tests of the engine"
@@ -79,7 +78,7 @@ async def open_bank(dsn, **changes):
         references=reference_readers(),
         identifiers=identifier_loaders(),
         catch_up=catch_up,
-        vault=VAULT,
+        recorders=batch_recorders(VAULT),
     )
     await engine.start()
     simulation = simulation_of(settings, SEED)
@@ -92,14 +91,8 @@ async def open_bank(dsn, **changes):
         settings=settings,
         pager=Pager(SEED),
         vault=VAULT,
-        data_keys=DataKeys(FileMasterKey(VAULT)),
-        rails=rail_exchanges_of(settings),
-        files=file_store_of(settings),
-        inspection=SubprocessFileInspector(),
         job_runners=job_runners(simulation, custodian_of(settings, simulation)),
-        approvals=ApprovedRequests(pool),
-        sanctions=CurrentList(),
-        **_outside_of(simulation),
+        ports=ports_of(settings, pool, DataKeys(FileMasterKey(VAULT)), simulation),
     )
     if not is_founded:
         await create_bank_customer(bank)
@@ -109,10 +102,6 @@ async def open_bank(dsn, **changes):
 def with_limits(bank, limits):
     """Let a running bank have other limits, by their names."""
     bank.settings = replace(bank.settings, usage_limits=tuple(limits.items()))
-
-
-def _outside_of(simulation) -> dict[str, Any]:
-    return {name: getattr(simulation, name, None) for name in ("linking", "identity", "cards", "signer")}
 
 
 def engine_beside(bank, **changes):
@@ -141,7 +130,7 @@ async def _known_market(conn):
 async def close_bank(bank):
     await bank.engine.stop()
     await bank.pool.close()
-    for outside in (bank.cards, bank.signer):
+    for outside in (bank.ports.get(CardProcessor), bank.ports.get(Signer)):
         if outside is not None:
             await outside.close()
     shutil.rmtree(bank.settings.state_dir, ignore_errors=True)

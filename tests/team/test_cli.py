@@ -2,8 +2,8 @@
 
 import re
 
-from tests.wiring.cli.test_commands import _fetch
 from tests.support.oauth_clients import new_key
+from tests.wiring.cli.test_commands import _fetch
 
 from billfold.identity.partners.customers import partner_ids
 

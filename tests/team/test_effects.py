@@ -8,8 +8,8 @@ from tests.support.oauth_clients import new_key
 
 from billfold.oauth import clients
 from billfold.oauth.types import NewClient
-from billfold.team.cli import deactivate_everywhere
 from billfold.platform.clock import wall_now
+from billfold.team.cli import deactivate_everywhere
 
 TEAM = "/api/v1/team/"
 TITLES = {

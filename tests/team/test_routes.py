@@ -10,13 +10,13 @@ from tests.support.customer_client import Team, token_for
 from tests.support.oauth_users import member
 from tests.support.whole_bank import with_limits
 
-from billfold.oauth.access_tokens import insert_token
-from billfold.oauth.types import TokenSubject
+from billfold.events.email import outbox
 from billfold.identity.users import members as user_members
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
 from billfold.identity.users.types import ClientInfo
-from billfold.events.email import outbox
+from billfold.oauth.access_tokens import insert_token
+from billfold.oauth.types import TokenSubject
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token

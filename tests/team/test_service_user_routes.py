@@ -10,8 +10,8 @@ from tests.support.approvals import member_id_of
 from tests.support.customer_client import token_for
 from tests.support.oauth_clients import KEYS, new_key
 
-from billfold.oauth.rules.scopes import SCOPES
 from billfold.identity.members import store as team_store
+from billfold.oauth.rules.scopes import SCOPES
 
 INVITE = "/api/v1/team/invite/"
 PATH = "/api/v1/team/service-users/"

@@ -1,11 +1,11 @@
 """A role, a scope, a key or an address of a subscription that was changed past the bank is named by `verify`."""
 
-from tests.team.test_cli import ANNA, customer
-from tests.wiring.cli.test_commands import _fetch
 from tests.events.webhooks.test_routes import NEW, PATH
 from tests.support.approvals import member_id_of
 from tests.support.oauth_clients import new_key
 from tests.support.whole_bank import expect_clean
+from tests.team.test_cli import ANNA, customer
+from tests.wiring.cli.test_commands import _fetch
 
 from billfold.verify.runner import verify_bank
 

@@ -1,14 +1,14 @@
 """What teams learn of the sign-ins and credentials of their people: audit log and alerts."""
 
 import msgspec
-from tests.web.steps import give_password
 from tests.fixtures.pages import PASSWORD
 from tests.support.customer_events import notified
 from tests.support.oauth_users import company
+from tests.web.steps import give_password
 
-from billfold.identity.users import members as user_members
 from billfold.audit import store as audit_store
 from billfold.audit.types import EntryFilter
+from billfold.identity.users import members as user_members
 
 
 async def log_of(bank, customer_id):

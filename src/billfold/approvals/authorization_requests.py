@@ -12,9 +12,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.members import store as team_store
-from billfold.identity.members.rules import permissions_of
-from billfold.identity.members.types import Member
 from billfold.approvals import rules
 from billfold.approvals.invited_persons import seal_contacts
 from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
@@ -31,9 +28,12 @@ from billfold.approvals.types import (
     Verdict,
 )
 from billfold.audit.record import AuditedAction, audited
-from billfold.audit.types import Origin
 from billfold.events.notifications import notify as notification_notify
+from billfold.identity.members import store as team_store
+from billfold.identity.members.rules import permissions_of
+from billfold.identity.members.types import Member
 from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused

@@ -7,10 +7,10 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.approvals.rules import challenge_of
 from billfold.identity.users.passkeys import is_signed
 from billfold.identity.users.totp import was_in_force
 from billfold.identity.users.types import Confirmation
-from billfold.approvals.rules import challenge_of
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
 
 if TYPE_CHECKING:

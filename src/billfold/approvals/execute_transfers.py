@@ -15,6 +15,7 @@ import msgspec
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.approvals.store import payees
+from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import (
     InternalReallocation,
@@ -65,7 +66,7 @@ _REASONS = {
 async def execute_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     """Carry out a request that was approved just now, before its job is due."""
     await _carry_out(bank, customer_id, request_id)
-    await bank.approvals.cross_off(request_id)
+    await bank.ports[ApprovedRequests].cross_off(request_id)
 
 
 async def run_execute_job(bank: Bank, appointment: ScheduledJob) -> None:
@@ -111,7 +112,7 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
 
 
 async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
-    found = await bank.approvals.find(customer_id, request_id)
+    found = await bank.ports[ApprovedRequests].find(customer_id, request_id)
     if found is None or not bank.settings.execute_transfers:
         return
     try:

@@ -18,9 +18,10 @@ from billfold.approvals.transfer_request_schemas import (
     Review,
     render_shared,
 )
-from billfold.approvals.types import Action, AuthorizationRequestRow, Rule, TransferType
+from billfold.approvals.types import AuthorizationRequestRow, Rule, TransferType
 from billfold.data_keys.types import DataKey
 from billfold.http.schemas import NOT_BLANK
+from billfold.oauth.caller import Action
 from billfold.payments.on_us.schemas import MOST_CENTS
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]

@@ -10,7 +10,6 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.identity.users.types import Role
 from billfold.accounts.counterparties.rules.names import NameMatch, match_payee
 from billfold.accounts.counterparties.types import format_name
 from billfold.accounts.customers.schemas import Address, address_of
@@ -19,6 +18,7 @@ from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict
 from billfold.data_keys.types import DataKey, PartyField
 from billfold.http.schemas import Amount, usd
+from billfold.identity.users.types import Role
 from billfold.ledger.directory.types import CustomerRow
 from billfold.payments.wires.schemas import WireFee
 

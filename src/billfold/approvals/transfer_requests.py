@@ -29,6 +29,7 @@ from billfold.approvals.store.reviews import (
 from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.approvals.types import Actor, ApprovalRequirement, Status, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
+from billfold.data_keys.keys import DataKeys
 from billfold.events.notifications import notify as notification_notify
 from billfold.platform.errors import FieldError, InvalidInput, InvariantError, Refused
 
@@ -120,7 +121,7 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
     any more; as `check_feasible` and `duplicate-id` when it would be the last approval, which then does not count.
     """
     decision = verdict.decision
-    ring = await bank.data_keys.load(bank.pool, (by.customer_id,))
+    ring = await bank.ports[DataKeys].load(bank.pool, (by.customer_id,))
     async with TRANSFER_REQUESTS.audited(by, decision.lower(), request_id) as audited_action:
         conn = audited_action.conn
         found = await TRANSFER_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)

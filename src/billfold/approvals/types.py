@@ -11,7 +11,8 @@ import msgspec
 from typing_extensions import override
 
 from billfold.identity.users.types import Confirmation, Role
-from billfold.audit.types import Origin
+from billfold.ledger.types import Origin
+from billfold.oauth.caller import Action
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
@@ -21,8 +22,6 @@ TransferType = Literal["ON_US", "WIRE", "USDC"]
 Status = Literal["PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"]
 Decision = Literal["APPROVED", "DENIED"]
 Execution = Literal["NOT_STARTED", "PROCESSING", "COMPLETED", "REJECTED"]
-Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
-"""What a rule can be about. Changes of the rules themselves need no rule: they always wait."""
 EXPIRE_TRANSFER_REQUEST: Final = "request.expire"
 EXECUTE_TRANSFER_REQUEST: Final = "request.execute"
 EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"

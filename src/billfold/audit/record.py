@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -13,10 +13,13 @@ import msgspec
 
 from billfold.audit.rights import prove_rights
 from billfold.audit.rules import CHAIN_START, build_entry
-from billfold.audit.types import AuditEntry, NewEntry, Origin
+from billfold.audit.types import AuditEntry, NewEntry
+from billfold.ledger.types import Origin
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
+    from billfold.http.caller import Call
+    from billfold.ledger.bank import Bank
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
@@ -133,6 +136,28 @@ async def audited(
             failed = msgspec.structs.replace(_with_result(entry, audited_action), outcome="FAILURE")
             await record(conn, vault, failed, now=now)
         raise
+
+
+def audited_by(
+    call: Call,
+    bank: Bank,
+    customer_id: UUID,
+    action: str,
+    *,
+    resource_id: UUID | str | None,
+    details: Mapping[str, Any] | None = None,
+) -> AbstractAsyncContextManager[AuditedAction]:
+    """Open the transaction of a change, and its entry `<resource>.<verb>` in the audit log of a customer."""
+    return audited(
+        bank.pool,
+        bank.vault,
+        customer_id,
+        origin=call.origin,
+        action=action,
+        resource=(action.partition(".")[0], resource_id),
+        details=details,
+        now=call.wall,
+    )
 
 
 def _with_result(entry: NewEntry, audited_action: AuditedAction) -> NewEntry:

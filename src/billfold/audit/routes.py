@@ -7,17 +7,17 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.users import store as user_store
 from billfold.audit import store as audit_store
 from billfold.audit.schemas import COLUMNS, CustomerAuditLogEntry, cells_of, render_entry
 from billfold.audit.types import AuditEntry, EntryFilter
-from billfold.http.caller import CustomerCaller
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
 from billfold.http.list_params import ListQuery, Since, Until, page_of
 from billfold.http.operations import get, with_scope
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas import CursorList
+from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.csv_text import Separators
 from billfold.platform.errors import NotFound
 

@@ -8,32 +8,9 @@ from uuid import UUID
 
 import msgspec
 
-Actor = Literal["MEMBER", "CLIENT", "PARTNER", "OPERATOR", "SYSTEM", "INVITED"]
+from billfold.ledger.types import Actor, Origin
+
 Outcome = Literal["SUCCESS", "FAILURE"]
-
-
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """Who causes a change, and from where.
-
-    A member may act through a client, `client_id`. Their name is looked up when it is None.
-    """
-
-    kind: Actor
-    name: str | None = None
-    member_id: UUID | None = None
-    client_id: str | None = None
-    ip_address: str | None = None
-    user_agent: str | None = None
-
-    @classmethod
-    def operator(cls) -> Origin:
-        """Whoever runs the command line."""
-        return cls(kind="OPERATOR", name="operator")
-
-    @classmethod
-    def system(cls) -> Origin:
-        """The bank by itself."""
-        return cls(kind="SYSTEM", name="billfold")
 
 
 class NewEntry(msgspec.Struct, frozen=True, kw_only=True):

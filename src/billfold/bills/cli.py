@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import asyncpg
 import typer
 
-from billfold.audit.types import Origin
 from billfold.bills.files import parse_auctions, parse_daily_rates
 from billfold.bills.imports import import_auctions, import_rates
 from billfold.bills.market_log import market_change
@@ -22,6 +21,7 @@ from billfold.cli.command import CommandGroup, Row, parse_day_option
 from billfold.cli.context import CliError
 from billfold.cli.output import print_line, print_success
 from billfold.cli.resources import read_text_file
+from billfold.ledger.types import Origin
 from billfold.platform.calendars import Calendars, DayOverride
 from billfold.platform.clock import business_now, read_clock, wall_now
 from billfold.platform.dates import et_date

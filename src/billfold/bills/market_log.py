@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.audit.record import record_all
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import NewEntry
+from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from billfold.audit.record import record
-from billfold.audit.types import NewEntry, Origin, Outcome
+from billfold.audit.types import NewEntry, Outcome
 from billfold.cli.context import CliError
+from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import BillfoldError
 

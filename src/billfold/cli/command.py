@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
-from billfold.audit.types import Origin
 from billfold.cli.audited import OperatorAction
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, example, print_success, table
 from billfold.cli.resources import run_with_bank, run_with_connection
+from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.dates import DAY_RANGE, format_eastern, parse_day, parse_instant
 

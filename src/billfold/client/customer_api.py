@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from billfold.team.schemas import ProgramKey, Team, TeamMember, TeamProgram
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.customers.schemas import Customer
 from billfold.accounts.pockets.schemas import Pocket
@@ -19,6 +18,7 @@ from billfold.client.both_apis import BankApi
 from billfold.client.responses import ApiError, changes, gets, items_of, lists
 from billfold.events.notifications.types import CustomerNotification, NotificationAudience
 from billfold.http.schemas import OffsetList
+from billfold.team.schemas import ProgramKey, Team, TeamMember, TeamProgram
 
 _AUDIENCES = "/api/v1/notification-audiences/"
 _AUTHORIZATION_REQUESTS = "/api/v1/authorization-requests/"

@@ -11,6 +11,7 @@ from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, print_line
 from billfold.data_keys import store
+from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.rotation import RotationProgress, rotation
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ group = CommandGroup(
 )
 async def status(bank: Bank) -> Iterable[Row]:
     """Show how many data keys each master key wraps, and how many were destroyed."""
-    current = bank.data_keys.master.name
+    current = bank.ports[DataKeys].master.name
     return [
         (
             row.master_key,
@@ -53,7 +54,7 @@ async def rotate(bank: Bank, context: CliContext) -> str:
     """
     progress = RotationProgress(0, (), 0)
     columns = (TextColumn("Wrapping data keys"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    async with rotation(bank.pool, bank.data_keys.master) as steps:
+    async with rotation(bank.pool, bank.ports[DataKeys].master) as steps:
         if steps is None:
             raise CliError(
                 "Another process is rotating the data keys.", "Wait until it is done: `billfold keys status`."
@@ -70,6 +71,6 @@ async def rotate(bank: Bank, context: CliContext) -> str:
         )
     secrets = await context.reseal_secrets(bank, print_line)
     return (
-        f"{progress.done} data keys are wrapped by {bank.data_keys.master.name};"
+        f"{progress.done} data keys are wrapped by {bank.ports[DataKeys].master.name};"
         f" {secrets} secrets are sealed anew with the current encryption key."
     )

@@ -5,18 +5,11 @@ the tables; the store knows it by a name that says nothing.
 """
 
 from datetime import datetime
-from enum import StrEnum
 from typing import Protocol
 
 import msgspec
 
-
-class FileKind(StrEnum):
-    """The kinds of files that are taken, by their media types."""
-
-    PDF = "application/pdf"
-    PNG = "image/png"
-    JPEG = "image/jpeg"
+from billfold.http.file_kinds import FileKind
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,11 +7,13 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.audit.record import audited_by
 from billfold.documents import rules, store
-from billfold.documents.ports import FileKind, UploadRejected
+from billfold.documents.ports import FileInspector, UploadRejected
 from billfold.documents.sealed_files import keep_sealed, open_names, seal_name
 from billfold.documents.types import APPLICATION_DOCUMENT_JOB, DocumentRow
 from billfold.http.caller import Call
+from billfold.http.file_kinds import FileKind
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
 from billfold.http.raw_request import RawRequest, kind_in
 from billfold.http.schemas import one_of
@@ -143,8 +145,8 @@ async def store_file(
     file = await keep_sealed(bank, subject or owner, document_id, request.body)
     name = await seal_name(bank, subject or owner, document_id, name)
     job = ScheduledJob(APPLICATION_DOCUMENT_JOB, document_id, owner, call.now)
-    async with call.audited(
-        bank, owner, "document.uploaded", resource_id=document_id, details={"type": document_type}
+    async with audited_by(
+        call, bank, owner, "document.uploaded", resource_id=document_id, details={"type": document_type}
     ) as audited_action:
         conn = audited_action.conn
         if is_new or application_id is not None:
@@ -172,7 +174,7 @@ async def _inspect(bank: Bank, document_type: str, request: RawRequest) -> tuple
     name = rules.parse_file_name(request.header(b"content-disposition"))
     rules.check_file(request.body, kind, document_type, name=name)
     try:
-        await bank.inspection.inspect(request.body, kind)
+        await bank.ports[FileInspector].inspect(request.body, kind)
     except UploadRejected as refused:
         raise BillfoldError("document-not-readable", str(refused)) from None
     return kind, name

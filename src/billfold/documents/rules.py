@@ -9,15 +9,14 @@ from typing import Final
 from unicodedata import category
 from urllib.parse import unquote
 
-from billfold.documents.ports import FileKind
+from billfold.http.file_kinds import IDENTITY_DOCUMENTS, SIGNATURES, FileKind, max_file_bytes
 from billfold.platform.errors import BillfoldError, InvalidInput
 
 PROOF_OF_ACCOUNT: Final = "WIRE_COUNTERPARTY_VERIFICATION"
 """The type of what shows whose account a counterparty's is."""
-_IDENTITY_DOCUMENTS: Final = ("ID_FRONT", "ID_BACK", "SELFIE", "PASSPORT")
 TYPES: Final = frozenset(
     {
-        *_IDENTITY_DOCUMENTS,
+        *IDENTITY_DOCUMENTS,
         "IDENTIFICATION_NUMBER_VERIFICATION",
         "ADDRESS_VERIFICATION",
         "EIN_CONFIRMATION",
@@ -50,14 +49,7 @@ TYPES: Final = frozenset(
     }
 )
 
-_MEGABYTE: Final = 1024 * 1024
-_PDF_BYTES_MAX: Final = 52_428_799
-_PERSON_BYTES_MAX: Final = 5 * _MEGABYTE
-_PICTURE_BYTES_MAX: Final = 10 * _MEGABYTE
 _NAME_CHARS_MAX: Final = 255
-_SIGNATURES: Final[Mapping[FileKind, bytes]] = MappingProxyType(
-    {FileKind.PDF: b"%PDF-", FileKind.PNG: b"\x89PNG\r\n\x1a\n", FileKind.JPEG: b"\xff\xd8\xff"}
-)
 _EXTENSIONS: Final[Mapping[FileKind, frozenset[str]]] = MappingProxyType(
     {FileKind.PDF: frozenset({"pdf"}), FileKind.PNG: frozenset({"png"}), FileKind.JPEG: frozenset({"jpg", "jpeg"})}
 )
@@ -65,13 +57,6 @@ _FILENAME = re.compile(r"""filename="((?:[^"\\]|\\.)*)"|filename=([^;"\s]+)""", 
 _FILENAME_UTF8 = re.compile(r"filename\*=UTF-8'[^']*'([^;\s]+)", re.IGNORECASE)
 _INVISIBLE: Final = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 """Categories of characters that cannot be seen, or change how others are."""
-
-
-def max_file_bytes(kind: FileKind, type_: str | None = None) -> int:
-    """Return how many bytes a file of this kind may have, as a document of this type."""
-    if kind == FileKind.PDF and type_ not in _IDENTITY_DOCUMENTS:
-        return _PDF_BYTES_MAX
-    return _PERSON_BYTES_MAX if type_ in _IDENTITY_DOCUMENTS else _PICTURE_BYTES_MAX
 
 
 def parse_file_name(disposition: str | None) -> str | None:
@@ -97,11 +82,6 @@ def parse_file_name(disposition: str | None) -> str | None:
     return name
 
 
-def kind_of(content: bytes) -> FileKind | None:
-    """Return the kind that a file begins like, if it is one that is taken."""
-    return next((kind for kind, begins in _SIGNATURES.items() if content.startswith(begins)), None)
-
-
 def check_file(content: bytes, kind: FileKind, type_: str, name: str | None) -> None:
     """Raise unless bytes, name and declared kind agree, and the file is not too large.
 
@@ -112,7 +92,7 @@ def check_file(content: bytes, kind: FileKind, type_: str, name: str | None) -> 
     bytes_max = max_file_bytes(kind, type_)
     if len(content) > bytes_max:
         raise BillfoldError("payload-too-large", f"A {type_} may have at most {bytes_max:,} bytes.")
-    if not content.startswith(_SIGNATURES[kind]):
+    if not content.startswith(SIGNATURES[kind]):
         raise BillfoldError("unsupported-media-type", f"The file does not begin like {kind}.")
     extension = name.rpartition(".")[2].lower() if name and "." in name else None
     if extension is not None and extension not in _EXTENSIONS[kind]:

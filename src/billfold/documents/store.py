@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.documents.types import DocumentRow
+from billfold.http.ports import OwnedType
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from billfold.documents.ports import FileKind, StoredFile
+    from billfold.documents.ports import StoredFile
+    from billfold.http.file_kinds import FileKind
     from billfold.platform.database.pool import Connection, Pool
 
 _COLUMNS = """customer_id, document_id, type, status, exception_reason, name, media_type, file_key,
@@ -63,13 +65,6 @@ UPDATE document SET status = $2, exception_reason = $3
  WHERE document_id = $1 AND status = 'PENDING_REVIEW'
 RETURNING {_COLUMNS}
 """
-
-
-class OwnedType(NamedTuple):
-    """The type of a document, and whose it is."""
-
-    customer_id: UUID
-    type: str
 
 
 async def find_type(pool: Pool, document_id: UUID) -> OwnedType | None:

@@ -9,12 +9,12 @@ from uuid import UUID
 
 import typer
 
-from billfold.identity.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.dual_control import decisions
 from billfold.dual_control.proposing import said_of
 from billfold.dual_control.store import PROPOSALS
 from billfold.dual_control.types import FreezeSubject
+from billfold.identity.operators.types import Operator
 from billfold.ledger.jobs.due_work import bank_customer_id
 
 if TYPE_CHECKING:

@@ -12,11 +12,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.operators.types import POWERS, Operator, Power
-from billfold.identity.users.store import list_user_memberships
 from billfold.accounts.commands import SetCustomerState, SetPocketState
 from billfold.audit.record import AuditedAction, audited
-from billfold.audit.types import Origin
 from billfold.dual_control.movements import MOVEMENTS, carry_out, read_command
 from billfold.dual_control.store import (
     add_proposal,
@@ -36,10 +33,12 @@ from billfold.dual_control.types import (
     Movement,
     ProposalStatus,
 )
+from billfold.identity.operators.types import POWERS, Operator, Power
+from billfold.identity.users.store import list_user_memberships
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.engine.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.types import PocketStatus
+from billfold.ledger.types import Origin, PocketStatus
 from billfold.payments.cards.commands import FreezeCard
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

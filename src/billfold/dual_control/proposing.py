@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.identity.operators.types import Operator
-from billfold.audit.types import Origin
 from billfold.cli.command import OPERATOR
 from billfold.dual_control.decisions import propose_movement
+from billfold.identity.operators.types import Operator
+from billfold.ledger.types import Origin
 from billfold.platform import ids
 
 if TYPE_CHECKING:

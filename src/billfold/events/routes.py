@@ -8,9 +8,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.oauth import access_tokens
-from billfold.identity.partners import store as partner_store
-from billfold.identity.users.rules import PERMISSIONS
 from billfold.events import store as event_store
 from billfold.events.kinds import KINDS
 from billfold.events.schemas import Event, EventType, render_type
@@ -20,14 +17,18 @@ from billfold.events.stream.broadcaster import EventBroadcaster
 from billfold.events.stream.sse import STREAM_OPTIONS, StreamQuery, event_stream
 from billfold.events.types import Subscriber
 from billfold.events.webhooks import store as webhook_store
-from billfold.http.caller import Caller, CustomerCaller
 from billfold.http.list_params import Limit, Offset, OrderedQuery, Part, Since, page_of
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import StreamedResponse
 from billfold.http.schemas import CursorList, OffsetList
+from billfold.identity.partners import store as partner_store
+from billfold.identity.partners.caller import Caller
+from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank
+from billfold.oauth import access_tokens
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
 from billfold.platform.paging import LIMIT_MAX

@@ -20,7 +20,6 @@ from litestar import Litestar, Request, Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
 
-from billfold.documents.store import find_type
 from billfold.http.caller import Call
 from billfold.http.deprecations import Deprecations, announcement
 from billfold.http.edge.middleware import EdgeMiddleware, clock_header, create_clock_headers
@@ -35,6 +34,7 @@ from billfold.http.limits.rate_limits import count_address
 from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.parameters import parse_uuid
+from billfold.http.ports import FindDocumentType, RequestLog
 from billfold.http.raw_request import BODY_BYTES_MAX, RawRequest, raw_request_of, read_body, receive_file
 from billfold.http.responses import (
     Header,
@@ -52,7 +52,6 @@ from billfold.platform import ids
 from billfold.platform.clock import business_now, wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import BillfoldError
-from billfold.request_log.recorder import RequestRecorder
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Send
@@ -109,7 +108,15 @@ class Api:
             logging_config=None,
         )
 
-    def open(self, bank: Bank, authenticator: Authenticator | None, **services: object) -> None:
+    def open(
+        self,
+        bank: Bank,
+        authenticator: Authenticator | None,
+        *,
+        request_log: RequestLog | None = None,
+        find_document_type: FindDocumentType | None = None,
+        **services: object,
+    ) -> None:
         """Serve a bank; before it another one may have been closed.
 
         An API whose operations are all open needs no authenticator.
@@ -121,7 +128,8 @@ class Api:
         self._stale_reads = None if bank.replica is None else StaleReads(bank, bank.replica, self.services)
         self._store = IdempotencyStore(bank.pool, bank.vault, by_pooler=bank.settings.database_pooler_url is not None)
         self._deprecations = Deprecations(bank.pool)
-        self.request_log = RequestRecorder(bank.pool)
+        self.request_log = request_log
+        self._find_document_type = find_document_type
         self._clock = create_clock_headers(bank)
         self._turns = UploadTurns(bank.settings.uploads_per_tenant)
         self._edge = EdgeMiddleware(self._router, bank.settings, self._clock)
@@ -130,7 +138,8 @@ class Api:
         """Write down what is under way."""
         await self._store.close()
         await self._deprecations.close()
-        await self.request_log.close()
+        if self.request_log is not None:
+            await self.request_log.close()
         if self._clock is not None:
             await self._clock.close()
 
@@ -159,7 +168,7 @@ class Api:
             await self.serve(operation, request, receive, send=send)
         except Exception as error:  # noqa: BLE001 - each has its response
             response = self.error_response(error, request)
-            self.request_log.record(operation, request, response, proven=False)
+            self._record(operation, request, response, proven=False)
             await response.send(send)
 
     async def serve(self, operation: Operation, request: RawRequest, receive: Receive, send: Send) -> None:
@@ -176,6 +185,12 @@ class Api:
             return
         request.body = await read_body(request, receive)
         await self._serve_known(sender, operation, access, request=request, receive=receive, send=send)
+
+    def _record(
+        self, operation: Operation, request: RawRequest, response: HttpResponse | StreamedResponse, *, proven: bool
+    ) -> None:
+        if self.request_log is not None:
+            self.request_log.record(operation, request, response, proven=proven)
 
     async def _serve_upload(
         self, sender: Sender, operation: Operation, access: Access, *, request: RawRequest, receive: Receive, send: Send
@@ -199,7 +214,8 @@ class Api:
         named = request.path_params.get("document_id")
         if named is None:
             return request.path_params.get("document_type")
-        found = await find_type(self.bank.pool, parse_uuid("path", "document_id", named))
+        assert self._find_document_type is not None
+        found = await self._find_document_type(self.bank.pool, parse_uuid("path", "document_id", named))
         entry = None if found is None else await self.bank.directory.find("customer", found.customer_id)
         is_own = entry is not None and tenant in {entry.partner_id, entry.customer_id}
         return found.type if found is not None and is_own else None
@@ -226,7 +242,7 @@ class Api:
         wall = wall_now()
         identity = await self.authenticator.authenticate(sender, request, operation, access=access, wall=wall)
         response, headers = await self.answer(operation, request, identity, wall=wall)
-        self.request_log.record(operation, request, response, proven=True)
+        self._record(operation, request, response, proven=True)
         await _send(request, response, headers, receive=receive, send=send)
 
     async def answer(

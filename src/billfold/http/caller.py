@@ -1,34 +1,22 @@
 """Who calls, and which resources are theirs. Every authentication ends in one frozen `Call`.
 
-A `Caller` is a user of a partner, a `CustomerCaller` an OAuth client of one customer. A foreign id and an
-unknown id are the same: NotFound.
+A foreign id and an unknown id are the same: NotFound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 from uuid import UUID
 
 import msgspec
-from typing_extensions import override
 
-from billfold.oauth.types import AccessToken
-from billfold.identity.users.rules import PERMISSIONS
-from billfold.audit import record as audit_record
-from billfold.audit.record import AuditedAction
-from billfold.audit.types import Origin
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.types import Origin
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.approvals.types import Action
-    from billfold.http.responses import HttpResponse
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,27 +71,6 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         """Return the id of what the request makes: the same when it is repeated under its key."""
         return derive(seed, command_id(self.key_owner, self.key), 0)
 
-    def audited(
-        self,
-        bank: Bank,
-        customer_id: UUID,
-        action: str,
-        *,
-        resource_id: UUID | str | None,
-        details: Mapping[str, Any] | None = None,
-    ) -> AbstractAsyncContextManager[AuditedAction]:
-        """Open the transaction of a change, and its entry `<resource>.<verb>` in the audit log of a customer."""
-        return audit_record.audited(
-            bank.pool,
-            bank.vault,
-            customer_id,
-            origin=self.origin,
-            action=action,
-            resource=(action.partition(".")[0], resource_id),
-            details=details,
-            now=self.wall,
-        )
-
     @property
     def only_customer_id(self) -> UUID | None:
         """The one customer a token is for; None for a partner, whose customers are all allowed."""
@@ -149,75 +116,3 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         if required_owner not in {None, owner}:
             raise NotFound("There is no such pocket.")
         return owner, own_id
-
-
-class Caller(Call, frozen=True, kw_only=True):
-    """One request of a partner: who, and on whose behalf."""
-
-    partner_slug: str
-    user_id: UUID
-    own_customer_id: UUID
-
-    @property
-    @override
-    def origin(self) -> Origin:
-        """The partner, and its user."""
-        return Origin(
-            kind="PARTNER", name=self.partner_slug, client_id=self.name, ip_address=self.address, user_agent=self.agent
-        )
-
-    @property
-    @override
-    def key_owner(self) -> str:
-        """The partner, whichever of its users calls."""
-        return f"partner:{self.partner_id}"
-
-
-class CustomerCaller(Call, frozen=True, kw_only=True):
-    """One request with an access token of the Customer API: for one customer, mostly by a member of its team."""
-
-    access: AccessToken
-
-    @property
-    @override
-    def origin(self) -> Origin:
-        """The member who calls through the client, or the client by itself."""
-        access = self.access
-        return Origin(
-            kind="CLIENT" if access.user_id is None else "MEMBER",
-            member_id=access.member_id,
-            client_id=access.client_id,
-            ip_address=self.address,
-            user_agent=self.agent,
-        )
-
-    @override
-    def may(self, scope: str) -> bool:
-        """Tell whether scopes and role both include it."""
-        return scope in self.access.scopes and scope in PERMISSIONS[self.access.role]
-
-    @property
-    def customer_id(self) -> UUID:
-        """The one customer the token is for."""
-        return self.access.customer_id
-
-    @property
-    @override
-    def only_customer_id(self) -> UUID:
-        """The same."""
-        return self.access.customer_id
-
-
-class RequestApproval(Protocol):
-    """A service of both APIs: operations take it as the parameter `request_approval`."""
-
-    async def __call__(
-        self,
-        member: CustomerCaller,
-        bank: Bank,
-        action: Action,
-        action_name: str,
-        resource: tuple[str, UUID | None],
-        **change: object,
-    ) -> HttpResponse | None:
-        """Request a change and return the response that says so; None if no rule requires it."""

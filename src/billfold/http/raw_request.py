@@ -13,14 +13,14 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qs
+from uuid import UUID
 
 import msgspec
 
-from billfold.documents import rules as document_rules
-from billfold.documents.ports import FileKind
 from billfold.http.caller import Call
+from billfold.http.file_kinds import FileKind, max_file_bytes
 from billfold.http.json_syntax import CONTROL, check_json, has_control, malformed
 from billfold.http.schemas import CheckedBody
 from billfold.http.validation_errors import days_out_of_range, field_errors, mistakes_in
@@ -28,7 +28,6 @@ from billfold.platform.clock import monotonic
 from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 from billfold.platform.network.addresses import network_of, without_port
-from billfold.request_log.types import Requester
 
 if TYPE_CHECKING:
     from litestar.types import HTTPScope, Receive
@@ -42,6 +41,21 @@ PARAMETERS_MAX = 200
 _RAW_REQUEST = "raw_request"
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _JSON_TYPE = re.compile(r"application/json\s*(;.*)?", re.IGNORECASE)
+
+
+KEY_HEADER = "x-service-idempotency"
+SIGNATURE_HEADER = "x-service-signature"
+"""Headers of a signed request of a partner."""
+
+
+class Requester(NamedTuple):
+    """Whose token a request carries: the tenant in whose log it is kept, and who of it."""
+
+    tenant_id: UUID
+    client_id: str | None = None
+    member_id: UUID | None = None
+    user_id: UUID | None = None
+    """The user of a partner."""
 
 
 class RawRequest:
@@ -182,7 +196,7 @@ async def receive_file(request: RawRequest, receive: Receive, document_type: str
         is_form = is_file_form(request)
         if is_form or is_file_kind(request):
             kinds = FileKind if is_form else (kind_in(request),)
-            most = max(document_rules.max_file_bytes(each, document_type) for each in kinds)
+            most = max(max_file_bytes(each, document_type) for each in kinds)
             async for part in body_parts(request, receive, most + (FORM_FRAME_BYTES_MAX if is_form else 0)):
                 received.write(part)
             received.seek(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -13,22 +13,12 @@ from billfold.ledger.directory.store import Directory
 from billfold.ledger.engine.without_commands import EngineWithoutCommands
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.background import BackgroundTasks
+from billfold.platform.ports import Ports
 
 if TYPE_CHECKING:
-    from billfold.accounts.counterparties.ports import LinkingProvider
-    from billfold.accounts.portals.ports import WalletSource
-    from billfold.approvals.store.approved_transfers import ApprovedRequests
     from billfold.bills.rules.market import Market
-    from billfold.data_keys.keys import DataKeys
-    from billfold.documents.ports import FileInspector, FileStore
     from billfold.ledger.commands import BankPolicy
     from billfold.ledger.engine.engine import Engine
-    from billfold.onboarding.applications.ports import IdentityCheck
-    from billfold.onboarding.screening.screening import CurrentList
-    from billfold.payments.cards.ports import CardProcessor
-    from billfold.payments.crypto.chains.types import Chains
-    from billfold.payments.crypto.withdrawals.ports import Signer
-    from billfold.payments.files.ports import RailExchanges
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
@@ -44,7 +34,7 @@ JobRunners = Mapping[str, JobRunner]
 
 @dataclass(kw_only=True, eq=False)
 class Bank:
-    """Engine, market, calendars, keys and ports of one process."""
+    """Engine, market, calendars, keys and providers of one process."""
 
     pool: Pool
     engine: Engine
@@ -54,19 +44,8 @@ class Bank:
     settings: Settings
     pager: Pager
     vault: Vault
-    data_keys: DataKeys
-    rails: RailExchanges
-    files: FileStore
-    inspection: FileInspector
     job_runners: JobRunners
-    approvals: ApprovedRequests
-    sanctions: CurrentList
-    linking: LinkingProvider | None = None
-    identity: IdentityCheck | None = None
-    cards: CardProcessor | None = None
-    wallets: WalletSource | None = None
-    chains: Chains = field(default_factory=dict)
-    signer: Signer | None = None
+    ports: Ports
     replica: Replica | None = None
 
     def __post_init__(self) -> None:
@@ -87,7 +66,7 @@ class Bank:
         """
         other = copy(self)
         other.pool, other.engine = pool, EngineWithoutCommands(self.engine)
-        other.data_keys = self.data_keys.read_by(self.pool)
+        other.ports = self.ports.read_by(self.pool)
         return other
 
     async def now(self, conn: Connection | None = None) -> datetime:
@@ -95,8 +74,5 @@ class Bank:
         return await self.engine.now(conn)
 
     async def close(self) -> None:
-        """Wait for what goes on after answers, and end what the bank keeps open outside of it."""
+        """Wait for background work that outlives a response."""
         await self.background.close()
-        for outside in (self.cards, self.signer):
-            if outside is not None:
-                await outside.close()

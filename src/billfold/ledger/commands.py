@@ -15,10 +15,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit.types import Origin
 from billfold.bills.rules.pricing import NO_BID, subtract_spread
 from billfold.ledger.ports import NoScreening, Screening
-from billfold.ledger.types import Agreements
+from billfold.ledger.types import Agreements, Origin
 from billfold.platform.calendars import WireHours
 from billfold.platform.database.rows import Row
 from billfold.platform.dates import et_date

@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 from datetime import date
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple, Self
+from uuid import UUID
+
+import msgspec
 
 
 class Direction(StrEnum):
@@ -141,3 +144,30 @@ class Agreements:
         """Return the version that a customer must have accepted by a day to make payments, or None."""
         due = [each.version for each in self.published if each.required_by and each.required_by <= today]
         return max(due, default=None)
+
+
+Actor = Literal["MEMBER", "CLIENT", "PARTNER", "OPERATOR", "SYSTEM", "INVITED"]
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Who causes a change, and from where.
+
+    A member may act through a client, `client_id`. Their name is looked up when it is None.
+    """
+
+    kind: Actor
+    name: str | None = None
+    member_id: UUID | None = None
+    client_id: str | None = None
+    ip_address: str | None = None
+    user_agent: str | None = None
+
+    @classmethod
+    def operator(cls) -> Self:
+        """Whoever runs the command line."""
+        return cls(kind="OPERATOR", name="operator")
+
+    @classmethod
+    def system(cls) -> Self:
+        """The bank by itself."""
+        return cls(kind="SYSTEM", name="billfold")

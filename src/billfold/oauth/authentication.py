@@ -12,25 +12,25 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from billfold.audit import record as audit_record
+from billfold.audit.types import NewEntry
+from billfold.http.api import Identity, Sender, fingerprint_of
+from billfold.http.caller import Call
+from billfold.http.limits.idempotency import AdmissionRequest
+from billfold.http.operations import RATES_PER_MINUTE, Access, Operation
+from billfold.http.raw_request import RawRequest, Requester, is_uuid
+from billfold.http.responses import ProblemWithHeaders
+from billfold.identity.users.rules import PERMISSIONS
+from billfold.ledger.bank import Bank
 from billfold.oauth import access_tokens, dpop
+from billfold.oauth.caller import CustomerCaller
 from billfold.oauth.clients import list_client_keys
 from billfold.oauth.errors import OAuthError
 from billfold.oauth.rules import http_message_signatures as message_signatures
 from billfold.oauth.rules.public_keys import ALGORITHMS
 from billfold.oauth.types import AccessToken
-from billfold.identity.users.rules import PERMISSIONS
-from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry
-from billfold.http.api import Identity, Sender, fingerprint_of
-from billfold.http.caller import Call, CustomerCaller
-from billfold.http.limits.idempotency import AdmissionRequest
-from billfold.http.operations import RATES_PER_MINUTE, Access, Operation
-from billfold.http.raw_request import RawRequest, is_uuid
-from billfold.http.responses import ProblemWithHeaders
-from billfold.ledger.bank import Bank
 from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError, Refused
 from billfold.platform.ids import command_id
-from billfold.request_log.types import Requester
 
 KEY_HEADER = "idempotency-key"
 _KEY_CHARS_MAX = 255

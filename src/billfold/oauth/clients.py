@@ -11,11 +11,11 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
+from billfold.identity.users.members import require_company
 from billfold.oauth.access_tokens import delete_tokens
 from billfold.oauth.rules import client_metadata as client_rules
 from billfold.oauth.rules.public_keys import InvalidKey, from_jwk, from_pem, to_pem
 from billfold.oauth.types import Client, ClientKey, NewClient
-from billfold.identity.users.members import require_company
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
 
-from billfold.oauth.errors import OAuthError
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import Header, HttpResponse, json_response
+from billfold.oauth.errors import OAuthError
 
 FORM = "application/x-www-form-urlencoded"
 _FIELDS_MAX = 40

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.identity.users.members import is_active_member
 from billfold.oauth.access_tokens import delete_tokens
 from billfold.oauth.rules.scopes import sort_scopes
 from billfold.oauth.types import OAuthGrant
-from billfold.identity.users.members import is_active_member
 from billfold.platform import crypto
 
 if TYPE_CHECKING:

@@ -14,18 +14,18 @@ from typing import Any
 import jwt
 import msgspec
 
-from billfold.oauth.endpoint import NOT_CACHED, STRING, Fields, error_response, form_of, form_openapi, required
-from billfold.oauth.errors import OAuthError, invalid_client, invalid_grant
-from billfold.oauth.rules.jws import instant_of
+from billfold.http.operations import PER_ADDRESS, post
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import HttpResponse, json_response
 from billfold.identity.partners import credentials
 from billfold.identity.partners import store as partner_store
 from billfold.identity.partners.login_audit import record_failed_login, record_login
 from billfold.identity.partners.login_routes import is_host_of, require_allowed_caller
 from billfold.identity.partners.types import PartnerKey
-from billfold.http.operations import PER_ADDRESS, post
-from billfold.http.raw_request import RawRequest
-from billfold.http.responses import HttpResponse, json_response
 from billfold.ledger.bank import Bank
+from billfold.oauth.endpoint import NOT_CACHED, STRING, Fields, error_response, form_of, form_openapi, required
+from billfold.oauth.errors import OAuthError, invalid_client, invalid_grant
+from billfold.oauth.rules.jws import instant_of
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES

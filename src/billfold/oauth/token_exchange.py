@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from billfold.identity.users.members import is_active_member
 from billfold.oauth.access_tokens import delete_tokens, insert_token, issue_access_token
 from billfold.oauth.errors import invalid_grant
 from billfold.oauth.rules.public_keys import base64url
 from billfold.oauth.rules.scopes import parse_scopes, sort_scopes
 from billfold.oauth.types import REFRESH_TOKEN, Client, TokenSubject
-from billfold.identity.users.members import is_active_member
 from billfold.platform import crypto
 
 if TYPE_CHECKING:

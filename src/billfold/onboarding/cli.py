@@ -9,13 +9,13 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.identity.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup
 from billfold.cli.context import CliError
 from billfold.cli.output import console, print_line
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.sealed_files import fetch_opened
+from billfold.identity.operators.types import Operator
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.platform.dates import format_eastern

@@ -10,15 +10,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from billfold.identity.operators.types import Operator, Power
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification
 from billfold.accounts.counterparties.types import payee_from_row
 from billfold.audit import record as audit_record
-from billfold.audit.types import Origin
 from billfold.data_keys.types import DataShredded
 from billfold.documents import store as document_store
 from billfold.documents.sealed_files import open_names
+from billfold.identity.operators.types import Operator, Power
+from billfold.ledger.types import Origin
 from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.content import describe_application, name_of, open_application, open_applications
 from billfold.onboarding.applications.decisions import decide as decide_application

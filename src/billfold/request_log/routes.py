@@ -8,12 +8,13 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Caller, CustomerCaller
 from billfold.http.list_params import Limit, ListQuery, Offset, Since, Until, page_of
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query, parse_choice, parse_uuid
 from billfold.http.schemas import CursorList, OffsetList
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.paging import LIMIT_DEFAULT
 from billfold.request_log import store
 from billfold.request_log.schemas import RequestErrorGroup, RequestLogEntry, render_group, render_request

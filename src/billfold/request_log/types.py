@@ -9,16 +9,6 @@ from uuid import UUID
 import msgspec
 
 
-class Requester(NamedTuple):
-    """Whose token a request carries: the tenant in whose log it is kept, and who of it."""
-
-    tenant_id: UUID
-    client_id: str | None = None
-    member_id: UUID | None = None
-    user_id: UUID | None = None
-    """The user of a partner."""
-
-
 class LoggedRequest(NamedTuple):
     """A row of the log, in the order of its columns."""
 

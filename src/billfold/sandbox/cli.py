@@ -25,9 +25,8 @@ from rich.panel import Panel
 
 from billfold.cli.context import CliContext, CliError, Database
 from billfold.cli.output import console, print_error, print_line, print_success
-from billfold.wiring.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
-from billfold.wiring.cli.serve import check_ports, child_command_line, find_silent_port, start_https, stop_on_signals
+from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
 from billfold.monitoring.management_server import manage_children
 from billfold.platform.clock import monotonic
@@ -47,6 +46,8 @@ from billfold.sandbox.scenarios.recording_client import RecordingClient
 from billfold.sandbox.scenarios.story import Story, StoryResult
 from billfold.sandbox.simulations.cli import list_simulations
 from billfold.verify.cli import print_report, verify_with_progress
+from billfold.wiring.cli.process_supervisor import Supervisor
+from billfold.wiring.cli.serve import check_ports, child_command_line, find_silent_port, start_https, stop_on_signals
 
 if TYPE_CHECKING:
     from billfold.platform.settings.settings import Settings
@@ -220,7 +221,7 @@ async def _play_story_once(
     async with context.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
         ending = await asyncio.to_thread(_play, settings, saved_sandbox, bank.seed)
         console.rule("The ledger is verified", align="left", style="cyan")
-        print_report(await verify_with_progress(conn, vault=bank.vault, keys=bank.data_keys))
+        print_report(await verify_with_progress(conn, vault=bank.vault, keys=bank.ports[DataKeys]))
     played = _save_stage(settings, saved_sandbox, "played", *ending.pocket_ids)
     print_success(f"The story took {monotonic() - began:.1f} seconds.")
     await copies.fork(OPENING)

@@ -10,10 +10,10 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
+from billfold.identity.operators.operator_audit import record_oauth_client
 from billfold.oauth import clients
 from billfold.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
 from billfold.oauth.types import CLIENT_CREDENTIALS, NewClient
-from billfold.identity.operators.operator_audit import record_oauth_client
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Unpack
 from uuid import UUID
 
-from billfold.identity.partners.store import get_first_partner_id
 from billfold.http.operations import TOKEN, Declare, Options, post
+from billfold.identity.partners.store import get_first_partner_id
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
-    from billfold.http.caller import Caller
+    from billfold.identity.partners.caller import Caller
     from billfold.ledger.bank import Bank
 
 

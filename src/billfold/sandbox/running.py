@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.cli.context import CliContext, Database
-from billfold.wiring.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
+from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
 from billfold.platform.database.pool import create_pool
 from billfold.platform.errors import InvariantError
@@ -24,6 +24,7 @@ from billfold.sandbox.scenarios import market
 from billfold.sandbox.scenarios.player import MarketChanges
 from billfold.sandbox.scenarios.playing import SCENARIOS, play
 from billfold.verify.runner import verify_bank
+from billfold.wiring.cli.process_supervisor import Supervisor
 
 if TYPE_CHECKING:
     from billfold.platform.settings.settings import Settings
@@ -105,7 +106,7 @@ class RunningSandbox:
     async def _verify(self) -> str:
         """Verify the ledger, say how much of it there is. Raises InvariantError."""
         async with self._context.bank(self._settings, self._database.dsn) as bank, bank.pool.acquire() as conn:
-            report = await verify_bank(conn, vault=bank.vault, data_keys=bank.data_keys)
+            report = await verify_bank(conn, vault=bank.vault, data_keys=bank.ports[DataKeys])
         if report.findings:
             raise InvariantError(f"{len(report.findings)} findings, the first: {report.findings[0]}")
         return "Every row is as it was written."

@@ -9,10 +9,10 @@ import typer
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, key_value_table
-from billfold.sandbox.listen import check_kinds
 from billfold.events.kinds import KINDS, example_payload
 from billfold.platform import ids
 from billfold.sandbox.credentials_file import require_sandbox_file
+from billfold.sandbox.listen import check_kinds
 from billfold.sandbox.sandbox_client import open_partner_api
 
 group = CommandGroup()

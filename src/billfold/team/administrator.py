@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from billfold.identity.members import rules
 from billfold.approvals.routes.principal import actor_fields
 from billfold.approvals.store.approval_rules import requirement_for_change
 from billfold.approvals.types import Actor, ApprovalRequirement
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.events.notifications import notify as notification_notify
-from billfold.http.caller import CustomerCaller
+from billfold.identity.members import rules
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
 

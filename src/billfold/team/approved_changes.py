@@ -8,14 +8,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.oauth import clients
-from billfold.team import invitations as team_invitations
-from billfold.team import members as team_members
-from billfold.team import service_users
-from billfold.identity.members import store as team_store
-from billfold.team.administrator import Administrator
-from billfold.team.service_users import ServiceUser
-from billfold.identity.members.types import CreateProgram, InviteMember, Member, MemberState
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.counterparties.requests import add_counterparty
 from billfold.accounts.counterparties.sealed_details import are_sealed, seal_details
@@ -23,12 +15,21 @@ from billfold.approvals.authorization_requests import check_requester
 from billfold.approvals.invited_persons import open_contacts
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
-from billfold.audit.types import Origin
+from billfold.data_keys.keys import DataKeys
+from billfold.identity.members import store as team_store
+from billfold.identity.members.types import CreateProgram, InviteMember, Member, MemberState
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import Origin
+from billfold.oauth import clients
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
+from billfold.team import invitations as team_invitations
+from billfold.team import members as team_members
+from billfold.team import service_users
+from billfold.team.administrator import Administrator
+from billfold.team.service_users import ServiceUser
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -141,7 +142,7 @@ async def _sealed(bank: Bank, change: AuthorizationRequestRow, fields: dict[str,
     """Return a counterparty to add with its details sealed, also one that was requested of an earlier release."""
     if are_sealed(fields["type"], fields["details"]):
         return fields
-    data_key = await bank.data_keys.of(bank.pool, change.customer_id)
+    data_key = await bank.ports[DataKeys].of(bank.pool, change.customer_id)
     return fields | {"details": seal_details(data_key, fields["type"], fields["details"])}
 
 

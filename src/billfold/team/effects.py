@@ -7,10 +7,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from billfold.identity.users.rules import PERMISSIONS
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import find_blockers
 from billfold.events.notifications import notify as notification_notify
+from billfold.identity.users.rules import PERMISSIONS
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -8,21 +8,21 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from billfold.identity.members import rules
-from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
-from billfold.identity.members.store import get_member
-from billfold.identity.members.types import InviteMember, Member
-from billfold.identity.users.contact_details import COLUMNS, INVITATIONS, USERS, has_email
-from billfold.identity.users.rules import normalize_email
-from billfold.identity.users.types import UserRole
 from billfold.approvals.authorization_requests import request_change
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.audit.record import AuditedAction
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
+from billfold.identity.members import rules
+from billfold.identity.members.store import get_member
+from billfold.identity.members.types import InviteMember, Member
+from billfold.identity.users.contact_details import COLUMNS, INVITATIONS, USERS, has_email
+from billfold.identity.users.rules import normalize_email
+from billfold.identity.users.types import UserRole
 from billfold.platform import crypto, ids
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import NotFound, Refused
+from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault

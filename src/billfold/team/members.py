@@ -7,22 +7,22 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.oauth import clients, grants
+from billfold.approvals.authorization_requests import request_change
+from billfold.approvals.types import ApprovalRequirement, AuthorizationRequestRow
+from billfold.audit.record import AuditedAction
+from billfold.events.email import outbox
+from billfold.events.email import templates as notices
 from billfold.identity.members import rules
-from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
-from billfold.team.effects import notifying_of_effects
 from billfold.identity.members.store import get_member
 from billfold.identity.members.types import Member, MemberState
 from billfold.identity.users import members as user_members
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
 from billfold.identity.users.types import Role
-from billfold.approvals.authorization_requests import request_change
-from billfold.approvals.types import ApprovalRequirement, AuthorizationRequestRow
-from billfold.audit.record import AuditedAction
-from billfold.events.email import outbox
-from billfold.events.email import templates as notices
+from billfold.oauth import clients, grants
 from billfold.platform.errors import InvalidInput, Refused
+from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
+from billfold.team.effects import notifying_of_effects
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection

@@ -8,23 +8,23 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.team import invitations as team_invitations
-from billfold.team import members as team_members
-from billfold.identity.members import store as team_store
-from billfold.identity.members import types as team_types
-from billfold.team.administrator import calling_administrator
-from billfold.team.schemas import Team, TeamMember, render_member, render_team
-from billfold.identity.members.types import InviteMember
-from billfold.identity.users.rules import PERMISSIONS
-from billfold.identity.users.types import UserRole
 from billfold.approvals.routes.authorization_requests import respond_pending
 from billfold.approvals.types import AuthorizationRequestRow
-from billfold.http.caller import CustomerCaller
 from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, put, with_scope
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse
+from billfold.identity.members import store as team_store
+from billfold.identity.members import types as team_types
+from billfold.identity.members.types import InviteMember
+from billfold.identity.users.rules import PERMISSIONS
+from billfold.identity.users.types import UserRole
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import InvalidInput
+from billfold.team import invitations as team_invitations
+from billfold.team import members as team_members
+from billfold.team.administrator import calling_administrator
+from billfold.team.schemas import Team, TeamMember, render_member, render_team
 
 READS, WRITES = with_scope("team.read", "team"), with_scope("team.write", "team")
 

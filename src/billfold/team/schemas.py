@@ -9,12 +9,12 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.oauth.types import ClientKey
+from billfold.http.schemas import BankTime, WallTime, one_of
 from billfold.identity.members.rules import permissions_of
-from billfold.team.service_users import ServiceUser
 from billfold.identity.members.types import STATUSES, Member, Status
 from billfold.identity.users.types import Role
-from billfold.http.schemas import BankTime, WallTime, one_of
+from billfold.oauth.types import ClientKey
+from billfold.team.service_users import ServiceUser
 
 PrivateOf = Callable[[Member], bool]
 """Tells whether a reader is shown what is private of a member."""

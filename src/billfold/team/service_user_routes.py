@@ -6,17 +6,17 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.team import service_users as programs
-from billfold.team.administrator import calling_administrator
-from billfold.team.schemas import ProgramKey, ProgramKeys, TeamProgram, render_key, render_service_user
-from billfold.identity.members.types import CreateProgram, PublicKey
 from billfold.approvals.routes.authorization_requests import respond_pending
 from billfold.approvals.types import AuthorizationRequestRow
-from billfold.http.caller import CustomerCaller
 from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, with_scope
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse
+from billfold.identity.members.types import CreateProgram, PublicKey
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
+from billfold.team import service_users as programs
+from billfold.team.administrator import calling_administrator
+from billfold.team.schemas import ProgramKey, ProgramKeys, TeamProgram, render_key, render_service_user
 
 READS, WRITES = with_scope("team.read", "team"), with_scope("team.write", "team")
 _ONE = "/api/v1/team/service-users/{member_id}/"

@@ -11,17 +11,17 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.oauth import clients
-from billfold.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, NewClient
-from billfold.identity.members import rules
-from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
-from billfold.team.effects import notifying_of_effects
-from billfold.identity.members.store import get_member
-from billfold.identity.members.types import CreateProgram, Member
 from billfold.approvals.authorization_requests import request_change
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.audit.record import AuditedAction
+from billfold.identity.members import rules
+from billfold.identity.members.store import get_member
+from billfold.identity.members.types import CreateProgram, Member
+from billfold.oauth import clients
+from billfold.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, NewClient
 from billfold.platform.errors import NotFound, Refused
+from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
+from billfold.team.effects import notifying_of_effects
 
 if TYPE_CHECKING:
     from datetime import datetime

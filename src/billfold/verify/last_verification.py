@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from billfold.audit.record import record
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import NewEntry
+from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import billfold
-from billfold.identity.users.checks import check_contact_details
 from billfold.audit.checks import check_audit
 from billfold.bills.checks import check_market
 from billfold.bills.store import load_market
 from billfold.data_keys.checks import check_sealed, load_key
 from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
+from billfold.identity.users.checks import check_contact_details
 from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
 from billfold.platform.database.distribution import gather_tables, is_distributed
 from billfold.platform.errors import BillfoldError

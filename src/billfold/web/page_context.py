@@ -23,18 +23,18 @@ from litestar.datastructures import Cookie
 from litestar.enums import MediaType
 from markupsafe import escape
 
+from billfold.http.json_syntax import has_control
+from billfold.http.limits.upload_turns import UploadTurns
+from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.identity.users.passkeys import RelyingParty
 from billfold.identity.users.passwords import PasswordGate
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.identity.users.types import ClientInfo, Session, User
-from billfold.http.json_syntax import has_control
-from billfold.http.limits.upload_turns import UploadTurns
-from billfold.http.raw_request import RawRequest, is_uuid
 from billfold.ledger.bank import Bank
-from billfold.web.mistakes import mistakes_of
-from billfold.web.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
+from billfold.web.mistakes import mistakes_of
+from billfold.web.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 
 if TYPE_CHECKING:
     from litestar.types import Receive

@@ -9,12 +9,11 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 from uuid import UUID
 
-from billfold.documents.ports import FileKind
-from billfold.documents.rules import max_file_bytes
 from billfold.http.file_forms import receive_file_form
+from billfold.http.file_kinds import FileKind, max_file_bytes
 from billfold.http.raw_request import RawRequest
-from billfold.web.page_context import PageContext
 from billfold.platform.errors import InvalidInput
+from billfold.web.page_context import PageContext
 
 
 class SentForm(NamedTuple):

@@ -18,10 +18,10 @@ import asyncpg
 import msgspec
 import psutil
 
-from billfold.identity.operators.types import Operator
 from billfold.cli.context import CliError, Database, StepReporter
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import serve_https
+from billfold.identity.operators.types import Operator
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connect import connect

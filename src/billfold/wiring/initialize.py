@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import billfold
-from billfold.identity.partners.customers import enrol
-from billfold.audit.types import Origin
 from billfold.bills.imports import load_bundled_market
 from billfold.bills.market_log import begin_market_log
 from billfold.cli.context import CliError
+from billfold.identity.partners.customers import enrol
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import Origin
 from billfold.onboarding.agreements.publishing import Publisher, publish_first
 from billfold.onboarding.screening.imports import read_list, replace_current
 from billfold.platform.clock import ClockState, read_clock, write_clock

@@ -8,11 +8,10 @@ import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import asyncpg
 
-from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.bills.market_refresh import run_market_refresher
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
@@ -20,7 +19,6 @@ from billfold.cli.context import CliError
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.payment_keys import bank_key
 from billfold.data_keys.store import list_one_of_each
-from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.events import sequencer
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import BankPolicy
@@ -28,7 +26,8 @@ from billfold.ledger.engine.engine import Engine
 from billfold.ledger.ports import NoScreening, Screening
 from billfold.migrations import runner
 from billfold.onboarding.agreements.refresh import run_agreements_refresher
-from billfold.onboarding.screening.screening import CurrentList
+from billfold.payments.cards.ports import CardProcessor
+from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
@@ -52,20 +51,14 @@ from billfold.wiring.initialize import (
 )
 from billfold.wiring.providers import (
     bank_lease_of,
-    card_processor_of,
     check_adapters,
     check_file_store,
     custodian_of,
-    file_store_of,
-    identity_check_of,
-    linking_provider_of,
     master_keys_of,
-    on_chains,
-    rail_exchanges_of,
-    signer_of,
+    ports_of,
     simulation_of,
 )
-from billfold.wiring.references import identifier_loaders, reference_readers
+from billfold.wiring.references import batch_recorders, identifier_loaders, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
 if TYPE_CHECKING:
@@ -107,15 +100,8 @@ async def open_bank(
             settings=settings,
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
             vault=vault,
-            data_keys=DataKeys(master),
-            rails=rail_exchanges_of(settings),
-            files=file_store_of(settings),
-            inspection=SubprocessFileInspector(),
             job_runners=job_runners(simulation, custodian_of(settings, simulation)),
-            approvals=ApprovedRequests(pool),
-            sanctions=CurrentList(),
-            **_counterparts(settings, simulation),
-            **on_chains(pool, settings),
+            ports=ports_of(settings, pool, DataKeys(master), simulation),
         )
         await engine.start()
         try:
@@ -123,6 +109,9 @@ async def open_bank(
                 yield bank
         finally:
             await bank.close()
+            for outside in (bank.ports.get(CardProcessor), bank.ports.get(Signer)):
+                if outside is not None:
+                    await outside.close()
             await engine.stop()
 
 
@@ -131,16 +120,6 @@ async def _kept_fresh(bank: Bank) -> AsyncIterator[None]:
     """Take up market data and agreements that other processes write, until the context ends."""
     async with run_market_refresher(bank.pool, bank.market), run_agreements_refresher(bank.pool, bank.terms.agreements):
         yield
-
-
-def _counterparts(settings: Settings, simulation: Simulation | None) -> dict[str, Any]:
-    """Return whom the bank calls outside, by the names of its parts."""
-    return {
-        "linking": linking_provider_of(settings, simulation),
-        "identity": identity_check_of(settings, simulation),
-        "cards": card_processor_of(settings, simulation),
-        "signer": signer_of(settings, simulation),
-    }
 
 
 async def _check(conn: Connection, settings: Settings) -> tuple[bytes, Vault, MasterKeys]:
@@ -168,7 +147,7 @@ def engine_of(
         references=reference_readers(),
         identifiers=identifier_loaders(),
         catch_up=catch_up,
-        vault=vault,
+        recorders=batch_recorders(vault),
         test_clock=not settings.is_production,
         lanes=settings.engine_concurrency,
         min_batch=extra_lane_threshold(settings),

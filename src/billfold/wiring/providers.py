@@ -14,18 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 from billfold.accounts.counterparties.plaid import PlaidLinking
 from billfold.accounts.counterparties.ports import LinkingProvider
+from billfold.accounts.portals.ports import WalletSource
+from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.audit.file_archive import FileArchive
 from billfold.cli.context import CliError
 from billfold.data_keys.aws_kms import AwsKmsMasterKey
 from billfold.data_keys.file_master_key import FileMasterKey
+from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.master_keys import MasterKeys
 from billfold.data_keys.vault_transit import VaultTransitMasterKey
+from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.documents.local_store import LocalFileStore
-from billfold.documents.ports import FileStore, FileStoreUnusable
+from billfold.documents.ports import FileInspector, FileStore, FileStoreUnusable
 from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.onboarding.applications.ports import IdentityCheck
+from billfold.onboarding.screening.screening import CurrentList
 from billfold.payments.cards.ports import CardProcessor
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS, ChainMistakes, read_chains
 from billfold.payments.crypto.chains.types import Chains
@@ -34,6 +39,7 @@ from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
+from billfold.platform.ports import Ports
 from billfold.platform.settings.kinds import NO_ADAPTER, PLAID
 from billfold.platform.settings.mistakes import variable_name
 from billfold.platform.settings.settings import Settings
@@ -254,7 +260,7 @@ def chains_of(settings: Settings) -> Chains:
     local = settings.state_dir / LOCAL_CHAINS
     path = settings.chains or (None if settings.is_production or not local.is_file() else local)
     if path is None:
-        return {}
+        return Chains()
     try:
         return read_chains(path)
     except ChainMistakes as error:
@@ -267,10 +273,21 @@ def signer_of(settings: Settings, simulation: Simulation | None) -> Signer | Non
     return simulation.signer if simulation and settings.crypto_signer is None else found
 
 
-def on_chains(pool: Pool, settings: Settings) -> dict[str, Any]:
-    """Return the chains of a bank and the source of its addresses on them, as fields of `Bank`."""
-    chains = chains_of(settings)
-    return {"chains": chains, "wallets": DepositAddresses(pool, chains)}
+def ports_of(settings: Settings, pool: Pool, data_keys: DataKeys, simulation: Simulation | None) -> Ports:
+    """Return the providers of a bank. Raises CliError."""
+    ports, chains = Ports(), chains_of(settings)
+    ports[DataKeys] = data_keys
+    ports[RailExchanges] = rail_exchanges_of(settings)
+    ports[FileStore] = file_store_of(settings)
+    ports[FileInspector] = SubprocessFileInspector()
+    ports[ApprovedRequests] = ApprovedRequests(pool)
+    ports[CurrentList] = CurrentList()
+    ports[LinkingProvider] = linking_provider_of(settings, simulation)
+    ports[IdentityCheck] = identity_check_of(settings, simulation)
+    ports[CardProcessor] = card_processor_of(settings, simulation)
+    ports[Signer] = signer_of(settings, simulation)
+    ports[Chains], ports[WalletSource] = chains, DepositAddresses(pool, chains)
+    return ports
 
 
 def check_adapters(settings: Settings) -> str:

@@ -1,15 +1,18 @@
 """What the engine reads for a command beside the holdings of its customers."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.notifications import notify_changes
 from billfold.accounts.customers import store as customer_store
 from billfold.accounts.portals.store import load_portals
 from billfold.accounts.transactions.store import find_bank_bookings
+from billfold.audit.commands import record_commands
 from billfold.documents import store as document_store
 from billfold.ledger.commands import Reference
 from billfold.ledger.engine.pending_command import ReferenceReaders
-from billfold.ledger.ports import IdentifierLoader
+from billfold.ledger.ports import BatchRecorder, IdentifierLoader
 from billfold.onboarding.screening import hits as sanctions_hits
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.cards import store as card_store
@@ -22,6 +25,7 @@ from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.wires.store.wires import load_open_wires
 from billfold.payments.wires.store.wires import load_references as look_up_wires
+from billfold.platform.crypto import Vault
 
 
 def reference_readers() -> ReferenceReaders:
@@ -49,3 +53,8 @@ def reference_readers() -> ReferenceReaders:
 def identifier_loaders() -> Sequence[IdentifierLoader]:
     """Return what loads portals, counterparties and pending transfers."""
     return load_portals, counterparty_store.load_payees, load_pending
+
+
+def batch_recorders(vault: Vault) -> Sequence[BatchRecorder]:
+    """Return what is written with decided commands: audit entries, notifications."""
+    return partial(record_commands, vault=vault), partial(notify_changes, vault=vault)

@@ -10,7 +10,6 @@ from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
 from billfold.accounts.customers.rules import CLOSED_JOB
 from billfold.accounts.pockets.types import POCKET_CLOSED_JOB
-from billfold.team import approved_changes as changing
 from billfold.approvals import execute_transfers as approved
 from billfold.approvals.closed_customers import run_closed_job
 from billfold.approvals.store.requests import run_expiry_job
@@ -54,6 +53,7 @@ from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.requests.worker import run_finished_job
+from billfold.team import approved_changes as changing
 from billfold.wiring.worker import PeriodicTask
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from billfold.oauth import signing_keys
+from billfold.events.webhooks import subscriptions
 from billfold.identity.partners import store as partner_secrets
 from billfold.identity.users import totp
 from billfold.identity.users.contact_resealing import reseal_contact_details
-from billfold.events.webhooks import subscriptions
+from billfold.oauth import signing_keys
 from billfold.platform.database.resealing import SecretColumn, reseal
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from billfold.events.email.worker import EmailSender
 from billfold.events.notifications.worker import NotificationWorker, failing_notifier
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.onboarding.applications.rescreening import screen_backlog
+from billfold.payments.crypto.chains.types import Chains
 from billfold.payments.crypto.deposits.worker import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
 from billfold.payments.on_us.worker import execute_all_pending
@@ -43,7 +44,7 @@ async def work(bank: Bank, stop: asyncio.Event) -> None:
         WaitingCash().invest,
         MovedSettlements().report,
         *file_receivers(),
-        *withdrawal_senders(bank.chains),
+        *withdrawal_senders(bank.ports[Chains]),
         *[make_reports] * PARALLEL,
         *tasks,
     )

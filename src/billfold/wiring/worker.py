@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from billfold.data_keys.worker import shred_after_retention
+from billfold.documents.ports import FileStore
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
@@ -133,7 +134,7 @@ async def purge_expired(bank: Bank) -> int:
 
 async def purge_files(bank: Bank) -> int:
     """Remove files that no document names; return how many."""
-    return await delete_orphan_files(bank.pool, bank.files, wall_now())
+    return await delete_orphan_files(bank.pool, bank.ports[FileStore], wall_now())
 
 
 async def do_due_work(bank: Bank) -> int:

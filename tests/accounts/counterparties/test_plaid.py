@@ -7,6 +7,8 @@ import pytest
 from tests.support.plaid_server import ACCESS, CLIENT_ID, SECRET, account, json_answer, plaid, refusal
 from tests.support.webhook_receivers import answer
 
+from billfold.accounts.counterparties.ports import LinkingProvider
+
 BODY = {"client_name": "Acme", "redirect_uri": "https://acme.example/back"}
 TOKEN = "public-production-1"
 KEY = "5f0c0000-0000-4000-8000-000000000001"
@@ -16,7 +18,7 @@ MANUAL = "PENDING_MANUAL_VERIFICATION"
 @pytest.fixture
 async def server(bank):
     async with plaid() as (server, provider):
-        bank.linking = provider
+        bank.ports[LinkingProvider] = provider
         yield server
 
 
@@ -157,7 +159,7 @@ async def test_a_link_that_needs_its_user_stays_until_the_user_signs_in_again(se
 
 async def test_a_provider_that_hangs_is_given_up_and_keeps_nobody_else_waiting(bank, partner_desk, path):
     async with plaid(deadline=timedelta(milliseconds=300)) as (server, provider):
-        bank.linking = provider
+        bank.ports[LinkingProvider] = provider
         hanging = asyncio.Event()
         server.instead["/link/token/create"] = [hanging.wait] * 30
         token = f"{path}linking-provider/link-token/"
@@ -167,7 +169,7 @@ async def test_a_provider_that_hangs_is_given_up_and_keeps_nobody_else_waiting(b
 
 
 async def test_linking_is_refused_where_there_is_no_provider(bank, partner_desk, path):
-    bank.linking = None
+    bank.ports[LinkingProvider] = None
     for rest, body in (("link-token/", BODY), ("", link("a"))):
         await partner_desk.refused(
             "POST", f"{path}linking-provider/{rest}", body, status=409, code="linking-provider-not-configured"
@@ -175,6 +177,6 @@ async def test_linking_is_refused_where_there_is_no_provider(bank, partner_desk,
 
 
 async def test_the_address_and_the_credentials_can_be_checked(server, bank):
-    assert await bank.linking.check() == ""
+    assert await bank.ports.get(LinkingProvider).check() == ""
     server.instead["/institutions/get"] = [refusal("INVALID_API_KEYS")]
-    assert await bank.linking.check() == "refuses the credentials: INVALID_API_KEYS"
+    assert await bank.ports.get(LinkingProvider).check() == "refuses the credentials: INVALID_API_KEYS"

@@ -13,11 +13,12 @@ from tests.support.whole_bank import expect_clean
 from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket, UpdatePortal
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.audit import store as audit_store
-from billfold.audit.types import EntryFilter, Origin
+from billfold.audit.types import EntryFilter
 from billfold.ledger.book.rows import StoredEntry
 from billfold.ledger.commands import commands
 from billfold.ledger.engine import write_batch as write
 from billfold.ledger.engine.write_batch import LEDGER_BOOK_TABLES
+from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.database.rows import Row
 from billfold.platform.errors import BillfoldError

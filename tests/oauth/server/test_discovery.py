@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from tests.support.relying_party import ISSUER
 
-from billfold.oauth.server.auth_server import AuthServer
 from billfold.oauth import signing_keys as signing
+from billfold.oauth.server.auth_server import AuthServer
 from billfold.platform.clock import wall_now
 
 

@@ -10,16 +10,17 @@ from tests.support.partner_client import PartnerClient, close_app, new_partner
 from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, open_bank, pocket_of
 from benchmarks.replicated_servers import ReplicatedServers
-from billfold.monitoring.health.replica_checks import check_replicas_read
-from billfold.wiring.partner_api.app import partner_operations
+from billfold.data_keys.keys import DataKeys
 from billfold.http.responses import HttpResponse
 from billfold.http.stale_reads import StaleReads, stale_seconds
 from billfold.ledger.current_reads import CurrentReads
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.migrations import runner
+from billfold.monitoring.health.replica_checks import check_replicas_read
 from billfold.platform import ids
 from billfold.platform.database.connect import connect
 from billfold.platform.database.replica import Mark, Replica, _reading
+from billfold.wiring.partner_api.app import partner_operations
 from billfold.wiring.server import make_partner_app
 
 _LISTED = f"/api/v2/customers/{customer_of(0)}/transactions/"
@@ -123,8 +124,8 @@ async def catch_up(reading):
 
 async def keys_read_for_a_replica(bank, subject_id):
     """What is read of a subject's key beside a replica, which has not heard yet that it was destroyed."""
-    await bank.data_keys.of(bank.pool, subject_id)
-    await bank.data_keys.shred(bank.pool, subject_id, await bank.now())
+    await bank.ports[DataKeys].of(bank.pool, subject_id)
+    await bank.ports[DataKeys].shred(bank.pool, subject_id, await bank.now())
     return await bank.read_by(bank.replica.pool).data_keys.load(bank.replica.pool, (subject_id,))
 
 

@@ -10,14 +10,13 @@ from tests.support.browser import Browser, forms_of, found
 from tests.support.partner_client import close_app
 from tests.support.sandbox_tasks import performing_tasks
 
-from billfold.oauth.server.app import create_auth_app
+from billfold.documentation.reference.call import call_of
+from billfold.documents.ports import FileInspector
+from billfold.http.file_kinds import FileKind
+from billfold.http.responses import StreamedResponse
 from billfold.identity.partners.cli import make_partner
 from billfold.identity.users.totp import new_secret
-from billfold.web.console.app import create_pages_app
-from billfold.documentation.reference.call import call_of
-from billfold.documents.ports import FileKind
-from billfold.wiring.partner_api.app import partner_document, partner_operations
-from billfold.http.responses import StreamedResponse
+from billfold.oauth.server.app import create_auth_app
 from billfold.platform.ids import new as ids_new
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.control_room.room import PACKAGES, given_by
@@ -26,6 +25,8 @@ from billfold.sandbox.credentials_file import SandboxFile, write_sandbox_file
 from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 from billfold.sandbox.provisioning import PARTNER
 from billfold.sandbox.users import SandboxPerson
+from billfold.web.console.app import create_pages_app
+from billfold.wiring.partner_api.app import partner_document, partner_operations
 
 HERE = "127.0.0.1"
 FORMS = [
@@ -100,7 +101,7 @@ async def test_operations_of_the_reference_are_tried_and_nothing_else(bank, brow
 
 
 async def test_the_page_that_a_tried_upload_sends_is_accepted(bank):
-    await bank.inspection.inspect(EXAMPLE_FILE, FileKind.PDF)
+    await bank.ports[FileInspector].inspect(EXAMPLE_FILE, FileKind.PDF)
 
 
 async def test_of_a_response_without_end_no_more_is_read_than_is_shown(tmp_path):

@@ -1,7 +1,7 @@
 """The account: browsers are signed out from here, passwords changed with the old one."""
 
-from tests.web.steps import give_password
 from tests.fixtures.pages import PASSWORD
+from tests.web.steps import give_password
 
 NEW = "lantern-gravel-otter"
 

@@ -1,8 +1,8 @@
 """Passkeys: made after a fresh proof; they sign in alone, bound to site, browser and count."""
 
 import pytest
-from tests.web.steps import give_password
 from tests.support.passkey_device import PRESENT, Device
+from tests.web.steps import give_password
 
 MAKE, MADE = "/passkeys/options", "/passkeys"
 ASK, SIGN = "/passkeys/sign-in/options", "/passkeys/sign-in"

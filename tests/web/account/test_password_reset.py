@@ -4,16 +4,16 @@ import asyncio
 
 import pyotp
 import pytest
-from tests.web.steps import give_password, reset_link
 from tests.support.browser import found
 from tests.support.oauth_clients import program
 from tests.support.oauth_users import Member
 from tests.support.relying_party import Relying
+from tests.web.steps import give_password, reset_link
 
-from billfold.oauth import grants
-from billfold.oauth.token_exchange import refresh
 from billfold.identity.users import email_links as links
 from billfold.identity.users import members as user_members
+from billfold.oauth import grants
+from billfold.oauth.token_exchange import refresh
 
 NEW = "lantern-gravel-otter"
 

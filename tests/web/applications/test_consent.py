@@ -8,8 +8,8 @@ from tests.support.oauth_clients import REDIRECT, SCOPES, program
 from tests.support.oauth_users import company
 from tests.support.relying_party import ISSUER, Relying, came
 
-from billfold.oauth import access_tokens, grants
 from billfold.identity.users import members as user_members
+from billfold.oauth import access_tokens, grants
 from billfold.platform.clock import wall_now
 
 

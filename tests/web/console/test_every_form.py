@@ -5,27 +5,28 @@ import re
 from uuid import UUID
 
 import pytest
-from tests.web.console.developer.test_developer import subscribe
-from tests.web.console.test_moving_money import signed, with_passkey
 from tests.support.applications import Applicant
 from tests.support.approvals import REQUESTS, on_us
 from tests.support.browser import Browser, forms_of, found
 from tests.support.cards import Holder
 from tests.support.oauth_clients import new_key
 from tests.support.partner_desk import UNKNOWN
+from tests.web.console.developer.test_developer import subscribe
+from tests.web.console.test_moving_money import signed, with_passkey
 
-from billfold.identity.operators.types import Operator
-from billfold.identity.partners.store import list_partner_keys
-from billfold.web.console.app import PACKAGES
 from billfold.dual_control.decisions import propose
 from billfold.dual_control.types import FreezeSubject
+from billfold.identity.operators.types import Operator
+from billfold.identity.partners.store import list_partner_keys
 from billfold.ledger.types import Direction, Rail
 from billfold.onboarding.review_queue import list_waiting
-from billfold.web.app import page_routes
 from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.files.ports import RailExchanges
 from billfold.payments.files.retries import postpone_file
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
+from billfold.web.app import page_routes
+from billfold.web.console.app import PACKAGES
 
 CONSOLES = ("/companies/", "/partners/", "/bank")
 PACKAGE_FORMS = {
@@ -215,7 +216,7 @@ async def _operator(bank, browser, pocket, applicant, send):
     await browser.go("/bank/rails")
     file = found(r'href="(/bank/rails/[^"?]+)"', browser.page.text)
     await send("/bank/rails/{file_id:str}/retry", browser, f"{file}/retry")
-    await bank.rails.ach.network_side().transmit("odd", b"odd")
+    await bank.ports[RailExchanges].ach.network_side().transmit("odd", b"odd")
     odd = await AchFileProcessor().store_file(bank, "odd")
     assert odd is not None
     await postpone_file(bank, odd, error="It is odd.")

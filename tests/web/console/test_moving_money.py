@@ -12,8 +12,8 @@ from tests.support.approvals import REQUESTS, hold_roles, on_us, path_of, status
 from tests.support.browser import ORIGIN, forms_of, found
 from tests.support.passkey_device import Device
 
-from billfold.identity.users import totp
 from billfold.approvals.checks import check_rows
+from billfold.identity.users import totp
 from billfold.platform.checks import Findings
 from billfold.platform.clock import wall_now
 

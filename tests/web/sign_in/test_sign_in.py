@@ -1,9 +1,9 @@
 """Signing in and out: passwords, locks, and what strangers learn (nothing)."""
 
 import pytest
-from tests.web.steps import give_password
 from tests.fixtures.pages import PASSWORD
 from tests.support.oauth_clients import program
+from tests.web.steps import give_password
 
 from billfold.identity.users import lockout
 from billfold.identity.users import members as user_members

@@ -9,14 +9,14 @@ import pytest
 from tests.support.browser import found
 from tests.support.oauth_users import company
 
-from billfold.team import invitations as team_invitations
-from billfold.team.administrator import Administrator
 from billfold.identity.members.types import InviteMember
 from billfold.identity.users import members as user_members
 from billfold.identity.users import store as user_store
-from billfold.audit.types import Origin
+from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.team import invitations as team_invitations
+from billfold.team.administrator import Administrator
 
 NEW = "lantern-gravel-otter"
 BEN = "ben@northwind.example"

@@ -5,9 +5,9 @@ from tests.support.approvals import hold_roles
 from tests.support.databases import as_owner
 from tests.support.oauth_clients import KEYS, new_key
 
+from billfold.approvals.authorization_requests import confirm_as_operator
 from billfold.identity.users import members as user_members
 from billfold.team.approved_changes import apply_authorization_request
-from billfold.approvals.authorization_requests import confirm_as_operator
 
 NEW = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "phone_number": "", "role": "MANAGER"}
 NEW_PROGRAM = {"name": "Ledger", "description": "", "public_key": KEYS["ES256"].pem, "scope.pockets.read": "yes"}

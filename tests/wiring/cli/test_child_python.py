@@ -10,9 +10,9 @@ from tests.documents.inspection.test_sandboxed_process import a_pdf
 from tests.support.import_traps import set_import_traps
 
 import billfold
-from billfold.wiring.cli.child_python import python_command
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
-from billfold.documents.ports import FileKind
+from billfold.http.file_kinds import FileKind
+from billfold.wiring.cli.child_python import python_command
 
 SOURCE = Path(billfold.__file__).parent
 POOL = """

@@ -9,11 +9,11 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from billfold.wiring.cli.app import run
 from billfold.migrations import runner
 from billfold.migrations.steps import Migration
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.programs import _bin_dir
+from billfold.wiring.cli.app import run
 from billfold.wiring.cli_context import Wiring
 
 PAGE = Path(__file__).parents[2] / "docs" / "operate" / "install.md"

@@ -10,8 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from billfold.wiring.cli import process_supervisor as supervision
 from billfold.cli.context import CliError
+from billfold.wiring.cli import process_supervisor as supervision
 from billfold.wiring.cli.process_supervisor import Supervisor
 from billfold.wiring.cli.serve import stop_on_signals
 

@@ -8,8 +8,8 @@ from tests.reference.documents import DOCUMENTS, operations_of
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.oauth.rules.scopes import SCOPES
-from billfold.wiring.customer_api.app import customer_document
 from billfold.platform.settings.settings import Settings
+from billfold.wiring.customer_api.app import customer_document
 
 STRATEGIES = "/api/v2/trading-strategies/"
 

@@ -32,12 +32,13 @@ from billfold.accounts.counterparties.schemas import (
     WireForm,
 )
 from billfold.accounts.counterparties.usage import confirm_deposits
-from billfold.http.caller import Call, CustomerCaller, RequestApproval
+from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery
 from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch, post, with_scope
 from billfold.http.responses import HttpResponse
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller, RequestApproval
 from billfold.platform.errors import Refused
 
 READS = with_scope("transfers.read", "counterparties")

@@ -12,6 +12,7 @@ from billfold.accounts.counterparties.commands import AddCounterparty, ConfirmDe
 from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import CounterpartyStatus
+from billfold.data_keys.keys import DataKeys
 from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.usage_limits import limit_usage
@@ -59,7 +60,7 @@ async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
 
 async def _account(bank: Bank, owner: UUID, details: Mapping[str, Any]) -> UUID:
     """Return what stands for an account whoever adds it: its number is sealed for each customer."""
-    opened = open_details(await bank.data_keys.of(bank.pool, owner), details)
+    opened = open_details(await bank.ports[DataKeys].of(bank.pool, owner), details)
     account = verification_kinds.account_of(opened)
     assert account is not None
     return hashed_subject(bank.vault, f"{account.bank}:{account.number.lstrip('0')}", "account")

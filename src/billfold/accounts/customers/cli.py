@@ -9,19 +9,19 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.identity.partners.rules import FEATURES
 from billfold.accounts.commands import CloseCustomer, SetCustomerState
 from billfold.accounts.customers import store as customer_store
 from billfold.accounts.pockets import store as pocket_store
 from billfold.audit.record import audited
-from billfold.audit.types import Origin
 from billfold.cli.command import EXAMPLE_ID, OPERATOR, Alone, CommandGroup, Row, require_alone, submit_as_operator
 from billfold.cli.context import CliError
 from billfold.cli.output import console
+from billfold.identity.partners.rules import FEATURES
 from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.engine.dry_run import dry_run
+from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import format_eastern

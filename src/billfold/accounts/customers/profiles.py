@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.data_keys.columns import CUSTOMER_PROFILE, open_column
+from billfold.data_keys.keys import DataKeys
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -19,14 +20,14 @@ async def seal_profile(bank: Bank, customer_id: UUID, profile: Mapping[str, Any]
     """Return a profile as commands carry it: sealed, None for one that says nothing."""
     if not profile:
         return None
-    data_key = await bank.data_keys.of(bank.pool, customer_id)
+    data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
     return CUSTOMER_PROFILE.seal(data_key, customer_id, msgspec.json.encode(profile).decode())
 
 
 async def open_profiles(bank: Bank, rows: Sequence[CustomerRow]) -> list[CustomerRow]:
     """Return customers with their profiles in plain text; empty where it was destroyed with its key."""
     values = [(row.customer_id, row.customer_id, row.profile) for row in rows]
-    opened = await open_column(bank.data_keys, bank.pool, CUSTOMER_PROFILE, values)
+    opened = await open_column(bank.ports[DataKeys], bank.pool, CUSTOMER_PROFILE, values)
     return [msgspec.structs.replace(row, profile=profile or "{}") for row, profile in zip(rows, opened, strict=True)]
 
 

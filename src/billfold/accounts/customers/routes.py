@@ -23,12 +23,13 @@ from billfold.accounts.customers.schemas import (
     render_customer,
     to_e164,
 )
-from billfold.http.caller import Call, Caller
+from billfold.http.caller import Call
 from billfold.http.json_syntax import texts_in
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import MaybeInPath, get, patch, with_scope
 from billfold.http.parameters import Query, parse_choice
 from billfold.http.schemas import CursorList
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.types import CustomerRow
 from billfold.platform.errors import FieldError, InvalidInput, Refused

@@ -18,10 +18,12 @@ from billfold.accounts.pockets.types import PocketRow
 from billfold.bills.rules import earnings
 from billfold.bills.rules.earnings import EarningsEntry, PocketState
 from billfold.bills.types import EarningsPeriod, Period
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.caller import Call
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.dates import DAY_RANGE, et_date, is_day, parse_day, require_in_range
 from billfold.platform.errors import InvalidInput, Refused
 

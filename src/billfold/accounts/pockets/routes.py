@@ -20,12 +20,14 @@ from billfold.accounts.pockets.requests import (
     update_pocket_command,
 )
 from billfold.accounts.pockets.schemas import Account, Pocket, render_account, render_pocket
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.caller import Call
 from billfold.http.list_params import Limit, ListQuery, Offset, page_of
 from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query
 from billfold.http.schemas import CursorList, OffsetList
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import NotFound
 from billfold.platform.paging import LIMIT_DEFAULT
 

@@ -20,6 +20,7 @@ from billfold.approvals.transfer_orders import (
     UsdcOrder,
     WireOrder,
 )
+from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
@@ -37,7 +38,7 @@ async def ordered_content(
     content = RequestContent(transfer=order, reviewers=unique(reviewers))
     if not isinstance(order, WireOrder) or order.wire_instructions is None:
         return content
-    data_key = await bank.data_keys.of(bank.pool, customer_id)
+    data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
     return msgspec.structs.replace(
         content,
         transfer=msgspec.structs.replace(order, wire_instructions=None),

@@ -15,6 +15,7 @@ from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.profiles import open_profiles
 from billfold.accounts.customers.store import list_features, list_owners
 from billfold.approvals.transfer_orders import RequestContent, content_of
+from billfold.data_keys.keys import DataKeys
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def _opened(payee: Mapping[str, Any], data_key: DataKey | None) -> dict[str, Any
 
 async def list_registered_owners(bank: Bank, requests: Sequence[TransferRequest]) -> dict[UUID, CustomerRow]:
     """Return by request who owns the account it pays, where that is one of this bank."""
-    ring = await bank.data_keys.load(bank.pool, {each.customer_id for each in requests})
+    ring = await bank.ports[DataKeys].load(bank.pool, {each.customer_id for each in requests})
     paid = {
         each.request_id: _entry_of(_opened(payee, ring.get(each.customer_id)), bank.settings.bank_routing_number)
         for each in requests

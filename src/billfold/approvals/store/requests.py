@@ -30,9 +30,9 @@ from billfold.approvals.types import (
     TransferRequest,
 )
 from billfold.audit.record import AuditedAction, audited
-from billfold.audit.types import Origin
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused

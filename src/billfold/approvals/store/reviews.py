@@ -13,8 +13,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.members import store as team_store
-from billfold.identity.users.contact_details import USERS
 from billfold.approvals import rules
 from billfold.approvals.store.fingerprints import write
 from billfold.approvals.store.requests import RequestKind, RequestType
@@ -27,13 +25,15 @@ from billfold.approvals.types import (
     TransferRequest,
     Verdict,
 )
+from billfold.identity.members import store as team_store
+from billfold.identity.users.contact_details import USERS
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from billfold.identity.users.types import Role
     from billfold.audit.record import AuditedAction
+    from billfold.identity.users.types import Role
     from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 

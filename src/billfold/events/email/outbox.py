@@ -12,9 +12,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.users.rules import normalize_email
 from billfold.events.email.ports import OutboundEmail
 from billfold.events.email.templates import EmailContent
+from billfold.identity.users.rules import normalize_email
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.usage_counts import hashed_subject

@@ -9,9 +9,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.users.contact_details import USERS
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, NotificationType
 from billfold.events.notifications.types import NotificationAudience
+from billfold.identity.users.contact_details import USERS
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from billfold.identity.users.rules import PERMISSIONS
+from billfold.audit.record import audited_by
 from billfold.events.notifications import audiences, payment_notifications
 from billfold.events.notifications import notify as notification_notify
 from billfold.events.notifications import store as notification_store
@@ -20,11 +20,12 @@ from billfold.events.notifications.types import (
     NotificationAudiences,
     Status,
 )
-from billfold.http.caller import CustomerCaller
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import delete, get, patch, put, with_scope
 from billfold.http.schemas import CursorList
+from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import InvalidInput, Refused
 
 READS = with_scope("notifications.read", "notifications")
@@ -71,8 +72,8 @@ async def update_notification(
     if user_id is None:
         raise Refused("forbidden", "A service user cannot mark notifications as read.")
     details = {"status": data.status}
-    async with member.audited(
-        bank, member.customer_id, "notification.updated", resource_id=notification_id, details=details
+    async with audited_by(
+        member, bank, member.customer_id, "notification.updated", resource_id=notification_id, details=details
     ) as audited:
         if not await notification_notify.set_status(
             audited.conn,
@@ -133,8 +134,13 @@ async def set_notification_audience(
     if data.roles is UNSET and data.user_ids is UNSET:
         raise InvalidInput.at("body", msg="names neither roles nor user_ids", kind="missing")
     details = {"roles": roles, "user_ids": user_ids}
-    async with member.audited(
-        bank, member.customer_id, "notification_audience.updated", resource_id=notification_type, details=details
+    async with audited_by(
+        member,
+        bank,
+        member.customer_id,
+        "notification_audience.updated",
+        resource_id=notification_type,
+        details=details,
     ) as audited:
         _check_role(member)
         return await audiences.set_audience(
@@ -154,8 +160,8 @@ async def clear_notification_audience(member: CustomerCaller, bank: Bank, notifi
     The default applies again, which is not the same as an empty audience. Needs the role ADMIN.
     """
     audiences.get_notification_type(notification_type)
-    async with member.audited(
-        bank, member.customer_id, "notification_audience.cleared", resource_id=notification_type
+    async with audited_by(
+        member, bank, member.customer_id, "notification_audience.cleared", resource_id=notification_type
     ) as audited:
         _check_role(member)
         if not await audiences.clear_audience(audited.conn, member.customer_id, notification_type):

@@ -7,11 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import NewEntry
 from billfold.events.notifications import notify as notification_notify
 from billfold.events.notifications import payment_notifications
 from billfold.events.webhooks.attempts import FailingSubscription
 from billfold.ledger.bank import Bank
+from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import msgspec
 from asyncpg import UniqueViolationError
 from msgspec import UNSET
 
+from billfold.audit.record import audited_by
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.routes import subscriber_of
 from billfold.events.schemas import Redelivery
@@ -26,11 +27,12 @@ from billfold.events.webhooks.schemas import (
     body_for,
 )
 from billfold.events.webhooks.types import DeliveryAttempt, EventSimulation, Subscription
-from billfold.http.caller import Caller, CustomerCaller
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
 from billfold.http.schemas import CursorList
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.platform.settings.mistakes import variable_name
 
@@ -60,8 +62,8 @@ async def create_subscription(caller: Caller | CustomerCaller, bank: Bank, data:
         return await store.get_subscription(bank.pool, subscriber, subscription_id)
     details = {"url": data.url, "events": list(data.events)}
     try:
-        async with caller.audited(
-            bank, _owner(caller), "subscription.created", resource_id=subscription_id, details=details
+        async with audited_by(
+            caller, bank, _owner(caller), "subscription.created", resource_id=subscription_id, details=details
         ) as audited:
             created = await subscriptions.create_subscription(
                 audited.conn,
@@ -99,8 +101,8 @@ async def update_subscription(
     details = {
         name: value if name != "shared_secret" else "changed" for name, value in msgspec.to_builtins(data).items()
     }
-    async with caller.audited(
-        bank, _owner(caller), "subscription.updated", resource_id=subscription_id, details=details
+    async with audited_by(
+        caller, bank, _owner(caller), "subscription.updated", resource_id=subscription_id, details=details
     ) as audited:
         return await subscriptions.update_subscription(
             audited.conn,
@@ -139,7 +141,7 @@ async def delete_subscription(caller: Caller | CustomerCaller, bank: Bank, subsc
     """
     subscriber = subscriber_of(caller)
     await store.get_subscription(bank.pool, subscriber, subscription_id)
-    async with caller.audited(bank, _owner(caller), "subscription.deleted", resource_id=subscription_id) as audited:
+    async with audited_by(caller, bank, _owner(caller), "subscription.deleted", resource_id=subscription_id) as audited:
         await subscriptions.delete_subscription(audited.conn, subscriber, subscription_id, now=caller.wall)
 
 

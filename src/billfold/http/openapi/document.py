@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from billfold.documents.ports import FileKind
-from billfold.identity.partners.signed_requests import KEY_HEADER, SIGNATURE_HEADER
+from billfold.http.file_kinds import FileKind
 from billfold.http.openapi.json_schema import Schemas
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.parameters import Parameter, path_schema
+from billfold.http.raw_request import KEY_HEADER, SIGNATURE_HEADER
 from billfold.platform.problems import PROBLEMS
 
 Document = dict[str, Any]

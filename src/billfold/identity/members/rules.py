@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.oauth.rules.scopes import PERSONAL_SCOPES
+from billfold.events.email.plain_text import is_name
 from billfold.identity.users.rules import PERMISSIONS, check_email, check_name, check_phone_number
 from billfold.identity.users.types import Role, UserRole
-from billfold.events.email.plain_text import is_name
+from billfold.oauth.rules.scopes import PERSONAL_SCOPES
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from uuid import UUID
 
 from billfold.identity.users.types import Role
-from billfold.audit.types import Origin
+from billfold.ledger.types import Origin
 from billfold.platform.errors import Refused
 
 

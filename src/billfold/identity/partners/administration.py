@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.identity.partners import credentials, rules, store
-from billfold.identity.partners.types import PartnerPerson, PartnerRow
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
-from billfold.audit.types import Origin
+from billfold.identity.partners import credentials, rules, store
+from billfold.identity.partners.types import PartnerPerson, PartnerRow
+from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound, Refused
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from billfold.cli.command import CommandGroup, Row
+from billfold.cli.context import CliError
+from billfold.cli.output import console, key_value_table, print_line, print_success
+from billfold.cli.resources import read_text_file
 from billfold.identity.partners import administration, credentials
 from billfold.identity.partners import rules as partner_rules
 from billfold.identity.partners import store as partner_store
 from billfold.identity.partners.customers import PartnerIds, create_partner_customers, partner_ids
 from billfold.identity.partners.rules import FEATURES
-from billfold.cli.command import CommandGroup, Row
-from billfold.cli.context import CliError
-from billfold.cli.output import console, key_value_table, print_line, print_success
-from billfold.cli.resources import read_text_file
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import NewEntry
 from billfold.http.raw_request import RawRequest
+from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import msgspec
 from typing_extensions import override
 
+from billfold.http.operations import PER_ADDRESS, post
+from billfold.http.raw_request import RawRequest, is_bare, slug_of
+from billfold.http.responses import ProblemWithHeaders
 from billfold.identity.partners import credentials
 from billfold.identity.partners import store as partner_store
 from billfold.identity.partners.login_audit import record_failed_login, record_login
 from billfold.identity.partners.rules import is_listed_address, require_allowed_address
 from billfold.identity.users import lockout
 from billfold.identity.users.passwords import PasswordGate
-from billfold.http.operations import PER_ADDRESS, post
-from billfold.http.raw_request import RawRequest, is_bare, slug_of
-from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from billfold.identity.partners.rules import refusal_of
-from billfold.identity.partners.types import PartnerPerson
 from billfold.http.api import Identity, fingerprint_of
-from billfold.http.caller import Caller
 from billfold.http.limits.idempotency import AdmissionRequest
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
+from billfold.identity.partners.caller import Caller
+from billfold.identity.partners.rules import refusal_of
+from billfold.identity.partners.types import PartnerPerson
 from billfold.platform.ids import command_id
 
 KEY_HEADER = b"idempotency-key"

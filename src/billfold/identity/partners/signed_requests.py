@@ -14,26 +14,24 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from billfold.http.api import Identity, Sender, fingerprint_of
+from billfold.http.caller import Call
+from billfold.http.limits.idempotency import AdmissionRequest
+from billfold.http.operations import Access, Operation, Proof
+from billfold.http.raw_request import KEY_HEADER, SIGNATURE_HEADER, RawRequest, Requester, is_bare, is_uuid, slug_of
+from billfold.http.responses import ProblemWithHeaders, unauthorized
+from billfold.identity.partners.caller import Caller
 from billfold.identity.partners.rules import require_allowed_address
 from billfold.identity.partners.store import find_credential
 from billfold.identity.partners.types import Credential
-from billfold.http.api import Identity, Sender, fingerprint_of
-from billfold.http.caller import Call, Caller
-from billfold.http.limits.idempotency import AdmissionRequest
-from billfold.http.operations import Access, Operation, Proof
-from billfold.http.raw_request import RawRequest, is_bare, is_uuid, slug_of
-from billfold.http.responses import ProblemWithHeaders, unauthorized
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import Vault, hash_token, is_unambiguous, verify_signature
 from billfold.platform.errors import BillfoldError, InvalidInput
-from billfold.request_log.types import Requester
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
 
-KEY_HEADER = "x-service-idempotency"
-SIGNATURE_HEADER = "x-service-signature"
 MISMATCH = (
     "The signature does not match what was received. Sign the key, the path as sent without its "
     "query, and the exact bytes of the body, with nothing between them."

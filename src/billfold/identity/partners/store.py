@@ -8,7 +8,14 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.partners.types import Credential, PartnerKey, PartnerRow, PartnerUser, RegisteredKey, SigningSecret
+from billfold.identity.partners.types import (
+    Credential,
+    PartnerKey,
+    PartnerRow,
+    PartnerUser,
+    RegisteredKey,
+    SigningSecret,
+)
 from billfold.platform.crypto import Vault, associated_data
 
 if TYPE_CHECKING:

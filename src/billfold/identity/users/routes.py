@@ -8,11 +8,11 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.identity.users import store as user_store
-from billfold.http.caller import CustomerCaller
 from billfold.http.operations import get, with_scope
 from billfold.http.schemas import one_of
+from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import Refused
 
 

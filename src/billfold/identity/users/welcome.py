@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.identity.users import email_links
-from billfold.identity.users import store as user_store
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
+from billfold.identity.users import email_links
+from billfold.identity.users import store as user_store
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:

@@ -37,7 +37,7 @@ from billfold.ledger.engine.pending_command import (
     traced_command,
     undo,
 )
-from billfold.ledger.engine.write_batch import record_audited_actions, reset_drafts, write_books
+from billfold.ledger.engine.write_batch import reset_drafts, write_books
 from billfold.platform.clock import business_now, monotonic, read_clock, wall_now
 from billfold.platform.database.distribution import is_distributed
 from billfold.platform.database.shortage import (
@@ -60,9 +60,8 @@ if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.ledger.book.book import Book
     from billfold.ledger.engine.pending_command import ReferenceReaders
-    from billfold.ledger.ports import CatchUpRule, IdentifierLoader
+    from billfold.ledger.ports import BatchRecorder, CatchUpRule, IdentifierLoader
     from billfold.platform.calendars import Calendars
-    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection, Pool
 
 log = structlog.get_logger(__name__)
@@ -84,7 +83,7 @@ class Engine:
         references: ReferenceReaders,
         identifiers: Sequence[IdentifierLoader],
         catch_up: CatchUpRule,
-        vault: Vault | None = None,
+        recorders: Sequence[BatchRecorder] = (),
         lanes: int = 2,
         min_batch: int = 1,
         batch_limit: int = 300,
@@ -97,7 +96,7 @@ class Engine:
         self.references = references
         self.identifiers = identifiers
         self.catch_up = catch_up
-        self.vault = vault
+        self.recorders = recorders
         self.batch_limit = batch_limit
         self._lanes = lanes
         # This many commands must wait before a lane besides the first takes any.
@@ -326,7 +325,8 @@ class Engine:
                 changed = [book for book in books.values() if book.is_changed()]
                 if changed:
                     await write_books(conn, changed, self.calendars, shards_of(heads) if self._by_shard else None)
-                    await record_audited_actions(conn, self.vault, batch)
+                    for record in self.recorders:
+                        await record(conn, batch)
             reset_drafts(changed)
         return again
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from billfold.bills.rules.freshness import market_data_states
 from billfold.bills.store import load_market
-from billfold.monitoring.health.types import HealthCheck
 from billfold.ledger.jobs.due_work import next_due
+from billfold.monitoring.health.types import HealthCheck
 from billfold.payments.crypto.deposits.store import list_cursors, list_deposits
 from billfold.payments.crypto.deposits.types import DepositStatus
 from billfold.payments.crypto.withdrawals.store.transactions import list_blocked

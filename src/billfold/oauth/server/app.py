@@ -7,21 +7,21 @@ from http import HTTPStatus
 from typing_extensions import override
 
 from billfold import __version__
-from billfold.oauth.server import authorize, logout
-from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.consent import FORM_POST_PATH
-from billfold.oauth.endpoint import error_response
-from billfold.oauth.errors import OAuthError
 from billfold.http.api import Api
 from billfold.http.openapi.document import Described, Document, describe
 from billfold.http.operations import Operation, Proof, operations_in
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
-from billfold.web.error_page import error_facts
+from billfold.oauth.consent import FORM_POST_PATH
+from billfold.oauth.endpoint import error_response
+from billfold.oauth.errors import OAuthError
+from billfold.oauth.server import authorize, logout
+from billfold.oauth.server.auth_server import AuthServer
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
+from billfold.web.error_page import error_facts
 
 _TITLE = "Authorization server"
 _DESCRIPTION = (

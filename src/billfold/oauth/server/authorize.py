@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
-from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import AUTHORIZE_OPENAPI
+from billfold.http.operations import PER_ADDRESS, get, post
+from billfold.http.raw_request import RawRequest, is_uuid
+from billfold.http.responses import HttpResponse, redirect
 from billfold.oauth import authorization_requests, clients, consent
 from billfold.oauth.endpoint import Fields, fields_of, form_of
 from billfold.oauth.errors import OAuthError
 from billfold.oauth.rules import authorization_params as asking
+from billfold.oauth.server.auth_server import AuthServer
+from billfold.oauth.server.openapi import AUTHORIZE_OPENAPI
 from billfold.oauth.types import Client
-from billfold.http.operations import PER_ADDRESS, get, post
-from billfold.http.raw_request import RawRequest, is_uuid
-from billfold.http.responses import HttpResponse, redirect
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
 

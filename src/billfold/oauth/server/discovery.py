@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from billfold.oauth.server.auth_server import TOKEN_PATH, AuthServer
+from billfold.http.operations import OPEN, get
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.rules import authorization_params as asking
 from billfold.oauth.rules import public_keys as keys
 from billfold.oauth.rules.client_metadata import GRANT_TYPES
 from billfold.oauth.rules.scopes import SCOPES
-from billfold.http.operations import OPEN, get
+from billfold.oauth.server.auth_server import TOKEN_PATH, AuthServer
 from billfold.platform.clock import wall_now
 
 _CLAIMS = (

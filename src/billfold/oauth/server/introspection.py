@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import INTROSPECT_OPENAPI, REVOKE_OPENAPI
-from billfold.oauth import grants
-from billfold.oauth.endpoint import form_of, required
-from billfold.oauth.grants import TokenIntrospection
 from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import TEXT, HttpResponse
+from billfold.oauth import grants
+from billfold.oauth.endpoint import form_of, required
+from billfold.oauth.grants import TokenIntrospection
+from billfold.oauth.server.auth_server import AuthServer
+from billfold.oauth.server.openapi import INTROSPECT_OPENAPI, REVOKE_OPENAPI
 from billfold.platform.clock import wall_now
 
 

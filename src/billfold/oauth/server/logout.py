@@ -5,23 +5,23 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import LOGOUT_OPENAPI
+from billfold.http.operations import PER_ADDRESS, get, post
+from billfold.http.raw_request import RawRequest, is_uuid
+from billfold.http.responses import HttpResponse, redirect
+from billfold.identity.users import sessions
+from billfold.identity.users import store as user_store
 from billfold.oauth import clients, consent, grants
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.access_tokens import delete_tokens
 from billfold.oauth.endpoint import Fields, fields_of, form_of
 from billfold.oauth.errors import OAuthError
+from billfold.oauth.server.auth_server import AuthServer
+from billfold.oauth.server.openapi import LOGOUT_OPENAPI
 from billfold.oauth.types import Client
-from billfold.identity.users import sessions
-from billfold.identity.users import store as user_store
-from billfold.http.operations import PER_ADDRESS, get, post
-from billfold.http.raw_request import RawRequest, is_uuid
-from billfold.http.responses import HttpResponse, redirect
-from billfold.web.page_context import parse_cookies
-from billfold.web.theme import COOKIE
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
+from billfold.web.page_context import parse_cookies
+from billfold.web.theme import COOKIE
 
 PATH = "/api/oauth2/logout"
 SIGN_OUT_PATH = "/sign-out"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
-from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import PUSH_OPENAPI
-from billfold.oauth import authorization_requests
-from billfold.oauth.endpoint import form_of
-from billfold.oauth.rules import authorization_params as asking
 from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
+from billfold.oauth import authorization_requests
+from billfold.oauth.endpoint import form_of
+from billfold.oauth.rules import authorization_params as asking
+from billfold.oauth.server.auth_server import AuthServer
+from billfold.oauth.server.openapi import PUSH_OPENAPI
 from billfold.platform.clock import wall_now
 
 

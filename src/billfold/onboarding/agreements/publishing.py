@@ -13,8 +13,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.audit.record import record
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import NewEntry
 from billfold.documents.pdf import Unprintable, typeset
+from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.texts import (
     TYPES,

@@ -9,12 +9,12 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.identity.partners.store import list_partners
-from billfold.audit.types import Origin
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console
 from billfold.documents.rules import TYPES
+from billfold.identity.partners.store import list_partners
+from billfold.ledger.types import Origin
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.content import describe_application, name_of, open_application, open_applications
 from billfold.onboarding.applications.decisions import decide as decide_application

@@ -8,10 +8,13 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit.types import Origin
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.audit.record import audited_by
+from billfold.http.caller import Call
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.directory.rules import require_active
+from billfold.ledger.types import Origin
 from billfold.ledger.usage_limits import uses_of
+from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import ApplicationChange, begin_application, changing
 from billfold.onboarding.applications.content import (
@@ -91,7 +94,9 @@ async def create_application(
     owner, own_id = owner_of(call), application_id or call.new_resource_id(bank.seed)
     content = _tidy(merge_content({}, content_of(form) | {"id": None}))
     row = await _new_row(call, bank, kind, content, application_id=own_id)
-    async with call.audited(bank, owner, "application.created", resource_id=own_id, details={"kind": kind}) as action:
+    async with audited_by(
+        call, bank, owner, "application.created", resource_id=own_id, details={"kind": kind}
+    ) as action:
         made = await begin_application(bank, action, row, at=call.now, wall=call.wall)
         if made is not None:
             return made

@@ -8,9 +8,9 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.audit.types import Origin
 from billfold.documents.routes import store_file
 from billfold.http.caller import Call
+from billfold.ledger.types import Origin
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.changes import changing

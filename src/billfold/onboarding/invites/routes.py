@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from billfold.http.caller import CustomerCaller
 from billfold.http.operations import delete, get, post
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications.routes.business import READS, V2, WRITES
 from billfold.onboarding.invites import invitations

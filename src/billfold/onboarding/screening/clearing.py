@@ -10,12 +10,12 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.operators.types import Operator
 from billfold.audit import record as audit_record
-from billfold.audit.types import Origin
+from billfold.identity.operators.types import Operator
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import Origin
 from billfold.onboarding.screening import hits
 from billfold.onboarding.screening.types import DECIDED_JOB, HitRow, HitStatus, Note
 from billfold.platform.clock import wall_now

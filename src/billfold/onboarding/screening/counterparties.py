@@ -11,7 +11,7 @@ from billfold.accounts.counterparties.rules.identifiers import bic_error
 from billfold.accounts.counterparties.sealed_details import open_payees
 from billfold.accounts.counterparties.store import find_payees
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, SanctionsStatus
-from billfold.audit.types import Origin
+from billfold.ledger.types import Origin
 from billfold.onboarding.screening import hits
 from billfold.onboarding.screening.screening import names_of_countries, screen
 from billfold.onboarding.screening.types import ScreenedName, Subject, SubjectKind

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.keys import DataKeys
 from billfold.onboarding.screening.types import HitContent, HitRow, HitStatus
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.rows import proof_of
@@ -125,12 +126,12 @@ async def seal_content(
     conn: Connection | Pool, bank: Bank, owner_id: UUID, hit_id: UUID, *, content: HitContent
 ) -> bytes:
     """Return what a hit says, sealed with its owner's key."""
-    return await bank.data_keys.seal(conn, owner_id, msgspec.json.encode(content), aad=_place(owner_id, hit_id))
+    return await bank.ports[DataKeys].seal(conn, owner_id, msgspec.json.encode(content), aad=_place(owner_id, hit_id))
 
 
 async def open_content(conn: Connection | Pool, bank: Bank, row: HitRow) -> HitContent:
     """Return what a hit says."""
-    plain = await bank.data_keys.open(conn, row.owner_id, row.content, aad=_place(row.owner_id, row.hit_id))
+    plain = await bank.ports[DataKeys].open(conn, row.owner_id, row.content, aad=_place(row.owner_id, row.hit_id))
     return msgspec.json.decode(plain, type=HitContent)
 
 

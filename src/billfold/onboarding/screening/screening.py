@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import Origin
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import Origin
 from billfold.onboarding.screening import hits, store
 from billfold.onboarding.screening.rules import NameIndex, country_names, listed_wallets, wallet_key
 from billfold.onboarding.screening.types import HitContent, HitRow, HitStatus, Match, Subject
@@ -62,7 +62,7 @@ async def screen(bank: Bank, subjects: Sequence[Subject], *, now: datetime) -> i
     same name of the same entry. Of one name so many new hits are kept that operators can look at; when these are
     cleared, it is screened again.
     """
-    index = await bank.sanctions.index(bank.pool)
+    index = await bank.ports[CurrentList].index(bank.pool)
     if index is None:
         return 0
     matches = await asyncio.to_thread(_find_all, index, subjects, bank.settings.sanctions_threshold)

@@ -8,22 +8,22 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.team import invitations
+from billfold.http.operations import post
 from billfold.identity.members import store as team_store
-from billfold.team.administrator import Administrator, calling_administrator
 from billfold.identity.members.rules import check_invited
-from billfold.team.schemas import Team, render_team
 from billfold.identity.members.types import InviteMember
 from billfold.identity.users.store import list_user_memberships
-from billfold.http.caller import CustomerCaller
-from billfold.http.operations import post
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications.content import name_of, open_application
 from billfold.onboarding.applications.routes.business import V2, WRITES
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 from billfold.onboarding.team.awaited import await_team, require_submitted
 from billfold.platform.errors import FieldError, InvalidInput, Refused
+from billfold.team import invitations
+from billfold.team.administrator import Administrator, calling_administrator
+from billfold.team.schemas import Team, render_team
 
 Invited = Annotated[list[InviteMember], msgspec.Meta(min_length=1, max_length=50)]
 

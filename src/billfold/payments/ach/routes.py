@@ -8,11 +8,11 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.store import list_features
-from billfold.http.caller import Caller
 from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
 from billfold.http.operations import get, post
 from billfold.http.parameters import Query
 from billfold.http.schemas import CursorList, SearchedList
+from billfold.identity.partners.caller import Caller
 from billfold.ledger import types as ledger_types
 from billfold.ledger.bank import Bank
 from billfold.payments.ach.commands import OriginateAch

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from billfold.accounts.pockets.rules import require_usable
 from billfold.accounts.pockets.store import get_pocket
 from billfold.ledger.directory.store import find_customer
+from billfold.payments.cards.ports import CardProcessor
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
@@ -14,14 +15,13 @@ if TYPE_CHECKING:
 
     from billfold.ledger.bank import Bank
     from billfold.ledger.directory.types import CustomerRow
-    from billfold.payments.cards.ports import CardProcessor
 
 
 def processor_of(bank: Bank) -> CardProcessor:
     """Return it. Refuses: rail-not-available where the bank has none."""
-    if bank.cards is None:
+    if bank.ports.get(CardProcessor) is None:
         raise Refused("rail-not-available", "The bank has no card processor.")
-    return bank.cards
+    return bank.ports.get(CardProcessor)
 
 
 async def holder_of(bank: Bank, customer_id: UUID, pocket_id: UUID) -> CustomerRow:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.identity.operators.types import Operator, Power
 from billfold.dual_control.decisions import propose_movement
+from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.files.commands import CloseRailFile

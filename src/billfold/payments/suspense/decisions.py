@@ -11,8 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.operators.types import Operator, Power
 from billfold.dual_control.decisions import propose_movement
+from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.ach.rules.return_codes import RETURN_REASONS

@@ -11,7 +11,7 @@ import msgspec
 
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
-from billfold.audit.types import Origin
+from billfold.ledger.types import Origin
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
 from billfold.payments.wires.outbound import fedwire_day, message_sent
 from billfold.payments.wires.queueing import queue_about

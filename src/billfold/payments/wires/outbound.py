@@ -16,6 +16,7 @@ import msgspec
 import structlog
 
 from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.payment_keys import bank_key
 from billfold.data_keys.types import DataShredded
 from billfold.ledger.jobs import store as jobs_store
@@ -23,6 +24,7 @@ from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import read_content, seal_content
 from billfold.payments.files.inbound import WAIT
+from billfold.payments.files.ports import RailExchanges
 from billfold.payments.wires.commands import RejectWire, SubmitWire
 from billfold.payments.wires.inbound.suspense import hold_rejected
 from billfold.payments.wires.iso20022.envelope import write_messages
@@ -91,13 +93,15 @@ class FedwireSender:
     async def _compose(self, bank: Bank) -> RailFile | None:
         """Write due messages into a file and store it; None if nothing is due."""
         now, data_key = await bank.now(), await bank_key(bank)
-        await bank.data_keys.load(bank.pool, await queue.list_pending_customers(bank.pool, now, MESSAGES_PER_FILE))
+        await bank.ports[DataKeys].load(
+            bank.pool, await queue.list_pending_customers(bank.pool, now, MESSAGES_PER_FILE)
+        )
         async with bank.pool.acquire() as conn, conn.transaction():
             pending = await queue.claim_pending(conn, now, MESSAGES_PER_FILE)
             if not pending:
                 return None
             numbered_messages = await _number(conn, bank, pending, now=now)
-            ring = await bank.data_keys.load(conn, {each.customer_id for each in pending})
+            ring = await bank.ports[DataKeys].load(conn, {each.customer_id for each in pending})
             content = write_messages([_wire(bank, ring, *each, now) for each in numbered_messages], "outgoing")
             first = numbered_messages[0][1]
             file_id = derive(bank.seed, command_id("wire-file", first), 0)
@@ -114,7 +118,7 @@ class FedwireSender:
             if isinstance(answer, BillfoldError):
                 raise answer
         content = await read_content(bank, file.file_id)
-        await bank.rails.wire.transmit(file.name, content)
+        await bank.ports[RailExchanges].wire.transmit(file.name, content)
         if self._on_transmitted is not None:
             await self._on_transmitted(bank, file.file_id)
         report: dict[str, object] = {"messages": len(messages)}
@@ -197,7 +201,7 @@ async def message_sent(bank: Bank, sent: SentMessage) -> Message:
     """Return a message as it was sent, without what was destroyed since."""
     terms: MessageFields = msgspec.json.decode(sent.terms)
     if messages.PAYEE in terms:
-        ring = await bank.data_keys.load(bank.pool, (sent.customer_id,))
+        ring = await bank.ports[DataKeys].load(bank.pool, (sent.customer_id,))
         terms = messages.with_payee(terms, open_details(ring.get(sent.customer_id), terms[messages.PAYEE]))
     return messages.message_of(sent.kind, terms, sent.imad, at=sent.sent_at, day=fedwire_day(bank, sent.sent_at))
 

@@ -7,10 +7,12 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.caller import Call
 from billfold.http.operations import get, with_scope
 from billfold.http.responses import HttpResponse, redirect
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import NotFound
 from billfold.reports.confirmations import store
 from billfold.reports.confirmations.confirming import get_confirmation

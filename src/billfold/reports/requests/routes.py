@@ -8,13 +8,16 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.audit.record import audited_by
+from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import Query
 from billfold.http.responses import ProblemWithHeaders
 from billfold.http.schemas import CursorList
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.oauth.caller import CustomerCaller
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import derive
@@ -155,7 +158,7 @@ async def download_report(
         raise Refused("report-not-completed", f"{chosen.output_format} of this report is {chosen.status}.")
     file = await download_store.get_file(bank.pool, row.customer_id, chosen.file_id)
     details = {"output_format": chosen.output_format}
-    async with caller.audited(bank, row.customer_id, "report.downloaded", resource_id=report_id, details=details):
+    async with audited_by(caller, bank, row.customer_id, "report.downloaded", resource_id=report_id, details=details):
         link = temporary_url(bank.vault, caller.host, file, caller.wall)
     return ReportDownload(
         url=link.url,
@@ -177,7 +180,9 @@ async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: 
         raise InvalidInput(wrong)
     formats = list(dict.fromkeys(data.output_formats))
     details = {"type": row.type, "output_formats": formats}
-    async with caller.audited(bank, row.customer_id, "report.requested", resource_id=report_id, details=details) as act:
+    async with audited_by(
+        caller, bank, row.customer_id, "report.requested", resource_id=report_id, details=details
+    ) as act:
         if not await _add_formats(caller, act.conn, row, formats=formats, batch_id=caller.new_resource_id(bank.seed)):
             act.skip()
     return render_report(row, await _formats(bank, row))
@@ -226,7 +231,7 @@ async def _create(
     ids = (owner, request_id)
     request = _new_request(caller, bank, ids, data=data, parameters=parameters, entries=(after, through))
     details = {"type": request.type, "output_formats": request.output_formats}
-    async with caller.audited(bank, owner, "report.requested", resource_id=request_id, details=details) as act:
+    async with audited_by(caller, bank, owner, "report.requested", resource_id=request_id, details=details) as act:
         if await store.add_request(act.conn, request):
             await _add_formats(caller, act.conn, request, formats=request.output_formats, batch_id=request_id)
         else:

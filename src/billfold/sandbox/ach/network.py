@@ -16,6 +16,7 @@ from billfold.payments.ach.types import AchWay
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import read_content
 from billfold.payments.files.folder_exchange import ExchangeFolders
+from billfold.payments.files.ports import RailExchanges
 from billfold.platform.dates import ET
 from billfold.platform.errors import Refused
 from billfold.platform.ids import digits
@@ -86,8 +87,8 @@ class SimulatedAchNetwork:
 
 
 def _network_side(bank: Bank) -> ExchangeFolders:
-    assert isinstance(bank.rails.ach, ExchangeFolders)
-    return bank.rails.ach.network_side()
+    assert isinstance(bank.ports[RailExchanges].ach, ExchangeFolders)
+    return bank.ports[RailExchanges].ach.network_side()
 
 
 async def _clock(bank: Bank) -> datetime:

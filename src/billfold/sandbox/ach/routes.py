@@ -15,7 +15,7 @@ from billfold.accounts.counterparties.rules.notification_of_change import (
     Correction,
     correction_of,
 )
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.jobs.types import ScheduledJob

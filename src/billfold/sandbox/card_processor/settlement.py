@@ -24,6 +24,7 @@ from billfold.payments.cards.settlement.file_format import write_file
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
 from billfold.payments.cards.settlement.types import FORMAT, VERSION, Fee, FeeKind, Header, Presentment, RecordOfCard
 from billfold.payments.files.folder_exchange import ExchangeFolders
+from billfold.payments.files.ports import RailExchanges
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
 from billfold.platform.money import round_half_up
@@ -101,8 +102,8 @@ async def send_cycle(bank: Bank, job: ScheduledJob) -> None:
         currency="USD",
     )
     content = write_file(header, [*records.values(), *_fees(settles_on, records.values())])
-    assert isinstance(bank.rails.card, ExchangeFolders)
-    await bank.rails.card.network_side().transmit(f"card-settlement-{settles_on}.jsonl", content)
+    assert isinstance(bank.ports[RailExchanges].card, ExchangeFolders)
+    await bank.ports[RailExchanges].card.network_side().transmit(f"card-settlement-{settles_on}.jsonl", content)
     await CardSettlementFiles().process_all(bank)
 
 

@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, get
 from billfold.http.raw_request import instant_in_body
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import FieldError, InvalidInput

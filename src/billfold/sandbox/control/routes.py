@@ -11,9 +11,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, delete, get
 from billfold.http.schemas import one_of
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import NotFound

@@ -6,14 +6,14 @@ import re
 
 from litestar import post
 
-from billfold.web.console.form_values import instant_in_zone
-from billfold.web.page_context import PUBLIC, PageResponse, redirect
 from billfold.platform.dates import ET
 from billfold.platform.errors import InvalidInput, NotFound, Refused, Unavailable
 from billfold.sandbox.clock import routes
 from billfold.sandbox.clock.routes import Clock
 from billfold.sandbox.control_room.overview import PATH, show_overview
 from billfold.sandbox.control_room.room import ControlRoom, InRoom
+from billfold.web.console.form_values import instant_in_zone
+from billfold.web.page_context import PUBLIC, PageResponse, redirect
 
 _WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
 

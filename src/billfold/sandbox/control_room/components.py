@@ -8,12 +8,12 @@ from types import SimpleNamespace
 
 from litestar import get
 
-from billfold.oauth.rules.scopes import SCOPES
-from billfold.web.console.charts import maturity_ladder
 from billfold.http.schemas import usd
-from billfold.web.page_context import PUBLIC, PageResponse
+from billfold.oauth.rules.scopes import SCOPES
 from billfold.sandbox.control_room.overview import PATH
 from billfold.sandbox.control_room.room import InRoom
+from billfold.web.console.charts import maturity_ladder
+from billfold.web.page_context import PUBLIC, PageResponse
 
 _STATES = (
     ("SETTLED", "APPROVED", "ACTIVE", "COMPLETED"),

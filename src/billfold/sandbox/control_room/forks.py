@@ -7,11 +7,11 @@ from typing import Any
 
 from litestar import get, post
 
-from billfold.web.page_context import PUBLIC, PageResponse, path_id, redirect
 from billfold.platform.errors import InvalidInput, Refused, Unavailable
 from billfold.sandbox.control import routes
 from billfold.sandbox.control_room.overview import PATH, show_overview
 from billfold.sandbox.control_room.room import ControlRoom, InRoom
+from billfold.web.page_context import PUBLIC, PageResponse, path_id, redirect
 
 _FORK = f"{PATH}/forks/{{name:str}}"
 

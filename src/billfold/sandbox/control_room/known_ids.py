@@ -18,8 +18,8 @@ from billfold.payments.cards.routes.orders import list_customer_card_orders
 from billfold.payments.wires.routes import list_wires
 
 if TYPE_CHECKING:
-    from billfold.web.console.api_client import ApiClient
     from billfold.http.operations import Operation
+    from billfold.web.console.api_client import ApiClient
 
 _CUSTOMERS = 5
 _SHOWN = 20

@@ -6,7 +6,6 @@ import re
 
 from litestar import get
 
-from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 from billfold.platform.dates import ET
 from billfold.platform.errors import Unavailable
 from billfold.sandbox.clock import routes as clock
@@ -15,6 +14,7 @@ from billfold.sandbox.control import routes as control
 from billfold.sandbox.control_room.people import sign_ins
 from billfold.sandbox.control_room.room import ControlRoom, InRoom
 from billfold.sandbox.forks.types import NAME_PATTERN, OPENING
+from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 
 PATH = "/sandbox"
 _HAPPENED = re.compile(r"([a-z._ -]{1,30})\.(\d{1,9})", re.ASCII)

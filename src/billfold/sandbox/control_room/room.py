@@ -16,24 +16,24 @@ from typing import Any
 from litestar.di import Provide
 from litestar.params import SkipValidation
 
-from billfold.oauth.server.app import auth_document
-from billfold.identity.partners import store as partner_store
-from billfold.identity.partners.types import Credential
-from billfold.web.console.api_client import ApiClient
-from billfold.web.console.page_clock import PageClock, read_page_clock
 from billfold.http.api import Identity
-from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
-from billfold.wiring.customer_api.app import CustomerApi, customer_document
 from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.operations import Operation
-from billfold.wiring.partner_api.app import PROOFS, PartnerApi
 from billfold.http.raw_request import RawRequest
-from billfold.web.page_context import PageContext, PageResponse
+from billfold.identity.partners import store as partner_store
+from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
+from billfold.identity.partners.types import Credential
+from billfold.oauth.server.app import auth_document
 from billfold.platform.dates import ET
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
 from billfold.sandbox.control_room.signed_calls import ServedApi, SignedCalls
 from billfold.sandbox.provisioning import PARTNER
+from billfold.web.console.api_client import ApiClient
+from billfold.web.console.page_clock import PageClock, read_page_clock
+from billfold.web.page_context import PageContext, PageResponse
+from billfold.wiring.customer_api.app import CustomerApi, customer_document
+from billfold.wiring.partner_api.app import PROOFS, PartnerApi
 
 PACKAGES = ("billfold.sandbox.control_room",)
 _LIFETIME = timedelta(minutes=1)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from litestar import get, post
 
-from billfold.web.page_context import PUBLIC, PageResponse
 from billfold.sandbox.control_room.forks import watch
 from billfold.sandbox.control_room.overview import PATH
 from billfold.sandbox.control_room.room import InRoom
 from billfold.sandbox.scenarios import routes
+from billfold.web.page_context import PUBLIC, PageResponse
 
 
 @get(f"{PATH}/scenarios", opt=PUBLIC)

@@ -9,16 +9,16 @@ from typing import Any
 import msgspec
 from litestar import get, post
 
-from billfold.web.console.api_client import error_of
 from billfold.http.openapi.document import examples_of
 from billfold.http.operations import Operation, operations_below
 from billfold.http.responses import HttpResponse
-from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.sandbox.control_room.fields import Field, field_of, kind_of, schema_of
 from billfold.sandbox.control_room.overview import PATH
 from billfold.sandbox.control_room.room import ControlRoom, InRoom
 from billfold.sandbox.simulations.catalogue import Parameter, Simulation, magic_values, simulations
+from billfold.web.console.api_client import error_of
+from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 
 _ONE = f"{PATH}/simulations/{{name:str}}"
 _WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)

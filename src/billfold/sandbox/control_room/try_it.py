@@ -22,7 +22,6 @@ from billfold.documentation.reference.call import Call, call_of
 from billfold.documentation.reference.curl_sample import curl_sample
 from billfold.documentation.reference.fields import resolved
 from billfold.documentation.reference.operations import ApiOperation, Content
-from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 from billfold.platform.errors import InvalidInput
 from billfold.platform.ids import command_id
 from billfold.sandbox.control_room.fields import field_of
@@ -32,6 +31,7 @@ from billfold.sandbox.control_room.room import ControlRoom, InRoom
 from billfold.sandbox.control_room.signed_calls import READ_BYTES_MAX
 from billfold.sandbox.credentials_file import SandboxFile
 from billfold.sandbox.simulations.catalogue import Parameter
+from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 
 _ONE = f"{PATH}/try/{{api:str}}/{{operation_id:str}}"
 _SHOWN_CHARS = 30_000

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Caller
 from billfold.http.schemas import one_of
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations import store
 from billfold.payments.cards.authorizations.messages import Message, MessageAnswer, MessageType, answer_message

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.payments.cards import store
 from billfold.payments.cards.commands import ProduceCard

@@ -9,7 +9,7 @@ import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification, ExpireVerification
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
 from billfold.sandbox.operations import sandbox_post

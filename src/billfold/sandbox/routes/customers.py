@@ -12,8 +12,8 @@ from billfold.accounts.commands import EnrolCustomer, SetCustomerState, SetPocke
 from billfold.accounts.customers.profiles import seal_profile
 from billfold.accounts.customers.rules import REASON_CHARS_MAX
 from billfold.accounts.customers.schemas import Name, parse_person_name
-from billfold.http.caller import Caller
 from billfold.http.schemas import NOT_BLANK
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus

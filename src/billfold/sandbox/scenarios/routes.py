@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, get
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 from billfold.sandbox.control.routes import BUSY, SandboxTask, start_task

@@ -13,6 +13,7 @@ from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs import types as jobs_types
 from billfold.payments.files.contents import read_content
 from billfold.payments.files.folder_exchange import ExchangeFolders
+from billfold.payments.files.ports import RailExchanges
 from billfold.payments.wires.inbound.booking import payment_id
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
@@ -179,8 +180,8 @@ class SimulatedFedwire:
         """Put a file into the inbox and let it be taken at once."""
         if answers:
             content = write_messages(answers, "incoming")
-            assert isinstance(bank.rails.wire, ExchangeFolders)
-            await bank.rails.wire.network_side().transmit(name, content)
+            assert isinstance(bank.ports[RailExchanges].wire, ExchangeFolders)
+            await bank.ports[RailExchanges].wire.network_side().transmit(name, content)
             await self.gate.process_all(bank)
 
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 from litestar import get, post
 from litestar.background_tasks import BackgroundTask
 
-from billfold.oauth import grants
-from billfold.web.sign_in.signed_in import begin_sign_in
-from billfold.web.sign_in_audit import record_password_change, send_email
+from billfold.events.email import templates as notices
 from billfold.identity.users import email_links as links
 from billfold.identity.users import lockout, passwords, sessions
 from billfold.identity.users import rules as user_rules
 from billfold.identity.users import store as user_store
-from billfold.events.email import templates as notices
-from billfold.web.page_context import HOME, PUBLIC, PageContext, PageResponse
+from billfold.oauth import grants
 from billfold.platform.errors import InvalidInput
+from billfold.web.page_context import HOME, PUBLIC, PageContext, PageResponse
+from billfold.web.sign_in.signed_in import begin_sign_in
+from billfold.web.sign_in_audit import record_password_change, send_email
 
 
 @get("/password", opt=PUBLIC)

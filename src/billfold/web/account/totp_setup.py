@@ -8,12 +8,12 @@ import segno
 from litestar import get, post
 from markupsafe import Markup
 
-from billfold.web.sign_in.signed_in import complete_sign_in
-from billfold.web.sign_in_audit import record_factor_change
 from billfold.identity.users import store as user_store
 from billfold.identity.users import totp
-from billfold.web.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput
+from billfold.web.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
+from billfold.web.sign_in.signed_in import complete_sign_in
+from billfold.web.sign_in_audit import record_factor_change
 
 _WRONG = InvalidInput.at("code", msg="is not the one your app shows for this key; try the next one")
 

@@ -7,17 +7,17 @@ from datetime import date
 
 from litestar import get, post
 
-from billfold.web.team.administrator import ByAdministrator
-from billfold.team.administrator import Administrator
 from billfold.accounts.agreements.types import AcceptedBy, Consent
 from billfold.accounts.commands import AcceptAgreements
 from billfold.ledger.directory.store import find_customer
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.schemas import Agreement, AgreementDocument, read_agreement
-from billfold.web.page_context import HOME, Mistake, PageContext, PageResponse, redirect
 from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.errors import Refused
+from billfold.team.administrator import Administrator
+from billfold.web.page_context import HOME, Mistake, PageContext, PageResponse, redirect
+from billfold.web.team.administrator import ByAdministrator
 
 _AGENT_MAX = 500
 _PATH = "/companies/{customer_id:str}/agreements"

@@ -7,16 +7,16 @@ from uuid import UUID
 
 from litestar import get, post
 
+from billfold.events.email import templates as notices
+from billfold.identity.users.types import Membership
 from billfold.oauth import authorization_requests, consent
 from billfold.oauth import grants as grants_module
 from billfold.oauth.rules.scopes import SCOPES
 from billfold.oauth.types import PendingRequest
+from billfold.platform.errors import InvalidInput, NotFound
+from billfold.web.page_context import Mistake, PageContext, PageResponse, path_id, redirect
 from billfold.web.sign_in_audit import record_for_teams, send_email
 from billfold.web.team.administrator import memberships
-from billfold.identity.users.types import Membership
-from billfold.events.email import templates as notices
-from billfold.web.page_context import Mistake, PageContext, PageResponse, path_id, redirect
-from billfold.platform.errors import InvalidInput, NotFound
 
 _REQUEST_EXPIRED = "This request is unknown, too old, or was answered already. Go back to the application."
 

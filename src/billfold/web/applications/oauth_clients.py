@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 
 from litestar import get, post
 
+from billfold.events.email import templates
 from billfold.oauth import clients
 from billfold.oauth.rules.client_metadata import PROFILES
 from billfold.oauth.rules.scopes import SCOPES
 from billfold.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN, Client, NewClient
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.team.administrator import Administrator, audited
+from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageContext, PageResponse, redirect
 from billfold.web.sign_in_audit import send_email
 from billfold.web.team.administrator import ByAdministrator, chosen_scopes, client_form
-from billfold.team.administrator import Administrator, audited
-from billfold.events.email import templates
-from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageContext, PageResponse, redirect
-from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection

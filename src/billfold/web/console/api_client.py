@@ -18,9 +18,9 @@ from billfold.http.api import Api, Identity
 from billfold.http.operations import MAY_NEED_APPROVAL, Operation, Proof
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, StreamedResponse
-from billfold.web.page_context import PageContext
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput, NotFound, Refused, Unavailable
+from billfold.web.page_context import PageContext
 
 if TYPE_CHECKING:
     from litestar.types import HTTPScope

@@ -8,16 +8,16 @@ from types import MappingProxyType
 
 from litestar.di import Provide
 
-from billfold.web.team.administrator import page_administrator
+from billfold.ledger.bank import Bank
+from billfold.platform.clock import wall_now
+from billfold.web.app import PagesApp
 from billfold.web.console.bank import in_bank
 from billfold.web.console.company import company_of
 from billfold.web.console.partner import partner_of
 from billfold.web.console.team import team_of
+from billfold.web.team.administrator import page_administrator
 from billfold.wiring.customer_api.app import CustomerApi
 from billfold.wiring.partner_api.app import PartnerApi
-from billfold.ledger.bank import Bank
-from billfold.web.app import PagesApp
-from billfold.platform.clock import wall_now
 
 NONE_GIVEN: Mapping[str, Provide] = MappingProxyType({})
 PACKAGES = ("billfold.web", "billfold.web.console")

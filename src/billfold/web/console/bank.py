@@ -11,9 +11,9 @@ from litestar.params import SkipValidation
 from typing_extensions import override
 
 from billfold.identity.operators.types import Operator, Power
-from billfold.web.sign_in_audit import origin_of
 from billfold.web.console.team import TeamPage, Visit, visit_of
 from billfold.web.page_context import PageContext, PageResponse
+from billfold.web.sign_in_audit import origin_of
 
 
 class BankPage(TeamPage):

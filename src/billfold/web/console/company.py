@@ -14,18 +14,18 @@ from urllib.parse import urlsplit
 from litestar.params import SkipValidation
 from typing_extensions import override
 
-from billfold.oauth.types import AccessToken
-from billfold.identity.users.rules import PERMISSIONS
-from billfold.identity.users.types import Confirmation, Membership
-from billfold.web.console.api_client import ApiClient
-from billfold.web.console.team import ApiTeam, Visit, visit_of
 from billfold.http.api import Identity
-from billfold.oauth.authentication import AccessTokenAuthenticator
-from billfold.wiring.customer_api.app import CustomerApi
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
-from billfold.web.page_context import PageContext, PageResponse
+from billfold.identity.users.rules import PERMISSIONS
+from billfold.identity.users.types import Confirmation, Membership
+from billfold.oauth.authentication import AccessTokenAuthenticator
+from billfold.oauth.types import AccessToken
 from billfold.platform.errors import Refused
+from billfold.web.console.api_client import ApiClient
+from billfold.web.console.team import ApiTeam, Visit, visit_of
+from billfold.web.page_context import PageContext, PageResponse
+from billfold.wiring.customer_api.app import CustomerApi
 
 CLIENT_ID = "console"
 """What the audit log names the console among the clients of a company."""

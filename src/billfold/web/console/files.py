@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from litestar.response import Stream
 
-from billfold.web.console.api_client import error_of
-from billfold.web.console.company import Company
 from billfold.http.operations import Operation
 from billfold.http.responses import HttpResponse
+from billfold.web.console.api_client import error_of
+from billfold.web.console.company import Company
 from billfold.web.page_context import PageResponse
 from billfold.web.theme import page_headers
 

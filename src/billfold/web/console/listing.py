@@ -11,13 +11,13 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from billfold.accounts.pockets.routes import list_own_pockets
-from billfold.web.console.company import Company
-from billfold.web.console.team import ApiTeam
 from billfold.http.operations import Operation
 from billfold.http.raw_request import is_uuid
 from billfold.http.schemas import CursorList
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.platform.paging import LIMIT_MAX
+from billfold.web.console.company import Company
+from billfold.web.console.team import ApiTeam
 
 _CHOICES_MAX = 50
 _DOLLARS = re.compile(r"\$?\d[\d,]{0,14}(\.\d{1,2})?", re.ASCII)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from billfold.web.page_context import PageContext
 from billfold.platform.clock import read_clock
+from billfold.web.page_context import PageContext
 
 
 class PageClock(NamedTuple):

@@ -11,19 +11,19 @@ from urllib.parse import urlsplit
 from litestar.params import SkipValidation
 from typing_extensions import override
 
+from billfold.http.api import Identity
+from billfold.http.operations import Operation, Proof
+from billfold.http.raw_request import RawRequest
 from billfold.identity.partners import rules
 from billfold.identity.partners.administration import CredentialChange
+from billfold.identity.partners.partner_people import identity_of_person
 from billfold.identity.partners.store import find_partner
 from billfold.identity.partners.types import PartnerPerson, PartnerRow
-from billfold.audit.types import Origin
+from billfold.ledger.types import Origin
 from billfold.web.console.api_client import ApiClient
 from billfold.web.console.team import ApiTeam, Visit, visit_of
-from billfold.http.api import Identity
-from billfold.identity.partners.partner_people import identity_of_person
-from billfold.http.operations import Operation, Proof
-from billfold.wiring.partner_api.app import PartnerApi
-from billfold.http.raw_request import RawRequest
 from billfold.web.page_context import PageContext
+from billfold.wiring.partner_api.app import PartnerApi
 
 _SIGNED = frozenset({Proof.SIGNATURE, Proof.TOKEN_AND_KEY})
 _CLIENT_ID = "console"

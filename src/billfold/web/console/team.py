@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from litestar import Request
 from litestar.params import SkipValidation
 
-from billfold.web.team.administrator import memberships
 from billfold.identity.users.types import Membership
+from billfold.platform.errors import NotFound
 from billfold.web.console.api_client import ApiClient
 from billfold.web.console.page_clock import PageClock, read_page_clock
 from billfold.web.page_context import PageContext, PageResponse
-from billfold.platform.errors import NotFound
+from billfold.web.team.administrator import memberships
 
 
 class Visit(NamedTuple):

@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 from litestar import get, post
 
-from billfold.web.onboarding.overview import document_name
-from billfold.web.onboarding.visit import Visit, visit_of
 from billfold.documents.types import DocumentRow
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
 from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.types import InvitationType
-from billfold.web.page_context import PUBLIC, TAKES_FILE, PageContext, PageResponse, path_id, redirect
-from billfold.web.sent_files import received_file
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
+from billfold.web.onboarding.overview import document_name
+from billfold.web.onboarding.visit import Visit, visit_of
+from billfold.web.page_context import PUBLIC, TAKES_FILE, PageContext, PageResponse, path_id, redirect
+from billfold.web.sent_files import received_file
 
 _OF_FORMS = frozenset({"bad-request", "forbidden"})
 """What concerns the form and not its file."""

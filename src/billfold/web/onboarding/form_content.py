@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from billfold.web.onboarding.steps import NO_CATEGORY, Field, Kind
 from billfold.onboarding.applications.content import Content
 from billfold.onboarding.applications.schemas import mask_number
 from billfold.platform.errors import FieldError
+from billfold.web.onboarding.steps import NO_CATEGORY, Field, Kind
 
 MERGED: Final = frozenset({"contact", "risk_info"})
 """Of these a change replaces each field by itself; of other objects it replaces the whole."""

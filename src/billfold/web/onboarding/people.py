@@ -7,6 +7,12 @@ from uuid import UUID
 import msgspec
 from litestar import get, post
 
+from billfold.http.raw_request import decode
+from billfold.onboarding.applications.content import Content, content_of
+from billfold.onboarding.applications.forms import RelatedPartyForm
+from billfold.onboarding.invites import invited
+from billfold.onboarding.invites.types import InvitationType
+from billfold.platform.errors import NotFound
 from billfold.web.onboarding.form_content import content_in, values_of
 from billfold.web.onboarding.saving import (
     Outcome,
@@ -20,13 +26,7 @@ from billfold.web.onboarding.saving import (
     show_step,
 )
 from billfold.web.onboarding.visit import Visit, visit_of
-from billfold.http.raw_request import decode
-from billfold.onboarding.applications.content import Content, content_of
-from billfold.onboarding.applications.forms import RelatedPartyForm
-from billfold.onboarding.invites import invited
-from billfold.onboarding.invites.types import InvitationType
 from billfold.web.page_context import PUBLIC, PageContext, PageResponse, path_id, redirect
-from billfold.platform.errors import NotFound
 
 
 @get("/onboarding/{invite_id:str}/people/new", opt=PUBLIC)

@@ -6,18 +6,18 @@ from typing import Any, NamedTuple
 
 from litestar import get, post
 
-from billfold.web.onboarding.form_content import shown_of
-from billfold.web.onboarding.overview import document_name, missing_labels
-from billfold.web.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS
-from billfold.web.onboarding.visit import Visit, visit_of
 from billfold.onboarding.agreements.schemas import read_agreement
 from billfold.onboarding.applications.content import content_of
 from billfold.onboarding.invites import invited
 from billfold.onboarding.invites.drafts import mark_of, unless_changed
 from billfold.onboarding.invites.invited import InvitedView, view_of
 from billfold.onboarding.invites.types import InvitationType
-from billfold.web.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.web.onboarding.form_content import shown_of
+from billfold.web.onboarding.overview import document_name, missing_labels
+from billfold.web.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS
+from billfold.web.onboarding.visit import Visit, visit_of
+from billfold.web.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
 
 _SHOWN_AGAIN = frozenset({"content-changed", "application-incomplete", "usage-limit-reached"})
 

@@ -8,6 +8,13 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.http.raw_request import decode
+from billfold.onboarding.applications.content import Application, Content, content_of
+from billfold.onboarding.applications.forms import BusinessForm, RelatedPartyForm
+from billfold.onboarding.invites import invited
+from billfold.onboarding.invites.drafts import Draft, is_marked, mark_of, put_draft, unless_changed
+from billfold.platform import ids
+from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.web.onboarding.form_content import (
     content_in,
     drop,
@@ -19,14 +26,7 @@ from billfold.web.onboarding.form_content import (
 )
 from billfold.web.onboarding.steps import Field, Kind, Step
 from billfold.web.onboarding.visit import Visit
-from billfold.http.raw_request import decode
-from billfold.onboarding.applications.content import Application, Content, content_of
-from billfold.onboarding.applications.forms import BusinessForm, RelatedPartyForm
-from billfold.onboarding.invites import invited
-from billfold.onboarding.invites.drafts import Draft, is_marked, mark_of, put_draft, unless_changed
 from billfold.web.page_context import Mistake, PageResponse, redirect
-from billfold.platform import ids
-from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 Save = Callable[[Content], Awaitable[object]]
 _SOME = "What is right is saved. Correct the marked fields now, or later."

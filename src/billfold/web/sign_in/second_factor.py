@@ -6,13 +6,13 @@ from urllib.parse import quote
 
 from litestar import get, post
 
-from billfold.web.sign_in.signed_in import check_lockout, clear_lockout, complete_sign_in, reauthenticate
-from billfold.web.sign_in_audit import record_wrong_factor
 from billfold.identity.users import lockout, totp
 from billfold.identity.users import store as user_store
-from billfold.web.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
+from billfold.web.page_context import FIRST_FACTOR, Mistake, PageContext, PageResponse, redirect
+from billfold.web.sign_in.signed_in import check_lockout, clear_lockout, complete_sign_in, reauthenticate
+from billfold.web.sign_in_audit import record_wrong_factor
 
 _WRONG = InvalidInput.at("code", msg="is wrong, or was used already; wait for the next one")
 

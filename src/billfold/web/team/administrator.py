@@ -6,14 +6,14 @@ from collections.abc import Mapping
 
 from litestar.params import SkipValidation
 
-from billfold.web.sign_in_audit import origin_of
-from billfold.team.administrator import Administrator
+from billfold.approvals.types import AuthorizationRequestRow
 from billfold.identity.users import store as user_store
 from billfold.identity.users.types import Membership
-from billfold.approvals.types import AuthorizationRequestRow
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.team.administrator import Administrator
 from billfold.web.mistakes import mistakes_of
 from billfold.web.page_context import PageContext, PageResponse, redirect
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.web.sign_in_audit import origin_of
 
 _SCOPE = "scope."
 

@@ -6,16 +6,16 @@ from urllib.parse import quote
 
 from litestar import get, post
 
-from billfold.web.sign_in.signed_in import begin_sign_in
-from billfold.web.sign_in_audit import origin_of
-from billfold.team import accept_invitation as accept_invitation_module
-from billfold.team.accept_invitation import InvitationAcceptance
 from billfold.identity.members.types import Invitation
 from billfold.identity.users import passwords
 from billfold.identity.users import rules as user_rules
 from billfold.identity.users import store as user_store
-from billfold.web.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
 from billfold.platform.errors import InvalidInput
+from billfold.team import accept_invitation as accept_invitation_module
+from billfold.team.accept_invitation import InvitationAcceptance
+from billfold.web.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
+from billfold.web.sign_in.signed_in import begin_sign_in
+from billfold.web.sign_in_audit import origin_of
 
 
 @get("/invitation", opt=PUBLIC)

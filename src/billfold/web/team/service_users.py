@@ -6,12 +6,12 @@ from uuid import UUID
 
 from litestar import get, post
 
+from billfold.identity.members.types import CreateProgram
 from billfold.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
-from billfold.web.team.administrator import ByAdministrator, chosen_scopes, client_form, respond
+from billfold.platform.errors import InvalidInput, Refused
 from billfold.team import service_users
 from billfold.team.administrator import Administrator
 from billfold.team.service_users import ServiceUser
-from billfold.identity.members.types import CreateProgram
 from billfold.web.page_context import (
     RECENT_AUTHENTICATION,
     Mistake,
@@ -20,7 +20,7 @@ from billfold.web.page_context import (
     path_id,
     redirect,
 )
-from billfold.platform.errors import InvalidInput, Refused
+from billfold.web.team.administrator import ByAdministrator, chosen_scopes, client_form, respond
 
 _PATH = "/team/{customer_id:str}/service-users"
 _ONE = f"{_PATH}/{{member_id:str}}"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from litestar import get, post
 
-from billfold.web.team.administrator import ByAdministrator, get_membership, memberships, respond
-from billfold.team import invitations as team_invitations
-from billfold.team import members as team_members
+from billfold.approvals.types import AuthorizationRequestRow
 from billfold.identity.members import store as team_store
-from billfold.team.administrator import Administrator
 from billfold.identity.members.rules import ROLES
 from billfold.identity.members.types import STATUSES, InviteMember, Member
 from billfold.identity.users.types import UserRole
-from billfold.approvals.types import AuthorizationRequestRow
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.team import invitations as team_invitations
+from billfold.team import members as team_members
+from billfold.team.administrator import Administrator
 from billfold.web.page_context import (
     RECENT_AUTHENTICATION,
     Mistake,
@@ -21,7 +21,7 @@ from billfold.web.page_context import (
     path_id,
     redirect,
 )
-from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.web.team.administrator import ByAdministrator, get_membership, memberships, respond
 
 ROLE_DESCRIPTIONS = {
     "ADMIN": "Everything, this team included",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from billfold.oauth.server.app import auth_document
 from billfold.cli.command import CommandGroup, Row
+from billfold.oauth.server.app import auth_document
 from billfold.wiring.customer_api.app import customer_document
 from billfold.wiring.partner_api.app import partner_document, partner_operations
 

@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from billfold.identity.partners.store import list_partners
-from billfold.wiring.cli.child_python import python_command
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError, Database
-from billfold.wiring.cli.folders import check_folders
 from billfold.cli.output import errors, print_error
-from billfold.wiring.cli.process_supervisor import Supervisor, exit_with_parent
 from billfold.cli.resources import run_with_connection
+from billfold.identity.partners.store import list_partners
 from billfold.monitoring.management_server import CHECK_SECONDS, manage_children, serve_management
 from billfold.monitoring.samples import NO_TRACES, telemetry
+from billfold.wiring.cli.child_python import python_command
+from billfold.wiring.cli.folders import check_folders
+from billfold.wiring.cli.process_supervisor import Supervisor, exit_with_parent
 
 if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing_extensions import override
 
 from billfold import __version__
-from billfold.oauth.rules.scopes import SCOPES
 from billfold.approvals.routes.authorization_requests import request_approval
+from billfold.documents.store import find_type
 from billfold.events.kinds import CUSTOMER_KINDS
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
-from billfold.oauth.authentication import AccessTokenAuthenticator
 from billfold.http.openapi.document import COMPONENTS, Described, Document, describe, examples_of
 from billfold.http.openapi.pages import PAGES, Reference
 from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.ledger.bank import Bank
+from billfold.oauth.authentication import AccessTokenAuthenticator
+from billfold.oauth.rules.scopes import SCOPES
 from billfold.platform.settings.settings import Settings
+from billfold.request_log.recorder import RequestRecorder
 
 _TITLE = "Customer API"
 _DESCRIPTION = (
@@ -50,6 +52,8 @@ class CustomerApi(Api):
             bank,
             AccessTokenAuthenticator(bank, bank.settings.customer_origin),
             broadcaster=self._broadcaster,
+            request_log=RequestRecorder(bank.pool),
+            find_document_type=find_type,
             request_approval=request_approval,
             reference=Reference(lambda: customer_document(bank.settings)),
         )

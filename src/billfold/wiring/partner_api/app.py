@@ -7,19 +7,21 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from billfold import __version__
-from billfold.identity.users.passwords import PasswordGate
 from billfold.approvals.routes.authorization_requests import request_approval
+from billfold.documents.store import find_type
 from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.events.webhook_openapi import webhooks_of
 from billfold.http.api import Api
-from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
 from billfold.http.openapi.document import Described, Document, describe, examples_of
 from billfold.http.openapi.pages import PAGES, Reference
 from billfold.http.operations import Operation, Proof, operations_of_parts
+from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
+from billfold.identity.users.passwords import PasswordGate
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us.payee_lookup import PeerLookup
 from billfold.platform.settings.settings import Settings
+from billfold.request_log.recorder import RequestRecorder
 
 _TITLE = "Partner API"
 _DESCRIPTION = (
@@ -54,6 +56,8 @@ class PartnerApi(Api):
             gate=PasswordGate(),
             broadcaster=self._broadcaster,
             peers=self._peers,
+            request_log=RequestRecorder(bank.pool),
+            find_document_type=find_type,
             request_approval=request_approval,
             reference=Reference(lambda: partner_document(bank.settings, self._documented)),
             **more,

@@ -17,6 +17,7 @@ from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.types import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store as files_store
+from billfold.payments.files.ports import RailExchanges
 from billfold.platform import ids
 from billfold.platform.database.claims import claimed
 from billfold.sandbox.clock.stepper import ClockStepper
@@ -54,7 +55,7 @@ class Room:
 
     def __init__(self, bank):
         self.bank, self.gate = bank, AchFileProcessor()
-        self.other = bank.rails.ach.network_side()
+        self.other = bank.ports[RailExchanges].ach.network_side()
         self.folder = bank.settings.rails_dir / "ach"
 
     async def put(self, name, content):

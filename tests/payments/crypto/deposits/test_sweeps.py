@@ -8,6 +8,7 @@ from tests.fixtures.deposits import DOLLAR
 from tests.support.whole_bank import expect_clean
 
 from billfold.payments.crypto.chains.evm import EvmNode
+from billfold.payments.crypto.chains.types import Chains
 from billfold.sandbox.chain.accounts import TEST_DOLLAR, address_of
 from billfold.sandbox.chain.faucet import LOG_TRANSFER, TRANSFER, Faucet, call_data
 
@@ -109,7 +110,7 @@ async def test_a_node_tells_what_left_an_address_for_others_in_a_block(custodian
     address, key = portal["wallet_address"], await custodian.key(portal)
     await faucet.mint(TEST_DOLLAR, address, 9)
     await faucet.send(TEST_DOLLAR, call_data(TRANSFER, TREASURY, 4), key=key)
-    (chain,) = depositor.bank.chains.values()
+    (chain,) = depositor.bank.ports[Chains].values()
     async with aclosing(EvmNode(chain, depositor.urls[0])) as node:
         head = (await node.head()).number
         assert await node.units_sent(TEST_DOLLAR, address, head) == 4

@@ -7,18 +7,18 @@ from uuid import UUID
 import pytest
 from tests.support.browser import found
 
-from billfold.identity.operators.types import Operator
 from billfold.accounts.customers import cli as customers_cli
 from billfold.accounts.pockets import cli as pockets_cli
 from billfold.cli.context import CliError
-from billfold.web.console.operators import freezes as freezes_page
 from billfold.dual_control import cli
 from billfold.dual_control.decisions import confirm, propose, withdraw
 from billfold.dual_control.store import _FREEZE, PROPOSALS, get_proposal
 from billfold.dual_control.types import FreezeSubject
+from billfold.identity.operators.types import Operator
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform import ids
 from billfold.platform.errors import Refused, Unavailable
+from billfold.web.console.operators import freezes as freezes_page
 
 
 async def test_one_operator_proposes_and_another_confirms(bank, operators, customer_desk):

@@ -6,11 +6,11 @@ from uuid import UUID
 
 from billfold.documents.routes import UploadedDocument, store_file
 from billfold.documents.rules import TYPES
-from billfold.http.caller import Caller
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import TOKEN_AND_KEY, get, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.schemas import CursorList
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import requests, store
 from billfold.onboarding.applications.content import document_id_of, open_applications

@@ -8,6 +8,7 @@ from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import SanctionsStatus
+from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.ach.commands import SendMicroDeposits
@@ -23,11 +24,11 @@ async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:
     async with bank.pool.acquire() as conn:
         referenced = await counterparty_store.find_payees(conn, [at.customer_id], [at.object_id])
     house_id = bank_customer_id(bank.seed)
-    house_key = await bank.data_keys.of(bank.pool, house_id)
+    house_key = await bank.ports[DataKeys].of(bank.pool, house_id)
     for customer_id, counterparty_id, payee in referenced:
         if payee.status != "PENDING" or payee.sanctions != SanctionsStatus.CLEAR:
             continue
-        ring = await bank.data_keys.load(bank.pool, (customer_id,))
+        ring = await bank.ports[DataKeys].load(bank.pool, (customer_id,))
         account_number = open_details(ring.get(customer_id), payee.details)["account_number"]
         await bank.engine.submit(
             SendMicroDeposits(

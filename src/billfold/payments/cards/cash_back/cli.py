@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from billfold.identity.partners import store as partner_store
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
+from billfold.identity.partners import store as partner_store
 from billfold.payments.cards.cash_back import store
 from billfold.payments.cards.cash_back.rule_versions import set_rule
 from billfold.platform.errors import InvalidInput

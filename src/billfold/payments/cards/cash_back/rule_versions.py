@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from billfold.audit.record import audited
-from billfold.audit.types import Origin
 from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.types import Origin
 from billfold.payments.cards.cash_back import store
 from billfold.payments.cards.cash_back.types import BASIS_POINTS_MAX, CashBackRule
 from billfold.payments.cards.cash_back.worker import next_job

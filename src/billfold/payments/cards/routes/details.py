@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from billfold.http.caller import Caller
+from billfold.audit.record import audited_by
 from billfold.http.limits.idempotency import KEPT
 from billfold.http.limits.rate_limits import count_object
 from billfold.http.operations import post
+from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.usage_limits import limit_usage
 from billfold.payments.cards import store
@@ -95,7 +96,7 @@ async def _read_detail(
     await count_object(bank.pool, card_id, "card-detail", limit=_READS, wall=caller.wall)
     await _claim(caller, bank, data.public_key)
     detail = await _encrypt(bank, card_id, data)
-    async with caller.audited(bank, card.customer_id, "card.read", resource_id=card_id):
+    async with audited_by(caller, bank, card.customer_id, "card.read", resource_id=card_id):
         return render_detail(card_id, detail)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 
@@ -55,7 +54,10 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return next((each for each in self.tokens if each.address.lower() == address.lower()), None)
 
 
-Chains = Mapping[str, Chain]
+class Chains(dict[str, Chain]):
+    """The chains of a bank by their names."""
+
+
 """The chains of a bank by name."""
 
 

@@ -13,6 +13,7 @@ import structlog
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
+from billfold.onboarding.screening.screening import CurrentList
 from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
 from billfold.payments.crypto.chains.rules import cents_of
 from billfold.payments.crypto.deposits import store
@@ -154,7 +155,7 @@ class DepositBooking:
     async def _reason_to_hold(self, transfer: TokenTransfer, owner: Recipient) -> HoldReason | None:
         if cents_of(transfer.units, self._deposit(transfer).decimals).cents > CENTS_MAX:
             return HoldReason.AMOUNT_TOO_LARGE
-        if await self._bank.sanctions.has_wallet(self._bank.pool, transfer.sender):
+        if await self._bank.ports[CurrentList].has_wallet(self._bank.pool, transfer.sender):
             return HoldReason.SENDER_LISTED
         if owner.chain != self._chain.name:
             return HoldReason.OTHER_CHAIN

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from billfold.payments.crypto.chains.evm import EvmNode
+from billfold.payments.crypto.chains.types import Chains
 from billfold.payments.crypto.deposits.watcher import ChainWatcher
 from billfold.platform.clock import monotonic
 from billfold.platform.database.shortage import error_summary
@@ -42,9 +43,9 @@ class ChainWatchers:
 
     async def __call__(self, bank: Bank) -> int:
         """Do one round of every chain; return how many deposits were booked."""
-        if not bank.chains or monotonic() < self._next_at:
+        if not bank.ports[Chains] or monotonic() < self._next_at:
             return 0
-        booked = await asyncio.gather(*(self._watch(bank, chain) for chain in bank.chains.values()))
+        booked = await asyncio.gather(*(self._watch(bank, chain) for chain in bank.ports[Chains].values()))
         self._next_at = monotonic() + self._poll_seconds
         return sum(booked)
 

@@ -14,6 +14,7 @@ from typing_extensions import override
 from billfold.payments.files import retries
 from billfold.payments.files.contents import read_content
 from billfold.payments.files.inbound import WAIT, InboundFiles
+from billfold.payments.files.ports import RailExchanges
 from billfold.payments.files.types import InvalidFile, StuckLine
 from billfold.payments.wires.inbound.booking import BookedMessage, book
 from billfold.payments.wires.inbound.validation import (
@@ -71,7 +72,7 @@ class FedwireFileProcessor(InboundFiles):
             return await super().process_all(bank)
 
     async def _has_work(self, bank: Bank) -> bool:
-        if await bank.rails.wire.list_inbound():
+        if await bank.ports[RailExchanges].wire.list_inbound():
             return True
         return bool(await retries.list_due(bank.pool, self.rail, wall_now()))
 

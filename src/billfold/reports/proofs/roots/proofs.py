@@ -7,6 +7,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.keys import DataKeys
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.errors import InvariantError, NotFound
 from billfold.reports.proofs.roots import store
@@ -41,7 +42,7 @@ async def prove_customer(conn: Connection | Pool, bank: Bank, root: StoredRoot, 
         gone = await _gone(conn, root)
         raise gone or InvariantError("A page of a daily root is missing.", page=missing.args[0]) from None
     bank_id, place = bank_customer_id(bank.seed), store.secret_place(root.day)
-    secret = await bank.data_keys.open(conn, bank_id, root.secret, place)
+    secret = await bank.ports[DataKeys].open(conn, bank_id, root.secret, place)
     salt = salt_of(secret, customer_id).hex()
     return CustomerProof(root=root.jws, salt=salt, customer=proven[0], bills=tuple(proven[1:]))
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from billfold.data_keys.keys import DataKeys
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.database.claims import claimed
 from billfold.platform.ids import command_id
@@ -69,7 +70,7 @@ async def publish_root(bank: Bank) -> StoredRoot:
             now = await bank.now()
             keys = MakingKeys(
                 await get_document_key(bank.pool, bank.vault, now),
-                await bank.data_keys.of(bank.pool, bank_customer_id(bank.seed)),
+                await bank.ports[DataKeys].of(bank.pool, bank_customer_id(bank.seed)),
                 secrets.token_bytes(_SECRET_BYTES),
             )
             async with bank.pool.acquire() as conn:

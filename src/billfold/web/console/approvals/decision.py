@@ -9,18 +9,18 @@ import msgspec
 from litestar import Response, get, post
 from litestar.enums import MediaType
 
-from billfold.team.routes import get_team_member
-from billfold.identity.users import store as user_store
 from billfold.approvals.routes.authorization_requests import decide_authorization_request, get_authorization_request
 from billfold.approvals.routes.transfer_requests import decide_transfer_request, get_transfer_request
 from billfold.approvals.schemas import AuthorizationRequest
+from billfold.identity.users import store as user_store
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
+from billfold.team.routes import get_team_member
 from billfold.web.console.approvals.queue import Waiting, may_decide
 from billfold.web.console.approvals.sentences import facts_of_change, sentence_of_change
 from billfold.web.console.approvals.step_up import SignedDecision, confirm, request_options
 from billfold.web.console.company import Company, InCompany
 from billfold.web.console.move_money.requests import find_rule, read_around
 from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
-from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 
 _NO_SUCH = "There is no such request."
 _DONE = {"APPROVED": "request-approved", "DENIED": "request-denied"}

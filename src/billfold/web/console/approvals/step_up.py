@@ -10,13 +10,13 @@ import secrets
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from billfold.web.account.passkeys import verify_passkey
-from billfold.web.sign_in.second_factor import use_code
+from billfold.approvals.rules import challenge_of
 from billfold.identity.users import passkeys
 from billfold.identity.users import store as user_store
 from billfold.identity.users.types import Confirmation
-from billfold.approvals.rules import challenge_of
 from billfold.platform.errors import InvalidInput
+from billfold.web.account.passkeys import verify_passkey
+from billfold.web.sign_in.second_factor import use_code
 
 if TYPE_CHECKING:
     from billfold.web.console.company import Company

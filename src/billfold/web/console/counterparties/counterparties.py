@@ -15,13 +15,13 @@ from billfold.accounts.counterparties.routes import (
     update_counterparty,
     verify_micro_deposits,
 )
+from billfold.http.raw_request import is_uuid
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.console.company import Company, InCompany
 from billfold.web.console.counterparties.forms import FORMS, body_of, errors_in_form
 from billfold.web.console.listing import cents_of, read_listing
 from billfold.web.console.move_money.move_money import PAYABLE
-from billfold.http.raw_request import is_uuid
 from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
-from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _PAGE = 30
 SCOPE = "transfers.write"

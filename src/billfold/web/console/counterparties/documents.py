@@ -6,14 +6,20 @@ from typing import Any
 
 from litestar import post
 
-from billfold.web.console.company import Company, InCompany
-from billfold.web.console.counterparties.counterparties import SCOPE, counterparty_page, kind_of, new_page, sent_documents
 from billfold.documents.routes import upload_document, upload_document_file
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.operations import Operation
+from billfold.platform.errors import InvalidInput, Refused
+from billfold.web.console.company import Company, InCompany
+from billfold.web.console.counterparties.counterparties import (
+    SCOPE,
+    counterparty_page,
+    kind_of,
+    new_page,
+    sent_documents,
+)
 from billfold.web.page_context import PageResponse, RouteOptions, path_id, redirect
 from billfold.web.sent_files import received_file
-from billfold.platform.errors import InvalidInput, Refused
 
 _TAKES_FILE: RouteOptions = {"takes_file": True}
 

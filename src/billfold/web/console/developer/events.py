@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 from litestar import get
 
-from billfold.web.console.team import InTeam, paths_of
 from billfold.events.routes import get_event, list_events
 from billfold.events.webhooks.routes import list_subscriptions
+from billfold.web.console.team import InTeam, paths_of
 from billfold.web.page_context import PageResponse, path_id
 
 _PATH = "/developer/events"

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 from litestar import get
 
+from billfold.request_log.routes import STATUS_CLASSES, get_logged_request, list_logged_requests, list_request_errors
 from billfold.web.console.listing import read_listing
 from billfold.web.console.team import InTeam, paths_of
 from billfold.web.page_context import PageResponse
-from billfold.request_log.routes import STATUS_CLASSES, get_logged_request, list_logged_requests, list_request_errors
 
 _PATH = "/developer/requests"
 _PAGE = 30

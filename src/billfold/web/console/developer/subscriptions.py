@@ -8,12 +8,12 @@ from typing import Any
 
 from litestar import get, post
 
-from billfold.web.console.form_values import instant_in_zone
-from billfold.web.console.team import ApiTeam, InTeam, paths_of
 from billfold.events.routes import list_event_types, list_events
 from billfold.events.webhooks import routes
-from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.web.console.form_values import instant_in_zone
+from billfold.web.console.team import ApiTeam, InTeam, paths_of
+from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 
 _PATH = "/developer/subscriptions"
 _ONE = f"{_PATH}/{{subscription_id:str}}"

@@ -12,11 +12,11 @@ from billfold.accounts.explain.routes import (
 )
 from billfold.accounts.explain.schemas import Explained
 from billfold.accounts.pockets.routes import get_pocket
+from billfold.http.operations import Operation
+from billfold.platform.errors import NotFound
 from billfold.web.console.company import InCompany
 from billfold.web.console.explain.outline import Reader, outline, part_at
-from billfold.http.operations import Operation
 from billfold.web.page_context import PageResponse, path_id
-from billfold.platform.errors import NotFound
 
 _OF_PAGE = ("part", "inputs")
 _DIGITS_MAX = 6

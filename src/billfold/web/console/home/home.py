@@ -6,7 +6,6 @@ from decimal import Decimal
 
 from litestar import get
 
-from billfold.web.team.administrator import memberships
 from billfold.accounts.pockets.portfolio_routes import TotalPortfolio, get_portfolio
 from billfold.accounts.pockets.routes import list_own_pockets
 from billfold.accounts.transactions.routes import list_own_transactions
@@ -14,6 +13,7 @@ from billfold.approvals.routes.transfer_requests import list_transfer_requests
 from billfold.web.console.charts import maturity_ladder
 from billfold.web.console.company import InCompany
 from billfold.web.page_context import ACCOUNT, DONE, PageContext, PageResponse, redirect
+from billfold.web.team.administrator import memberships
 
 _RECENT = 8
 

@@ -12,12 +12,12 @@ from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
 from billfold.accounts.pockets.schemas import Pocket
 from billfold.approvals.routes.transfer_requests import create_transfer_request, preview_transfer
-from billfold.web.console.company import Company, InCompany
-from billfold.web.console.listing import cents_of
 from billfold.http.raw_request import is_uuid
-from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
+from billfold.web.console.company import Company, InCompany
+from billfold.web.console.listing import cents_of
+from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
 
 _SCOPE = "transfers.write"
 _SHOWN_MAX = 100

@@ -18,10 +18,10 @@ from billfold.approvals.routes.transfer_requests import (
     list_transfer_requests,
 )
 from billfold.approvals.transfer_request_schemas import ShownTransferRequest
+from billfold.platform.errors import NotFound, Refused
 from billfold.web.console.company import Company, InCompany
 from billfold.web.console.listing import list_choices, read_listing
 from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
-from billfold.platform.errors import NotFound, Refused
 
 _PAGE = 30
 _FILTERS = {

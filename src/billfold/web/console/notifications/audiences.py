@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from litestar import get, post
 
-from billfold.team.routes import get_team
-from billfold.web.console.company import Company, InCompany
 from billfold.events.notifications import routes
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES
-from billfold.web.page_context import Mistake, PageResponse, redirect
 from billfold.platform.errors import InvalidInput, Refused
+from billfold.team.routes import get_team
+from billfold.web.console.company import Company, InCompany
+from billfold.web.page_context import Mistake, PageResponse, redirect
 
 _PATH = "/companies/{customer_id:str}/notifications/audiences"
 _ONE = f"{_PATH}/{{notification_type:str}}"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from litestar import get, post
 
-from billfold.web.console.company import InCompany
 from billfold.events.notifications import routes
-from billfold.web.page_context import PageResponse, path_id, redirect
 from billfold.platform.errors import InvalidInput
+from billfold.web.console.company import InCompany
+from billfold.web.page_context import PageResponse, path_id, redirect
 
 _PATH = "/companies/{customer_id:str}/notifications"
 _PAGE = 30

@@ -9,13 +9,13 @@ from uuid import UUID
 
 from litestar import get
 
-from billfold.web.console.bank import BankPage, InBank
 from billfold.http.raw_request import is_uuid
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.explorer import store
 from billfold.ledger.explorer.types import Place
-from billfold.web.page_context import PageResponse, path_id, redirect
 from billfold.platform.errors import NotFound
+from billfold.web.console.bank import BankPage, InBank
+from billfold.web.page_context import PageResponse, path_id, redirect
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection

@@ -9,14 +9,14 @@ import msgspec
 from litestar import get, post
 
 from billfold.identity.operators.record import recorded
-from billfold.web.console.bank import BankPage, InBank
-from billfold.web.console.operators.rail_messages import MessagePage, read_page
-from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.closing import propose_close
 from billfold.payments.files.contents import read_content
 from billfold.platform.errors import InvalidInput, Refused
+from billfold.web.console.bank import BankPage, InBank
+from billfold.web.console.operators.rail_messages import MessagePage, read_page
+from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 
 RAILS = ("ACH", "WIRE", "CARD")
 STATES = ("CREATED", "TRANSMITTED", "ARRIVED", "PROCESSED", "REFUSED")

@@ -9,17 +9,17 @@ from uuid import UUID
 from litestar import get, post
 from litestar.response import Response
 
-from billfold.identity.operators.record import recorded
-from billfold.identity.operators.types import Power
-from billfold.web.console.bank import BankPage, InBank
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.sealed_files import fetch_opened
+from billfold.identity.operators.record import recorded
+from billfold.identity.operators.types import Power
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.web.console.bank import BankPage, InBank
 from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
 from billfold.web.theme import page_headers
-from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 KINDS = {
     "counterparty": "Counterparties",

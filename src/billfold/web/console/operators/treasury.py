@@ -7,14 +7,14 @@ from typing import NamedTuple
 from litestar import get
 
 from billfold.bills.types import Bill
-from billfold.web.console.bank import InBank
-from billfold.web.console.charts import maturity_ladder
-from billfold.web.page_context import PageResponse
 from billfold.payments.clearing.report import read_in_transit
 from billfold.payments.settlement.liquidity import FACE_CENTS, LiquidityDay, liquidity, list_coming, list_settled
 from billfold.reports.proofs.roots.store import find_root
 from billfold.reports.proofs.roots.types import BillLine, DailyRoot
 from billfold.reports.proofs.signatures import payload_of
+from billfold.web.console.bank import InBank
+from billfold.web.console.charts import maturity_ladder
+from billfold.web.page_context import PageResponse
 
 _SETTLED = 20
 _RUNGS = 20

@@ -6,9 +6,9 @@ from litestar import get, post
 
 from billfold.identity.partners import administration, store
 from billfold.identity.partners.rules import ALGORITHMS, require_administrator
+from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.console.partner import InPartner, Partner
 from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, redirect
-from billfold.platform.errors import InvalidInput, NotFound, Refused
 
 _PATH = "/partners/{slug:str}/credentials"
 

@@ -7,13 +7,13 @@ from litestar import get, post
 from billfold.accounts.customers.routes import get_customer, list_customers
 from billfold.accounts.customers.schemas import Customer
 from billfold.accounts.pockets.routes import list_customer_pockets
-from billfold.web.console.listing import read_listing
-from billfold.web.console.partner import InPartner, Partner
 from billfold.http.raw_request import is_uuid
-from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
 from billfold.payments.ach.routes import list_customer_ach_originations
 from billfold.payments.cards.routes.cards import list_customer_cards, set_card_status
 from billfold.platform.errors import InvalidInput, Refused
+from billfold.web.console.listing import read_listing
+from billfold.web.console.partner import InPartner, Partner
+from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
 
 _PATH = "/partners/{slug:str}/customers"
 _ONE = f"{_PATH}/{{customer_id:str}}"

@@ -7,12 +7,12 @@ from datetime import timedelta
 from litestar import get
 
 from billfold.accounts.customers.routes import list_customers
-from billfold.web.console.partner import InPartner
-from billfold.web.console.partners.customers import name_of
 from billfold.events.webhooks.routes import list_subscriptions
 from billfold.onboarding.applications.routes.business import list_business_applications
-from billfold.web.page_context import PageResponse
 from billfold.request_log.routes import list_request_errors
+from billfold.web.console.partner import InPartner
+from billfold.web.console.partners.customers import name_of
+from billfold.web.page_context import PageResponse
 
 _SHOWN = 5
 _SUBSCRIPTIONS = 50

@@ -9,14 +9,14 @@ from uuid import UUID
 from litestar import get
 
 from billfold.accounts.customers.routes import list_customers
-from billfold.web.console.listing import read_listing
-from billfold.web.console.partner import InPartner, Partner
-from billfold.web.console.partners.customers import name_of
 from billfold.ledger.types import Direction
-from billfold.web.page_context import PageResponse
 from billfold.payments.ach.routes import STATUSES, list_ach_originations
 from billfold.payments.cards.routes.cards import list_cards
 from billfold.payments.cards.types import CardStatus
+from billfold.web.console.listing import read_listing
+from billfold.web.console.partner import InPartner, Partner
+from billfold.web.console.partners.customers import name_of
+from billfold.web.page_context import PageResponse
 
 _PAGE = 30
 _ACH_FILTERS = {"status": "filter[status]", "direction": "direction", "returned": "returned"}

@@ -16,12 +16,12 @@ from billfold.accounts.pockets.schemas import Pocket
 from billfold.accounts.portals.routes import get_funding_instructions, list_portals
 from billfold.accounts.portals.schemas import Instruction
 from billfold.accounts.transactions.routes import list_own_transactions
-from billfold.web.console.charts import line_chart, maturity_ladder
-from billfold.web.console.company import InCompany
 from billfold.http.schemas import Amount
-from billfold.web.page_context import PageResponse, path_id
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
+from billfold.web.console.charts import line_chart, maturity_ladder
+from billfold.web.console.company import InCompany
+from billfold.web.page_context import PageResponse, path_id
 
 _PAGE = 30
 _RECENT = 6

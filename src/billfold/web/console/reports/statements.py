@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from litestar import get
 
-from billfold.web.console.company import InCompany
-from billfold.web.console.listing import list_choices, read_listing
-from billfold.web.page_context import PageResponse, path_id, redirect
 from billfold.platform.errors import NotFound
 from billfold.reports.statements.routes import list_customer_statements
 from billfold.reports.statements.types import StatementType
+from billfold.web.console.company import InCompany
+from billfold.web.console.listing import list_choices, read_listing
+from billfold.web.page_context import PageResponse, path_id, redirect
 
 _PAGE = 30
 _OF_ONE_MONTH = 100

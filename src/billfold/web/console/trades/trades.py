@@ -8,12 +8,12 @@ from billfold.accounts.explain.prices import PriceField
 from billfold.accounts.pockets.routes import get_pocket
 from billfold.accounts.trades.routes import get_trade, get_trades_csv, list_customer_trades
 from billfold.accounts.trades.schemas import Buy, Sell, Trade
+from billfold.platform.dates import et_date
+from billfold.reports.confirmations.routes import redirect_to_confirmation
 from billfold.web.console.company import InCompany
 from billfold.web.console.files import file_response, location_of
 from billfold.web.console.listing import list_choices, operation_filters, read_listing
 from billfold.web.page_context import PageResponse, path_id, redirect
-from billfold.platform.dates import et_date
-from billfold.reports.confirmations.routes import redirect_to_confirmation
 
 _PAGE = 30
 _FILTERS = {

@@ -1,0 +1,39 @@
+"""The providers of one process, found by the type of the port that they serve."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+Port = TypeVar("Port")
+
+
+class Ports:
+    """What parts of the bank call outside of it, or share in a process: `ports[FileStore]`.
+
+    A part declares its port as a class and takes what serves it; only the wiring knows which class that is.
+    """
+
+    def __init__(self) -> None:
+        self._providers: dict[type, Any] = {}
+
+    def __getitem__(self, port: type[Port]) -> Port:
+        """Return what serves a port. Raises KeyError when nothing does."""
+        found: Port = self._providers[port]
+        return found
+
+    def get(self, port: type[Port]) -> Port | None:
+        """Return what serves a port, or None."""
+        return self._providers.get(port)
+
+    def __setitem__(self, port: type[Port], provider: Port | None) -> None:
+        if provider is None:
+            self._providers.pop(port, None)
+        else:
+            self._providers[port] = provider
+
+    def read_by(self, pool: object) -> Ports:
+        """Return the same providers; those that can do so read from another pool."""
+        other = Ports()
+        for port, provider in self._providers.items():
+            other._providers[port] = provider.read_by(pool) if hasattr(provider, "read_by") else provider
+        return other
