@@ -66,8 +66,9 @@ class AchPayments(BankWorkload):
             lot = range(first, min(entries, first + _CHUNK))
             await submit_commands(bank, [_debit(nth, nth % len(payees), payees) for nth in lot])
         accounts = [row[0] for row in await bank.pool.fetch(_ACCOUNTS, [*map(customer_of, self._portals)])]
-        assert isinstance(bank.ports[RailExchanges].ach, ExchangeFolders)
-        await bank.ports[RailExchanges].ach.network_side().transmit(_NAME, await _file(bank, accounts, entries))
+        exchange = bank.ports[RailExchanges].ach
+        assert isinstance(exchange, ExchangeFolders)
+        await exchange.network_side().transmit(_NAME, await _file(bank, accounts, entries))
         await vacuum_and_checkpoint(bank.pool)
 
 

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from billfold.oauth.rules import public_keys as keys
-from billfold.wiring.cli.app import run
 from billfold.platform import ids
+from billfold.wiring.cli.app import run
 from billfold.wiring.cli_context import Wiring
 
 SUITE = "https://localhost.emobix.co.uk:8443/"

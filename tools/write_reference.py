@@ -8,9 +8,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from billfold.events.kinds import KINDS, EventKind, payload_schema
+from billfold.events.kinds import KINDS, payload_schema
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES as NOTIFICATIONS
 from billfold.events.notifications.kinds import NotificationType
+from billfold.ledger.event_kind import EventKind
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
 from billfold.platform.settings.reference import reference

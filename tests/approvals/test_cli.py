@@ -7,7 +7,7 @@ from uuid import UUID
 import asyncpg
 from tests.wiring.cli.test_commands import _fetch
 
-from billfold.identity.partners.customers import partner_ids
+from billfold.accounts.customers.partner_customers import partner_ids
 
 SEED = b"a seed of the command line"
 ANNA = ("anna@acme.example", "--first-name", "Anna", "--last-name", "Lind")

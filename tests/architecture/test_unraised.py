@@ -8,9 +8,10 @@ from tests.architecture.pages import SOURCE, text_of
 from billfold.events import kinds
 from billfold.events.kinds import KINDS
 from billfold.events.notifications import kinds as notification_kinds
+from billfold.ledger.event_kind import EventKind
 
 LISTED = tomllib.loads(text_of("docs/unraised.toml"))
-NAMES = {name: kind.name for name, kind in vars(kinds).items() if isinstance(kind, kinds.EventKind)}
+NAMES = {name: kind.name for name, kind in vars(kinds).items() if isinstance(kind, EventKind)}
 DECLARED = SOURCE / "events"
 
 

@@ -1,9 +1,9 @@
 """What the OpenAPI documents of both APIs say of their operations."""
 
+from billfold.apis.customer_api.app import customer_document
+from billfold.apis.partner_api.app import partner_document, partner_operations
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.partner_api import sandbox_operations
-from billfold.wiring.customer_api.app import customer_document
-from billfold.wiring.partner_api.app import partner_document, partner_operations
 
 DOCUMENTS = {
     "partner": partner_document(Settings(), tuple(partner_operations(sandbox_operations())), include_deprecated=True),

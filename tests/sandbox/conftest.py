@@ -6,9 +6,9 @@ import pytest
 from tests.support.partner_client import PartnerClient, close_app, new_partner
 
 from billfold.accounts.commands import OpenPocket
+from billfold.apis.partner_api.app import PartnerApi
 from billfold.platform import ids
 from billfold.sandbox.partner_api import open_sandbox, sandbox_operations
-from billfold.wiring.partner_api.app import PartnerApi
 
 
 @pytest.fixture

@@ -6,14 +6,14 @@ Building one costs as much as a whole journey through it; opening a bank behind 
 from collections import defaultdict
 from typing import Any
 
+from billfold.apis.customer_api.app import CustomerApi
+from billfold.apis.partner_api.app import PartnerApi
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.server.app import AuthApi
 from billfold.platform.clock import wall_now
 from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 from billfold.web.app import PagesApp
 from billfold.web.console.app import create_pages_app
-from billfold.wiring.customer_api.app import CustomerApi
-from billfold.wiring.partner_api.app import PartnerApi
 
 _free: dict[type, list[Any]] = defaultdict(list)
 _behind: dict[PagesApp, tuple[Any, Any]] = {}

@@ -2,10 +2,10 @@
 
 from datetime import date
 
-from billfold.bills.market_log import market_change
 from billfold.bills.store import CalendarOverride, load_calendars, remove_override, save_override
 from billfold.ledger.types import Origin
 from billfold.payments.settlement.moves import MovedSettlements
+from billfold.treasury.market_log import market_change
 
 
 class Closures:

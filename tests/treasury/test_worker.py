@@ -1,8 +1,8 @@
 """Cash that found no current market data is invested by the worker once there are some."""
 
-from tests.bills.test_market_refresh import import_both, know_less
+from tests.treasury.test_market_refresh import import_both, know_less
 
-from billfold.bills.market_refresh import MarketRefresher
+from billfold.treasury.market_refresh import MarketRefresher
 from billfold.treasury.worker import WaitingCash
 
 BOUGHT = "SELECT count(*) FROM trade WHERE activity = 'BUY' AND pocket_id = $1"

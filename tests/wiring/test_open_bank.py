@@ -8,9 +8,8 @@ from datetime import UTC, datetime, time, timedelta
 
 import asyncpg
 import pytest
-from tests.bills.test_market_refresh import NEW
+from tests.treasury.test_market_refresh import NEW
 
-from billfold.bills import market_refresh as market_watch
 from billfold.bills.imports import import_auctions
 from billfold.cli.context import CliError
 from billfold.ledger.ports import NoScreening
@@ -18,6 +17,7 @@ from billfold.payments.wires.rules.cut_offs import send_time
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
+from billfold.treasury import market_refresh as market_watch
 from billfold.wiring.initialize import BankConfigMismatch
 from billfold.wiring.open_bank import (
     MIN_BATCH_FOR_EXTRA_LANE,

@@ -7,9 +7,8 @@ from datetime import date, timedelta
 import asyncpg
 import pytest
 from structlog.testing import capture_logs
-from tests.bills.test_market_refresh import import_both, know_less
+from tests.treasury.test_market_refresh import import_both, know_less
 
-from billfold.bills.market_refresh import MarketRefresher
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK
 from billfold.ledger.jobs.types import ScheduledJob
@@ -19,6 +18,7 @@ from billfold.platform.clock import ClockState, wall_now, write_clock
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
+from billfold.treasury.market_refresh import MarketRefresher
 from billfold.wiring.purge import IDEMPOTENCY_KEY_RETENTION
 from billfold.wiring.worker import Worker
 

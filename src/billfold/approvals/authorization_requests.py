@@ -33,6 +33,7 @@ from billfold.identity.members import store as team_store
 from billfold.identity.members.rules import permissions_of
 from billfold.identity.members.types import Member
 from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -126,6 +127,12 @@ async def decide(by: Actor, request_id: UUID, verdict: Verdict) -> Authorization
         await _move(audited_action, by.vault, found, status=status, now=by.now)
         await _notify(audited_action, by, f"{by.name} {verdict.decision.lower()} {_DESCRIPTIONS[found.action]}.")
         return await AUTHORIZATION_REQUESTS.get(conn, by.customer_id, request_id, now=by.now)
+
+
+async def apply_now(bank: Bank, change: AuthorizationRequestRow) -> None:
+    """Run the job that applies a confirmed change, instead of waiting for the worker."""
+    job = ScheduledJob(APPLY_AUTHORIZATION_REQUEST, change.request_id, change.customer_id, change.updated_at)
+    await bank.job_runners[job.kind](bank, job)
 
 
 async def confirm_as_operator(bank: Bank, customer_id: UUID, request_id: UUID) -> AuthorizationRequestRow:

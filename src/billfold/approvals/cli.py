@@ -10,7 +10,7 @@ import msgspec
 import typer
 
 from billfold.accounts.counterparties.sealed_details import open_order
-from billfold.approvals.authorization_requests import confirm_as_operator
+from billfold.approvals.authorization_requests import apply_now, confirm_as_operator
 from billfold.approvals.invited_persons import open_contacts
 from billfold.approvals.store.approval_rules import set_step_up
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
@@ -25,7 +25,6 @@ from billfold.ledger.directory.store import find_customer
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
-from billfold.team.approved_changes import apply_authorization_request
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -76,7 +75,7 @@ async def confirm(bank: Bank, customer: CustomerId, request: RequestId) -> str:
     try:
         confirmed = await confirm_as_operator(bank, customer, request)
         if confirmed.applied_at is None:
-            await apply_authorization_request(bank, customer, request)
+            await apply_now(bank, confirmed)
         result = await AUTHORIZATION_REQUESTS.get(bank.pool, customer, request, now=await bank.now())
     except Refused as refusal:
         raise CliError(refusal.detail, "See `billfold approvals list`.") from None

@@ -24,7 +24,7 @@ from billfold.documentation.site import Site
 from billfold.http.edge.middleware import EdgeMiddleware
 from billfold.http.raw_request import RawRequest, raw_request_of
 from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
-from billfold.web.theme import page_headers
+from billfold.pages.theme import page_headers
 
 if TYPE_CHECKING:
     from litestar.types import Receive, Scope, Send

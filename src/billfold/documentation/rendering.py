@@ -14,7 +14,7 @@ from billfold import web as pages
 from billfold.documentation.markdown import highlighted, render
 from billfold.documentation.site import Place, Site
 from billfold.documentation.types import Page, Sample
-from billfold.web.theme import MEDIA_TYPES, Theme
+from billfold.pages.theme import MEDIA_TYPES, Theme
 
 __all__ = ["MEDIA_TYPES", "Renderer"]
 

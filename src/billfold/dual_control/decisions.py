@@ -14,7 +14,7 @@ import msgspec
 
 from billfold.accounts.commands import SetCustomerState, SetPocketState
 from billfold.audit.record import AuditedAction, audited
-from billfold.dual_control.movements import MOVEMENTS, carry_out, read_command
+from billfold.dual_control.movements import Movements
 from billfold.dual_control.store import (
     add_proposal,
     find_freeze,
@@ -39,7 +39,6 @@ from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.engine.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin, PocketStatus
-from billfold.payments.cards.commands import FreezeCard
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, NotFound, Refused
@@ -79,14 +78,14 @@ async def propose(
 async def propose_movement(
     bank: Bank, command: Command, *, about: UUID, words: str, reason: str, by: Operator
 ) -> FreezeProposal:
-    """Propose a command that moves money, of `MOVEMENTS`: it is submitted as it is when another operator confirms it.
+    """Propose a command that moves money, of `Movements`: it is submitted as it is when another operator confirms it.
 
     `about` is what it is about, of which one proposal is open at a time. What the rules refuse now is not proposed.
 
     Raises NotFound, InvalidInput, Refused `proposal-open`, `movement-made`, and what the rule refuses.
     """
     by.require(Power.MOVE_MONEY)
-    assert type(command) in MOVEMENTS
+    assert type(command) in bank.ports[Movements].kinds
     async with bank.pool.acquire() as conn:
         await _require_not_made(conn, command)
         await dry_run(conn, bank, command)
@@ -111,7 +110,7 @@ async def _propose(bank: Bank, by: Operator, reason: str, what: dict[str, Any]) 
     )
     async with _audited(bank, by, "proposed", proposal) as action:
         action.details |= {"what": proposal.words, "reason": proposal.reason}
-        await _require_change(action.conn, proposal)
+        await _require_change(bank, action.conn, proposal)
         proposal = msgspec.structs.replace(proposal, ends_entry_no=await _freeze_to_end(action.conn, proposal))
         await _withdraw_lapsed(action, proposal)
         if not await add_proposal(action, proposal):
@@ -132,7 +131,7 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
         if row.status == ProposalStatus.CONFIRMED:
             action.skip()  # whoever confirmed it was cut off
             ends_another = ends_another and not await is_carried_out(
-                action.conn, row.owner_id, _command(row).command_id
+                action.conn, row.owner_id, _command(bank, row).command_id
             )
         else:
             _require_proposed(row)
@@ -141,7 +140,7 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
             action.details["what"] = row.words
             now = await bank.now(action.conn)
             await _require_standing(action.conn, row, now)
-            await _require_change(action.conn, row)
+            await _require_change(bank, action.conn, row)
             if ends_another:
                 raise _changed()
             decided = {"status": ProposalStatus.CONFIRMED, "decided_by": by.name, "decided_at": now}
@@ -149,7 +148,7 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
     try:
         if ends_another:
             raise _changed()
-        outcome = await carry_out(bank, row, _command(row))
+        outcome = await bank.ports[Movements].carry_out(bank, row, _command(bank, row))
     except (NotFound, Refused):
         await _finish(bank, row, ProposalStatus.REFUSED, by)
         raise
@@ -229,9 +228,9 @@ async def _require_standing(conn: Connection, row: FreezeProposal, now: datetime
         raise Refused("proposal-lapsed", f"{row.proposed_by} may no longer propose it. Propose it again.")
 
 
-async def _require_change(conn: Connection, row: FreezeProposal) -> None:
+async def _require_change(bank: Bank, conn: Connection, row: FreezeProposal) -> None:
     if row.subject is None:
-        await _require_not_made(conn, read_command(row))
+        await _require_not_made(conn, bank.ports[Movements].read_command(row))
     elif await is_frozen(conn, row) == row.freezes:
         state = "frozen already" if row.freezes else "not frozen"
         raise Refused("freeze-changes-nothing", f"The {row.subject.lower()} is {state}.")
@@ -253,12 +252,12 @@ async def _owner(bank: Bank, subject: FreezeSubject, subject_id: UUID) -> UUID:
     return entry.customer_id
 
 
-def _command(row: FreezeProposal) -> Command:
+def _command(bank: Bank, row: FreezeProposal) -> Command:
     key, customers = command_id("freeze", row.proposal_id), (row.owner_id,)
     who: dict[str, Any] = {"caller": _CALLER, "key": key, "customers": customers, "origin": Origin.operator()}
     match row.subject:
         case None:
-            return read_command(row)
+            return bank.ports[Movements].read_command(row)
         case FreezeSubject.CUSTOMER:
             status = CustomerStatus.FROZEN if row.freezes else CustomerStatus.OPEN
             return SetCustomerState(**who, references=(row.owner_id,), status=status, reason=row.reason)
@@ -267,4 +266,4 @@ def _command(row: FreezeProposal) -> Command:
             return SetPocketState(**who, pocket_id=row.subject_id, status=state)
         case FreezeSubject.CARD:
             fields: dict[str, Any] = {"card_id": row.subject_id, "is_frozen": row.freezes, "reason": row.reason}
-            return FreezeCard(**who, references=(row.subject_id,), **fields)
+            return bank.ports[Movements].freeze_card(**who, references=(row.subject_id,), **fields)

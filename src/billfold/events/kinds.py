@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import date
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -29,27 +29,7 @@ from billfold.events.payloads import (
     SettlementPayload,
     WirePayload,
 )
-
-Payload = TypeVar("Payload", bound=msgspec.Struct)
-
-
-class EventKind(msgspec.Struct, Generic[Payload], frozen=True):
-    """A kind of event. `partner` and `customer` say which API can see it."""
-
-    name: str
-    meaning: str
-    """One sentence: when it is raised."""
-    example: Payload
-    partner: bool = False
-    customer: bool = False
-    version: int = 1
-    """Raised by one whenever fields are added to the payload."""
-
-    @property
-    def payload(self) -> type[Payload]:
-        """The shape of the payload."""
-        return type(self.example)
-
+from billfold.ledger.event_kind import EventKind, Payload
 
 _CARD = UUID("3f6a2b7e-52f0-4c6e-9a57-1d0c8b7e4a10")
 _POCKET = UUID("8c2e6f1a-0d3b-4f7e-8a9c-5b1d2e3f4a60")

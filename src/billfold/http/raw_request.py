@@ -334,3 +334,12 @@ def decode(body: bytes, declared: Any) -> Any:  # noqa: ANN401 - whatever the op
 def missing_body() -> InvalidInput:
     """Return the refusal of a request that should have a body."""
     return InvalidInput.at("body", msg="a JSON body is required", kind="missing")
+
+
+def parse_cookies(request: RawRequest) -> dict[str, str]:
+    """Return the cookies of a request: the first of a name counts, being the most specific."""
+    found: dict[str, str] = {}
+    for part in (request.header(b"cookie") or "").split(";"):
+        name, _, value = part.strip().partition("=")
+        found.setdefault(name, value)
+    return found

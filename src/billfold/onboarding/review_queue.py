@@ -24,10 +24,6 @@ from billfold.onboarding.applications.content import describe_application, name_
 from billfold.onboarding.applications.decisions import decide as decide_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationStatus
-from billfold.onboarding.screening import hits as hit_store
-from billfold.onboarding.screening.clearing import clear_hit, confirm_hit
-from billfold.onboarding.screening.description import describe_hit
-from billfold.onboarding.screening.types import HitRow, HitStatus
 from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.types import AchStatus
@@ -35,6 +31,10 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
+from billfold.screening import hits as hit_store
+from billfold.screening.clearing import clear_hit, confirm_hit
+from billfold.screening.description import describe_hit
+from billfold.screening.types import HitRow, HitStatus
 
 if TYPE_CHECKING:
     from billfold.accounts.counterparties.types import CounterpartyRow

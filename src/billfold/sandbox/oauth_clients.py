@@ -10,9 +10,10 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from billfold.identity.operators.operator_audit import record_oauth_client
+from billfold.identity.members.rules import PERSONAL_SCOPES
 from billfold.oauth import clients
-from billfold.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
+from billfold.oauth.operator_audit import record_oauth_client
+from billfold.oauth.rules.scopes import SCOPES
 from billfold.oauth.types import CLIENT_CREDENTIALS, NewClient
 from billfold.platform.clock import wall_now
 

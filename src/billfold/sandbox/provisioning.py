@@ -6,11 +6,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from billfold.accounts.customers.partner_customers import PartnerIds, make_partner, new_password, partner_ids
 from billfold.cli.context import CliContext, CliError, StepReporter
 from billfold.identity.partners import credentials
 from billfold.identity.partners import store as partner_store
-from billfold.identity.partners.cli import make_partner, new_password
-from billfold.identity.partners.customers import PartnerIds, partner_ids
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.authorizations.processor_api import processor_key
 from billfold.platform.clock import wall_now

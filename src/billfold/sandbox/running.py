@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.cli.context import CliContext, Database
+from billfold.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
@@ -24,7 +25,6 @@ from billfold.sandbox.scenarios import market
 from billfold.sandbox.scenarios.player import MarketChanges
 from billfold.sandbox.scenarios.playing import SCENARIOS, play
 from billfold.verify.runner import verify_bank
-from billfold.wiring.cli.process_supervisor import Supervisor
 
 if TYPE_CHECKING:
     from billfold.platform.settings.settings import Settings

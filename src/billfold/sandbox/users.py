@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 import pyotp
 
-from billfold.identity.partners.cli import new_password
+from billfold.accounts.customers.partner_customers import new_password
 from billfold.identity.users import store as user_store
 from billfold.identity.users import totp
 from billfold.identity.users.members import add_member, create_user

@@ -14,18 +14,18 @@ from billfold.cli.context import CliError
 from billfold.cli.output import console, print_line, print_success
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
-from billfold.identity.operators.operator_audit import record_member, record_user
 from billfold.identity.partners.store import find_partner
 from billfold.identity.users import members as user_members
 from billfold.identity.users import rules as user_rules
 from billfold.identity.users import store as user_store
 from billfold.identity.users.types import UserRole
-from billfold.identity.users.welcome import send_password_link as mail_password_link
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.oauth import grants
+from billfold.oauth.operator_audit import record_member, record_user
 from billfold.platform.clock import wall_now
 from billfold.team import invitations as team_invitations
 from billfold.team.effects import notifying_of_effects
+from billfold.team.welcome_email import send_password_link as mail_password_link
 
 if TYPE_CHECKING:
     from billfold.identity.users.types import User

@@ -27,12 +27,12 @@ from billfold.http.raw_request import is_file_form, raw_request_of, read_body
 from billfold.http.responses import HttpResponse, methods_of, response_to
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
+from billfold.oauth.error_page import error_facts
+from billfold.pages.theme import MEDIA_TYPES, page_headers
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import NotFound
-from billfold.web.error_page import error_facts
 from billfold.web.page_context import ACCOUNT, PUBLIC, PageContext, PageResponse, PageServer, parse_form
-from billfold.web.theme import MEDIA_TYPES, page_headers
 
 if TYPE_CHECKING:
     from litestar.types import ASGIApp, Receive, Scope, Send

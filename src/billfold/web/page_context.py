@@ -25,16 +25,16 @@ from markupsafe import escape
 
 from billfold.http.json_syntax import has_control
 from billfold.http.limits.upload_turns import UploadTurns
-from billfold.http.raw_request import RawRequest, is_uuid
+from billfold.http.raw_request import RawRequest, is_uuid, parse_cookies
 from billfold.identity.users.passkeys import RelyingParty
 from billfold.identity.users.passwords import PasswordGate
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.identity.users.types import ClientInfo, Session, User
 from billfold.ledger.bank import Bank
+from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.web.mistakes import mistakes_of
-from billfold.web.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 
 if TYPE_CHECKING:
     from litestar.types import Receive
@@ -353,15 +353,6 @@ def parse_form(request: RawRequest) -> dict[str, str]:
     except ValueError:
         raise BillfoldError("bad-request", "The form cannot be read.") from None
     return _unique_fields(pairs)
-
-
-def parse_cookies(request: RawRequest) -> dict[str, str]:
-    """Return the cookies of a request: the first of a name counts, being the most specific."""
-    found: dict[str, str] = {}
-    for part in (request.header(b"cookie") or "").split(";"):
-        name, _, value = part.strip().partition("=")
-        found.setdefault(name, value)
-    return found
 
 
 def describe_device(agent: str) -> str:

@@ -12,16 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import billfold
+from billfold.accounts.customers.partner_customers import enrol
 from billfold.bills.imports import load_bundled_market
-from billfold.bills.market_log import begin_market_log
 from billfold.cli.context import CliError
-from billfold.identity.partners.customers import enrol
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements.publishing import Publisher, publish_first
-from billfold.onboarding.screening.imports import read_list, replace_current
 from billfold.platform.clock import ClockState, read_clock, write_clock
 from billfold.platform.crypto import associated_data
+from billfold.screening.imports import read_list, replace_current
+from billfold.treasury.market_log import begin_market_log
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

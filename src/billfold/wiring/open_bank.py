@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import asyncpg
 
-from billfold.bills.market_refresh import run_market_refresher
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
@@ -39,6 +38,7 @@ from billfold.platform.errors import InvariantError
 from billfold.platform.paging import Pager
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
+from billfold.treasury.market_refresh import run_market_refresher
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring.initialize import (
     BankConfigMismatch,

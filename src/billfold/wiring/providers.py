@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from billfold.accounts.counterparties.plaid import PlaidLinking
-from billfold.accounts.counterparties.ports import LinkingProvider
+from billfold.accounts.counterparties.ports import LinkingProvider, OwnWallets
 from billfold.accounts.portals.ports import WalletSource
 from billfold.approvals.store.approved_transfers import ApprovedRequests
 from billfold.audit.file_archive import FileArchive
@@ -26,15 +26,16 @@ from billfold.data_keys.vault_transit import VaultTransitMasterKey
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.documents.local_store import LocalFileStore
 from billfold.documents.ports import FileInspector, FileStore, FileStoreUnusable
+from billfold.dual_control.movements import Movements
 from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.onboarding.applications.ports import IdentityCheck
-from billfold.onboarding.screening.screening import CurrentList
 from billfold.payments.cards.ports import CardProcessor
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS, ChainMistakes, read_chains
 from billfold.payments.crypto.chains.types import Chains
 from billfold.payments.crypto.deposits.addresses import DepositAddresses
+from billfold.payments.crypto.withdrawals.destination import BankWallets
 from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
@@ -43,6 +44,8 @@ from billfold.platform.ports import Ports
 from billfold.platform.settings.kinds import NO_ADAPTER, PLAID
 from billfold.platform.settings.mistakes import variable_name
 from billfold.platform.settings.settings import Settings
+from billfold.screening.screening import CurrentList
+from billfold.wiring.movements import movements
 
 if TYPE_CHECKING:
     from billfold.data_keys.ports import MasterKey
@@ -277,6 +280,7 @@ def ports_of(settings: Settings, pool: Pool, data_keys: DataKeys, simulation: Si
     """Return the providers of a bank. Raises CliError."""
     ports, chains = Ports(), chains_of(settings)
     ports[DataKeys] = data_keys
+    ports[Movements] = movements()
     ports[RailExchanges] = rail_exchanges_of(settings)
     ports[FileStore] = file_store_of(settings)
     ports[FileInspector] = SubprocessFileInspector()
@@ -286,6 +290,7 @@ def ports_of(settings: Settings, pool: Pool, data_keys: DataKeys, simulation: Si
     ports[IdentityCheck] = identity_check_of(settings, simulation)
     ports[CardProcessor] = card_processor_of(settings, simulation)
     ports[Signer] = signer_of(settings, simulation)
+    ports[OwnWallets] = BankWallets(ports)
     ports[Chains], ports[WalletSource] = chains, DepositAddresses(pool, chains)
     return ports
 

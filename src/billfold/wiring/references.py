@@ -13,7 +13,6 @@ from billfold.documents import store as document_store
 from billfold.ledger.commands import Reference
 from billfold.ledger.engine.pending_command import ReferenceReaders
 from billfold.ledger.ports import BatchRecorder, IdentifierLoader
-from billfold.onboarding.screening import hits as sanctions_hits
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.cards import store as card_store
 from billfold.payments.cards.authorizations import store as card_authorizations
@@ -26,6 +25,7 @@ from billfold.payments.suspense import store as suspense_store
 from billfold.payments.wires.store.wires import load_open_wires
 from billfold.payments.wires.store.wires import load_references as look_up_wires
 from billfold.platform.crypto import Vault
+from billfold.screening import hits as sanctions_hits
 
 
 def reference_readers() -> ReferenceReaders:

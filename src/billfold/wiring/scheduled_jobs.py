@@ -25,8 +25,6 @@ from billfold.onboarding.applications import worker as applications
 from billfold.onboarding.applications.approval import run_approve_job
 from billfold.onboarding.applications.rescreening import run_decided_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
-from billfold.onboarding.screening.counterparties import run_screening_job
-from billfold.onboarding.screening.types import DECIDED_JOB
 from billfold.onboarding.team.awaited import run_team_job
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.inbound.returns import SUSPENSE_RETURN_JOB, queue_suspense_return
@@ -53,6 +51,8 @@ from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.requests.worker import run_finished_job
+from billfold.screening.counterparties import run_screening_job
+from billfold.screening.types import DECIDED_JOB
 from billfold.team import approved_changes as changing
 from billfold.wiring.worker import PeriodicTask
 

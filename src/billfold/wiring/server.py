@@ -10,6 +10,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
 
+from billfold.apis.customer_api.app import CustomerApi, create_customer_app, customer_document
+from billfold.apis.partner_api.app import PartnerApi, create_partner_app, partner_operations
+from billfold.cli.process_supervisor import exit_with_parent
 from billfold.documentation.app import DocumentationApp
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.edge.connections import ConnectionLimits
@@ -25,11 +28,8 @@ from billfold.platform.logs import log_as_configured
 from billfold.platform.settings.settings import Settings
 from billfold.web.app import PagesApp
 from billfold.web.console.app import create_pages_app
-from billfold.wiring.cli.process_supervisor import exit_with_parent
-from billfold.wiring.customer_api.app import CustomerApi, create_customer_app, customer_document
 from billfold.wiring.host_router import HostRouter
 from billfold.wiring.open_bank import open_bank
-from billfold.wiring.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.wiring.providers import forbid_simulations
 
 

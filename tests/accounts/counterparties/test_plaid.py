@@ -177,6 +177,6 @@ async def test_linking_is_refused_where_there_is_no_provider(bank, partner_desk,
 
 
 async def test_the_address_and_the_credentials_can_be_checked(server, bank):
-    assert await bank.ports.get(LinkingProvider).check() == ""
+    assert await bank.ports[LinkingProvider].check() == ""
     server.instead["/institutions/get"] = [refusal("INVALID_API_KEYS")]
-    assert await bank.ports.get(LinkingProvider).check() == "refuses the credentials: INVALID_API_KEYS"
+    assert await bank.ports[LinkingProvider].check() == "refuses the credentials: INVALID_API_KEYS"

@@ -8,12 +8,12 @@ from ipaddress import ip_network
 import pytest
 from tests.support.partner_client import close_app
 
+from billfold.apis.partner_api.app import create_partner_app
 from billfold.http.edge import middleware
 from billfold.http.edge.connections import ConnectionLimits
 from billfold.identity.partners import login_routes
 from billfold.oauth import jwt_login_routes
 from billfold.platform.settings.settings import Settings
-from billfold.wiring.partner_api.app import create_partner_app
 
 MOST = 3
 SETTINGS = Settings(connections_per_address=MOST, trusted_proxies=(ip_network("10.0.0.0/8"),))

@@ -11,10 +11,10 @@ from tests.support.oauth_clients import REDIRECT
 from tests.support.relying_party import AUTHORIZE, ISSUER, came
 
 from billfold.oauth import authorization_requests, consent, grants
+from billfold.pages.theme import Theme
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound, Refused
-from billfold.web.theme import Theme
 
 
 def is_a_page(answer, error):

@@ -10,6 +10,7 @@ from tests.support.partner_client import PartnerClient, close_app, new_partner
 from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, open_bank, pocket_of
 from benchmarks.replicated_servers import ReplicatedServers
+from billfold.apis.partner_api.app import partner_operations
 from billfold.data_keys.keys import DataKeys
 from billfold.http.responses import HttpResponse
 from billfold.http.stale_reads import StaleReads, stale_seconds
@@ -20,7 +21,6 @@ from billfold.monitoring.health.replica_checks import check_replicas_read
 from billfold.platform import ids
 from billfold.platform.database.connect import connect
 from billfold.platform.database.replica import Mark, Replica, _reading
-from billfold.wiring.partner_api.app import partner_operations
 from billfold.wiring.server import make_partner_app
 
 _LISTED = f"/api/v2/customers/{customer_of(0)}/transactions/"

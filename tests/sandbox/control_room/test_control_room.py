@@ -10,11 +10,12 @@ from tests.support.browser import Browser, forms_of, found
 from tests.support.partner_client import close_app
 from tests.support.sandbox_tasks import performing_tasks
 
+from billfold.accounts.customers.partner_customers import make_partner
+from billfold.apis.partner_api.app import partner_document, partner_operations
 from billfold.documentation.reference.call import call_of
 from billfold.documents.ports import FileInspector
 from billfold.http.file_kinds import FileKind
 from billfold.http.responses import StreamedResponse
-from billfold.identity.partners.cli import make_partner
 from billfold.identity.users.totp import new_secret
 from billfold.oauth.server.app import create_auth_app
 from billfold.platform.ids import new as ids_new
@@ -26,7 +27,6 @@ from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 from billfold.sandbox.provisioning import PARTNER
 from billfold.sandbox.users import SandboxPerson
 from billfold.web.console.app import create_pages_app
-from billfold.wiring.partner_api.app import partner_document, partner_operations
 
 HERE = "127.0.0.1"
 FORMS = [

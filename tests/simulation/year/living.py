@@ -17,7 +17,6 @@ from tests.support.partner_client import new_partner
 from tests.support.partner_desk import PartnerApi
 from tests.support.whole_bank import SEED, VAULT, close_bank, open_bank
 
-from billfold.bills.market_log import market_change
 from billfold.bills.store import CalendarOverride, save_override
 from billfold.ledger.types import Origin
 from billfold.platform.dates import ET, et_instant
@@ -29,6 +28,7 @@ from billfold.reports.statements.worker import StatementMaker
 from billfold.reports.tax.worker import TaxFormMaker
 from billfold.sandbox.chain.accounts import DEPOSIT_XPUB
 from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.treasury.market_log import market_change
 
 OWN = (PARTNER, UUID("8f3b6f60-0000-4000-8000-00000000aaab"), UUID("8f3b6f60-0000-4000-8000-00000000aaac"))
 ONE_DAY = timedelta(days=1)

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.fixtures.cli import SEED, fetch
 
-from billfold.identity.partners.customers import partner_ids
+from billfold.accounts.customers.partner_customers import partner_ids
 
 
 def _fetch(dsn, query):

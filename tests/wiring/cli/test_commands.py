@@ -14,11 +14,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from tests.fixtures.cli import SEED, fetch
 
 from billfold.accounts.customers import routes as customers
-from billfold.bills.market_log import MARKET_LOG
-from billfold.identity.partners.customers import partner_ids
+from billfold.accounts.customers.partner_customers import partner_ids
 from billfold.identity.partners.rules import FEATURES
 from billfold.payments.ach import routes as ach
 from billfold.payments.wires import routes as wires
+from billfold.treasury.market_log import MARKET_LOG
 from billfold.wiring.cli.app import run
 from billfold.wiring.cli_context import Wiring
 

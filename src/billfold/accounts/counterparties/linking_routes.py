@@ -173,9 +173,10 @@ async def get_v1_counterparty(
 
 
 def _provider(bank: Bank) -> LinkingProvider:
-    if bank.ports.get(LinkingProvider) is None:
+    provider = bank.ports.get(LinkingProvider)
+    if provider is None:
         raise Refused("linking-provider-not-configured", "The bank has no linking provider.")
-    return bank.ports.get(LinkingProvider)
+    return provider
 
 
 async def _exchange(caller: Caller, bank: Bank, owner: UUID, *, token: tuple[UUID, str]) -> str:

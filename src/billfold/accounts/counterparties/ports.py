@@ -84,3 +84,13 @@ class LinkingProvider(Protocol):
 
     async def refresh(self, access: str, account_id: str) -> LinkedAccount:
         """Return an account that was linked before as it is by now. Raises LinkError when there is none any more."""
+
+
+class OwnWallets(Protocol):
+    """Addresses on chains to which no counterparty may point."""
+
+    def is_token(self, address: str) -> bool:
+        """Tell whether it is the contract of a token: what is sent there is lost."""
+
+    async def pays_from(self, address: str) -> bool:
+        """Tell whether the bank pays from this wallet. Raises Unavailable."""

@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, ExpireVerification
+from billfold.accounts.counterparties.ports import OwnWallets
 from billfold.accounts.counterparties.rules import identifiers, verification_kinds
 from billfold.accounts.counterparties.rules.manage import SCREENING_DUE
 from billfold.accounts.counterparties.schemas import (
@@ -49,8 +50,6 @@ from billfold.ledger.directory.types import CustomerRow
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.jobs.types import ScheduledJob
-from billfold.payments.crypto.chains.types import Chains
-from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.platform.errors import FieldError, InvalidInput, Unavailable
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
@@ -224,14 +223,14 @@ def details_of(form: Form) -> dict[str, Any]:
 async def _check_wallet(bank: Bank, form: WalletForm) -> None:
     """Raise InvalidInput for an address that is never paid, whatever becomes of its verification."""
     address = form.wallet_address
-    if any(chain.find_token(address) is not None for chain in bank.ports[Chains].values()):
+    wallets = bank.ports[OwnWallets]
+    if wallets.is_token(address):
         raise InvalidInput.at("body", "wallet_address", msg="is the contract of a token: what is sent there is lost")
     if await bank.directory.find("wallet", address.lower()) is not None:
         raise InvalidInput.at("body", "wallet_address", msg="is one of this bank: add its network address as on_us")
-    if bank.ports.get(Signer) is not None:
-        with suppress(Unavailable):  # a payment to it is refused in any case
-            if address.lower() == (await bank.ports.get(Signer).address()).lower():
-                raise InvalidInput.at("body", "wallet_address", msg="is the wallet that this bank pays from")
+    with suppress(Unavailable):  # a payment to it is refused in any case
+        if await wallets.pays_from(address):
+            raise InvalidInput.at("body", "wallet_address", msg="is the wallet that this bank pays from")
 
 
 async def _find_target(bank: Bank, form: OnUsForm) -> PortalRow:

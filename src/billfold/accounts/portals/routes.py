@@ -201,13 +201,14 @@ async def _wallet_for(bank: Bank, data: CreatePortal) -> Wallet | None:
         if "CRYPTO" in (data.payment_rails or ()):
             raise InvalidInput.at("body", "payment_rails", msg="has CRYPTO, which is of a crypto portal alone")
         return None
-    if bank.ports.get(WalletSource) is None or not bank.ports.get(WalletSource).chains:
+    wallets = bank.ports.get(WalletSource)
+    if wallets is None or not wallets.chains:
         raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
     if set(data.payment_rails or ()) - {"CRYPTO"}:
         raise InvalidInput.at("body", "payment_rails", msg="must be CRYPTO alone for a crypto portal")
-    if data.chain not in bank.ports.get(WalletSource).chains:
-        raise InvalidInput.at("body", "chain", msg=f"must be one of {', '.join(bank.ports.get(WalletSource).chains)}")
-    return await bank.ports.get(WalletSource).allot(data.chain)
+    if data.chain not in wallets.chains:
+        raise InvalidInput.at("body", "chain", msg=f"must be one of {', '.join(wallets.chains)}")
+    return await wallets.allot(data.chain)
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
@@ -242,14 +243,13 @@ async def get_funding_instructions(caller: Call, bank: Bank, pocket_id: UUID, po
     found = await _find_portal(caller, bank, pocket_id, portal_id=portal_id)
     customer = await find_customer(bank.pool, found.customer_id)
     address = None if customer is None else address_of(await open_profile(bank, customer))
+    wallets = bank.ports.get(WalletSource)
     return render_instructions(
         found,
         bank.settings,
         beneficiary_name="" if customer is None else customer.name,
         beneficiary_address=format_address(address) if address else bank.settings.bank_address,
-        minimum_cents=bank.ports.get(WalletSource).minimum_cents(found.chain)
-        if bank.ports.get(WalletSource) and found.chain
-        else None,
+        minimum_cents=wallets.minimum_cents(found.chain) if wallets and found.chain else None,
     )
 
 

@@ -21,7 +21,6 @@ from billfold.http.responses import HttpResponse, json_response
 from billfold.http.schemas import CursorList
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import Action, CustomerCaller
-from billfold.team.approved_changes import apply_authorization_request
 
 READS = with_scope("authorization_requests.read", "approvals")
 WRITES = with_scope("authorization_requests.write", "approvals")
@@ -82,7 +81,7 @@ async def decide_authorization_request(
     by = await principal_of(member, bank)
     decided = await authorization_requests.decide(by, request_id, data.verdict)
     if decided.status == "APPROVED" and decided.applied_at is None:
-        await apply_authorization_request(bank, member.customer_id, request_id)
+        await authorization_requests.apply_now(bank, decided)
     return await _read(member, bank, request_id)
 
 

@@ -10,7 +10,6 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.email import outbox
-from billfold.events.email.plain_text import plain_text, without_links
 from billfold.events.email.templates import EmailContent
 from billfold.events.notifications.audiences import Recipient, get_audience, list_recipients
 from billfold.events.notifications.descriptions import seal_description
@@ -18,6 +17,7 @@ from billfold.events.notifications.kinds import NOTIFICATION_TYPES
 from billfold.events.notifications.types import Status
 from billfold.platform import ids
 from billfold.platform.errors import InvariantError
+from billfold.platform.plain_text import plain_text, without_links
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault

@@ -16,7 +16,6 @@ import msgspec
 
 from billfold.events import sequencer
 from billfold.events.notifications.notify import notify
-from billfold.payments.on_us import store as on_us_store
 from billfold.platform.database.failed_work import put_aside, read_put_aside
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.database.shortage import is_shortage
@@ -33,6 +32,9 @@ BATCH_SIZE = 500
 """How many events one transaction goes on by."""
 EVENTS_MAX = 5_000
 """How many events one call processes at most, which limits how long a read waits."""
+
+
+_TRANSFER = "SELECT amount, reason FROM transfer WHERE customer_id = $1 AND transfer_id = $2"
 
 
 class PaymentNotification(NamedTuple):
@@ -229,8 +231,8 @@ async def _find_amount(
     if reference is None:
         return None, None
     if meaning.moved == "on_us_id":
-        transfer = await on_us_store.find_transfer(conn, customer_id, UUID(reference))
-        return (None, None) if transfer is None else (transfer.amount, transfer.reason)
+        transfer = await conn.fetchrow(_TRANSFER, customer_id, UUID(reference))
+        return (None, None) if transfer is None else (transfer["amount"], transfer["reason"])
     if meaning.moved == "transaction_activity_id":
         return await conn.fetchval(_ACTIVITY, customer_id, UUID(reference)), None
     return await conn.fetchval(_AMOUNT_BY_REFERENCE, customer_id, pocket_id, meaning.moved, reference), None

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.events.email.plain_text import is_name
 from billfold.identity.users.rules import PERMISSIONS, check_email, check_name, check_phone_number
 from billfold.identity.users.types import Role, UserRole
-from billfold.oauth.rules.scopes import PERSONAL_SCOPES
 from billfold.platform.errors import FieldError, InvalidInput, Refused
+from billfold.platform.plain_text import is_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 INVITATION_LIFETIME = timedelta(days=7)
 ROLES: tuple[UserRole, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
 """The roles of users; SERVICE is that of service users."""
+PERSONAL_SCOPES = frozenset({"openid", "profile", "email", "phone"})
+"""Scopes about a user: service users cannot have them."""
 _SCOPE_OF_PERMISSION = {"transfers.approve": "transfers.write", "counterparties.write": "transfers.write"}
 """Permissions that are no scopes, and the scope by which a token carries them."""
 

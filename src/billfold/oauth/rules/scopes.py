@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from billfold.identity.members.rules import PERSONAL_SCOPES
 from billfold.oauth.errors import OAuthError
 
 SCOPES: Mapping[str, str] = MappingProxyType(
@@ -41,9 +42,6 @@ SCOPES: Mapping[str, str] = MappingProxyType(
 _GROUPS = ("Move money", "Change", "See", "About you")
 """What scopes let an application do, the weightiest first."""
 _MOVES_MONEY = frozenset({"transfers.write"})
-
-PERSONAL_SCOPES = frozenset({"openid", "profile", "email", "phone"})
-"""Scopes about a user: service users cannot have them."""
 
 
 def parse_scopes(text: str | None, allowed: Iterable[str]) -> tuple[str, ...]:

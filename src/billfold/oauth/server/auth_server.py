@@ -17,7 +17,7 @@ from billfold.oauth.authentication import AccessTokenAuthenticator
 from billfold.oauth.endpoint import Fields
 from billfold.oauth.errors import OAuthError
 from billfold.oauth.types import Client
-from billfold.web.theme import Theme, page_headers
+from billfold.pages.theme import Theme, page_headers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

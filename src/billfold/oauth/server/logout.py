@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from billfold.http.operations import PER_ADDRESS, get, post
-from billfold.http.raw_request import RawRequest, is_uuid
+from billfold.http.raw_request import RawRequest, is_uuid, parse_cookies
 from billfold.http.responses import HttpResponse, redirect
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
@@ -18,10 +18,9 @@ from billfold.oauth.errors import OAuthError
 from billfold.oauth.server.auth_server import AuthServer
 from billfold.oauth.server.openapi import LOGOUT_OPENAPI
 from billfold.oauth.types import Client
+from billfold.pages.theme import COOKIE
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_token
-from billfold.web.page_context import parse_cookies
-from billfold.web.theme import COOKIE
 
 PATH = "/api/oauth2/logout"
 SIGN_OUT_PATH = "/sign-out"

@@ -20,7 +20,6 @@ from billfold.documents import store as document_store
 from billfold.identity.users import members as user_members
 from billfold.identity.users import rules as user_rules
 from billfold.identity.users import store as user_store
-from billfold.identity.users.welcome import send_password_link
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs import store as jobs_store
@@ -35,6 +34,7 @@ from billfold.onboarding.applications.types import TEAM_JOB, ApplicationRow, App
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id
+from billfold.team.welcome_email import send_password_link
 
 _CALLER = "application"
 

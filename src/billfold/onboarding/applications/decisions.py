@@ -16,10 +16,10 @@ from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.rules.status import INCOMPLETE, RESULTS, require_complete, require_decidable
 from billfold.onboarding.applications.screening import screen_application
 from billfold.onboarding.applications.types import APPROVE_JOB, ApplicationRow, ApplicationStatus
-from billfold.onboarding.screening.hits import find_standing
-from billfold.onboarding.screening.types import REASON
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
+from billfold.screening.hits import find_standing
+from billfold.screening.types import REASON
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

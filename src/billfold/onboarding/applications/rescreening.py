@@ -24,15 +24,15 @@ from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.rules.status import ENDED
 from billfold.onboarding.applications.screening import subjects_of
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
-from billfold.onboarding.screening import backlog, hits
-from billfold.onboarding.screening.backlog import Task
-from billfold.onboarding.screening.counterparties import screen_counterparties
-from billfold.onboarding.screening.screening import names_of_countries, screen
-from billfold.onboarding.screening.types import REASON, HitStatus, ScreenedName, Subject, SubjectKind
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
+from billfold.screening import backlog, hits
+from billfold.screening.backlog import Task
+from billfold.screening.counterparties import screen_counterparties
+from billfold.screening.screening import names_of_countries, screen
+from billfold.screening.types import REASON, HitStatus, ScreenedName, Subject, SubjectKind
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

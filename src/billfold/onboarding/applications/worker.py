@@ -38,7 +38,7 @@ async def run_check_job(bank: Bank, job: ScheduledJob) -> None:
     application = await open_application(bank.pool, bank, row)
     result = CheckResult(status=CheckStatus.MANUAL_REVIEW)
     if bank.ports.get(IdentityCheck) is not None:
-        result = await bank.ports.get(IdentityCheck).check(_checked(application), now)
+        result = await bank.ports[IdentityCheck].check(_checked(application), now)
     result = reviewed_result(result, application.form, agreement_version=bank.terms.agreements.in_force(et_date(now)))
     await settle_check(bank, row, result, move_id=move.move_id, now=now)
     if result.look_again_at is not None and result.status in {CheckStatus.WAITING, CheckStatus.IN_PROGRESS}:

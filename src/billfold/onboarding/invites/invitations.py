@@ -15,7 +15,6 @@ from billfold.data_keys.keys import DataKeys
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.events.email.outbox import mailbox_of
-from billfold.events.email.plain_text import is_name, plain_text
 from billfold.identity.users.rules import check_email
 from billfold.ledger.directory.rules import require_active
 from billfold.onboarding.applications.changes import ApplicationChange, changing
@@ -30,6 +29,7 @@ from billfold.platform.crypto import associated_data
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
+from billfold.platform.plain_text import is_name, plain_text
 
 if TYPE_CHECKING:
     from billfold.http.caller import Call

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 def processor_of(bank: Bank) -> CardProcessor:
     """Return it. Refuses: rail-not-available where the bank has none."""
-    if bank.ports.get(CardProcessor) is None:
+    processor = bank.ports.get(CardProcessor)
+    if processor is None:
         raise Refused("rail-not-available", "The bank has no card processor.")
-    return bank.ports.get(CardProcessor)
+    return processor
 
 
 async def holder_of(bank: Bank, customer_id: UUID, pocket_id: UUID) -> CustomerRow:

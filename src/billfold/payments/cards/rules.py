@@ -14,6 +14,7 @@ from billfold.events import kinds
 from billfold.events.payloads import CardStatusPayload
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import PocketStatus
 from billfold.payments.cards.types import (
     ORDER_JOB,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     )
 
 _Found = TypeVar("_Found", CardRow, CardOrderRow)
-_EVENTS: Final[Mapping[CardStatus, kinds.EventKind[CardStatusPayload]]] = MappingProxyType(
+_EVENTS: Final[Mapping[CardStatus, EventKind[CardStatusPayload]]] = MappingProxyType(
     {
         CardStatus.ONLINE: kinds.CARD_OPEN,
         CardStatus.OFFLINE: kinds.CARD_LOCKED,

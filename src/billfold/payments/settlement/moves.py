@@ -13,7 +13,6 @@ from uuid import UUID
 
 import structlog
 
-from billfold.bills.market_log import MARKET_LOG, RECORDED
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.settlement.commands import ReportMoves
 from billfold.payments.settlement.rules import MovedPocket
@@ -22,6 +21,7 @@ from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
 from billfold.treasury.commands import RescheduleDueWork
+from billfold.treasury.market_log import MARKET_LOG, RECORDED
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

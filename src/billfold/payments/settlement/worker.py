@@ -12,7 +12,6 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from billfold.bills.market_log import record_closing_prices
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
@@ -21,6 +20,7 @@ from billfold.payments.settlement.rules import RailTotals, SettlementBlock
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.ids import command_id
+from billfold.treasury.market_log import record_closing_prices
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

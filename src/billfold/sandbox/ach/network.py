@@ -87,8 +87,9 @@ class SimulatedAchNetwork:
 
 
 def _network_side(bank: Bank) -> ExchangeFolders:
-    assert isinstance(bank.ports[RailExchanges].ach, ExchangeFolders)
-    return bank.ports[RailExchanges].ach.network_side()
+    exchange = bank.ports[RailExchanges].ach
+    assert isinstance(exchange, ExchangeFolders)
+    return exchange.network_side()
 
 
 async def _clock(bank: Bank) -> datetime:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from billfold.cli.child_python import python_command
 from billfold.cli.context import CliError
 from billfold.platform.network.addresses import own_url_host
 from billfold.sandbox.card_processor.host.framing import LengthPrefix
@@ -24,7 +25,6 @@ from billfold.sandbox.card_processor.host.settings import (
     read_options,
     write_settings,
 )
-from billfold.wiring.cli.child_python import python_command
 
 if TYPE_CHECKING:
     from billfold.platform.settings.settings import Settings

@@ -102,8 +102,9 @@ async def send_cycle(bank: Bank, job: ScheduledJob) -> None:
         currency="USD",
     )
     content = write_file(header, [*records.values(), *_fees(settles_on, records.values())])
-    assert isinstance(bank.ports[RailExchanges].card, ExchangeFolders)
-    await bank.ports[RailExchanges].card.network_side().transmit(f"card-settlement-{settles_on}.jsonl", content)
+    exchange = bank.ports[RailExchanges].card
+    assert isinstance(exchange, ExchangeFolders)
+    await exchange.network_side().transmit(f"card-settlement-{settles_on}.jsonl", content)
     await CardSettlementFiles().process_all(bank)
 
 

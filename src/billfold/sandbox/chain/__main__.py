@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 from typing_extensions import override
 
+from billfold.cli.process_supervisor import exit_with_parent
 from billfold.sandbox.chain.accounts import CHAIN_ID, faucet_address
 from billfold.sandbox.chain.faucet import signed_deployment, signed_funding
 from billfold.sandbox.chain.json_rpc import Nodes
 from billfold.sandbox.chain.local_chain import GENESIS_SECONDS, LocalChain
-from billfold.wiring.cli.process_supervisor import exit_with_parent
 
 _BODY_BYTES_MAX = 4 * 1024 * 1024
 _IDLE_SECONDS = 30

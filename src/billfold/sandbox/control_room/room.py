@@ -16,6 +16,8 @@ from typing import Any
 from litestar.di import Provide
 from litestar.params import SkipValidation
 
+from billfold.apis.customer_api.app import CustomerApi, customer_document
+from billfold.apis.partner_api.app import PROOFS, PartnerApi
 from billfold.http.api import Identity
 from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.operations import Operation
@@ -32,8 +34,6 @@ from billfold.sandbox.provisioning import PARTNER
 from billfold.web.console.api_client import ApiClient
 from billfold.web.console.page_clock import PageClock, read_page_clock
 from billfold.web.page_context import PageContext, PageResponse
-from billfold.wiring.customer_api.app import CustomerApi, customer_document
-from billfold.wiring.partner_api.app import PROOFS, PartnerApi
 
 PACKAGES = ("billfold.sandbox.control_room",)
 _LIFETIME = timedelta(minutes=1)

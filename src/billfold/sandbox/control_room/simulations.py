@@ -72,7 +72,7 @@ async def _run(room: ControlRoom, simulation: Simulation, sent: dict[str, Any]) 
 async def _show(
     room: ControlRoom, simulation: Simulation, *, wrong: Mistake = "", answer: str | None = None
 ) -> PageResponse:
-    example = examples_of("billfold.wiring.partner_api").get(simulation.name, {}).get("request", {})
+    example = examples_of("billfold.apis.partner_api").get(simulation.name, {}).get("request", {})
     fields = [
         await field_of(room, each, value=example.get(each.name), area=simulation.area) for each in simulation.parameters
     ]

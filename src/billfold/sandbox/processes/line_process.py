@@ -11,8 +11,8 @@ from typing import Any
 
 import msgspec
 
+from billfold.cli.child_python import python_command
 from billfold.platform.errors import Unavailable
-from billfold.wiring.cli.child_python import python_command
 
 TIMEOUT_SECONDS = 10.0
 """How long a request takes at most, with those before it."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import date
 from typing import TYPE_CHECKING
 
-from billfold.bills.market_log import market_change
 from billfold.bills.store import CalendarOverride, save_override
 from billfold.ledger.types import Origin
+from billfold.treasury.market_log import market_change
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from billfold.sandbox.magic_values import MagicValue
 
 _PACKAGE = "billfold.sandbox"
-_EXAMPLES = "billfold.wiring.partner_api"
+_EXAMPLES = "billfold.apis.partner_api"
 _TASKS = frozenset({"control", "scenarios"})
 """Areas whose operations concern the sandbox as a whole."""
 _OBEYED = (simulated_screening, simulated_network, simulated_fedwire, simulated_linking, simulated_identity_check)

@@ -180,8 +180,9 @@ class SimulatedFedwire:
         """Put a file into the inbox and let it be taken at once."""
         if answers:
             content = write_messages(answers, "incoming")
-            assert isinstance(bank.ports[RailExchanges].wire, ExchangeFolders)
-            await bank.ports[RailExchanges].wire.network_side().transmit(name, content)
+            exchange = bank.ports[RailExchanges].wire
+            assert isinstance(exchange, ExchangeFolders)
+            await exchange.network_side().transmit(name, content)
             await self.gate.process_all(bank)
 
 

@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 from litestar.di import Provide
 
+from billfold.apis.customer_api.app import CustomerApi
+from billfold.apis.partner_api.app import PartnerApi
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.web.app import PagesApp
@@ -16,8 +18,6 @@ from billfold.web.console.company import company_of
 from billfold.web.console.partner import partner_of
 from billfold.web.console.team import team_of
 from billfold.web.team.administrator import page_administrator
-from billfold.wiring.customer_api.app import CustomerApi
-from billfold.wiring.partner_api.app import PartnerApi
 
 NONE_GIVEN: Mapping[str, Provide] = MappingProxyType({})
 PACKAGES = ("billfold.web", "billfold.web.console")

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from litestar.params import SkipValidation
 from typing_extensions import override
 
+from billfold.apis.customer_api.app import CustomerApi
 from billfold.http.api import Identity
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
@@ -25,7 +26,6 @@ from billfold.platform.errors import Refused
 from billfold.web.console.api_client import ApiClient
 from billfold.web.console.team import ApiTeam, Visit, visit_of
 from billfold.web.page_context import PageContext, PageResponse
-from billfold.wiring.customer_api.app import CustomerApi
 
 CLIENT_ID = "console"
 """What the audit log names the console among the clients of a company."""

@@ -6,10 +6,10 @@ from litestar.response import Stream
 
 from billfold.http.operations import Operation
 from billfold.http.responses import HttpResponse
+from billfold.pages.theme import page_headers
 from billfold.web.console.api_client import error_of
 from billfold.web.console.company import Company
 from billfold.web.page_context import PageResponse
-from billfold.web.theme import page_headers
 
 
 async def file_response(company: Company, operation: Operation, /, **names: object) -> PageResponse:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from litestar.params import SkipValidation
 from typing_extensions import override
 
+from billfold.apis.partner_api.app import PartnerApi
 from billfold.http.api import Identity
 from billfold.http.operations import Operation, Proof
 from billfold.http.raw_request import RawRequest
@@ -23,7 +24,6 @@ from billfold.ledger.types import Origin
 from billfold.web.console.api_client import ApiClient
 from billfold.web.console.team import ApiTeam, Visit, visit_of
 from billfold.web.page_context import PageContext
-from billfold.wiring.partner_api.app import PartnerApi
 
 _SIGNED = frozenset({Proof.SIGNATURE, Proof.TOKEN_AND_KEY})
 _CLIENT_ID = "console"

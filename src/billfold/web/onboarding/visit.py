@@ -9,7 +9,7 @@ from uuid import UUID
 
 from litestar.datastructures import Cookie
 
-from billfold.http.raw_request import is_uuid
+from billfold.http.raw_request import is_uuid, parse_cookies
 from billfold.onboarding.applications.content import content_of
 from billfold.onboarding.applications.rules.status import EDITABLE
 from billfold.onboarding.invites import invited, sessions
@@ -17,10 +17,10 @@ from billfold.onboarding.invites.drafts import Draft, list_drafts
 from billfold.onboarding.invites.invited import InvitedCall, InvitedView
 from billfold.onboarding.invites.rules import own_fields
 from billfold.onboarding.invites.types import InvitationType, InviteRow
+from billfold.pages.theme import session_cookie
 from billfold.platform import ids
 from billfold.web.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS, Step
-from billfold.web.page_context import PageContext, PageResponse, parse_cookies, path_id, redirect
-from billfold.web.theme import session_cookie
+from billfold.web.page_context import PageContext, PageResponse, path_id, redirect
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

@@ -10,13 +10,13 @@ from litestar import get, post
 from billfold.identity.users import passwords, sessions
 from billfold.identity.users import store as user_store
 from billfold.oauth import clients, consent, grants
+from billfold.pages.theme import session_cookie
 from billfold.platform.crypto import new_token
 from billfold.platform.errors import BillfoldError, InvalidInput
 from billfold.platform.ids import command_id
 from billfold.web.page_context import PUBLIC, PageContext, PageResponse, redirect
 from billfold.web.sign_in.signed_in import begin_sign_in, check_lockout, clear_lockout, password_subject
 from billfold.web.sign_in_audit import record_failed_login
-from billfold.web.theme import session_cookie
 
 _UNKNOWN_USER_ID = command_id("people", "nobody")
 _WRONG_CREDENTIALS = InvalidInput.at("password", msg="does not belong to this email address")

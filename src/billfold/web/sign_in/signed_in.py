@@ -11,11 +11,11 @@ from billfold.identity.users import lockout, sessions
 from billfold.identity.users.lockout import AttemptSubject
 from billfold.identity.users.types import AuthMethod, User
 from billfold.onboarding.agreements.store import find_unaccepted
+from billfold.pages.theme import device_cookie, session_cookie
 from billfold.platform.dates import et_date
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 from billfold.web.page_context import LockedOut, PageContext, PageResponse, redirect
 from billfold.web.sign_in_audit import LOGIN, record_for_teams, record_lockout, send_email
-from billfold.web.theme import device_cookie, session_cookie
 
 _DEVICE_BYTES = 32
 _DEVICE_CHARS_MAX = 64

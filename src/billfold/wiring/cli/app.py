@@ -13,12 +13,13 @@ import typer
 
 from billfold import __version__
 from billfold.cli.command import CommandGroup
-from billfold.cli.context import CliContext, CliError
+from billfold.cli.context import CliError
 from billfold.cli.output import example, print_error
 from billfold.migrations.runner import MigrationError
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.settings.mistakes import SettingsError
+from billfold.wiring.cli_context import Wiring
 
 _NO_ACCESS = "Give this user access, or the disk room; BILLFOLD_STATE_DIR names another folder."
 _FIRST_SERVER_ERROR = 500
@@ -32,13 +33,13 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "run-https": "billfold.wiring.cli.serve",
         "migrate": "billfold.wiring.cli.migrate",
         "doctor": "billfold.wiring.cli.doctor",
-        "verify": "billfold.verify.cli",
-        "backup": "billfold.backup.cli",
-        "backups": "billfold.backup.cli",
-        "restore": "billfold.backup.cli",
+        "verify": "billfold.wiring.cli.verify",
+        "backup": "billfold.wiring.cli.backup",
+        "backups": "billfold.wiring.cli.backup",
+        "restore": "billfold.wiring.cli.backup",
         "openapi": "billfold.wiring.cli.openapi",
         "deprecations": "billfold.wiring.cli.openapi",
-        "partner": "billfold.identity.partners.cli",
+        "partner": "billfold.wiring.cli.partner",
         "users": "billfold.team.cli",
         "oauth-client": "billfold.oauth.cli",
         "customers": "billfold.accounts.customers.cli",
@@ -47,14 +48,14 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "review": "billfold.onboarding.cli",
         "applications": "billfold.onboarding.applications.cli",
         "agreements": "billfold.onboarding.agreements.cli",
-        "screening": "billfold.onboarding.screening.cli",
-        "audit": "billfold.audit.cli",
-        "keys": "billfold.data_keys.cli",
+        "screening": "billfold.screening.cli",
+        "audit": "billfold.wiring.cli.audit",
+        "keys": "billfold.wiring.cli.keys",
         "statements": "billfold.reports.statements.cli",
         "document-keys": "billfold.reports.proofs.cli",
         "proof": "billfold.reports.proofs.roots.cli",
-        "market": "billfold.bills.cli",
-        "calendar": "billfold.bills.cli",
+        "market": "billfold.wiring.cli.market",
+        "calendar": "billfold.wiring.cli.market",
         "ach": "billfold.payments.ach.cli",
         "wires": "billfold.payments.wires.cli",
         "files": "billfold.payments.files.cli",
@@ -75,7 +76,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
 """The module of each command: a process imports that of its own command alone."""
 _SANDBOX_COMMANDS: Mapping[str, str] = MappingProxyType(
     {
-        "sandbox": "billfold.sandbox.cli",
+        "sandbox": "billfold.wiring.cli.sandbox",
         "clock": "billfold.sandbox.clock.cli",
         "listen": "billfold.sandbox.listen",
         "trigger": "billfold.sandbox.trigger",
@@ -84,7 +85,7 @@ _SANDBOX_COMMANDS: Mapping[str, str] = MappingProxyType(
 """Commands that a real bank does not have."""
 
 
-def build_app(context: CliContext, wanted: str = "") -> typer.Typer:
+def build_app(context: Wiring, wanted: str = "") -> typer.Typer:
     """Return the command line: with the command that is wanted, or with all when there is none of that name."""
     app = typer.Typer(
         name="billfold",
@@ -117,7 +118,7 @@ def _print_version(wanted: bool) -> None:  # noqa: FBT001 - called by the comman
         raise typer.Exit
 
 
-def run(context: CliContext, arguments: Sequence[str] | None = None) -> int:
+def run(context: Wiring, arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0, 1 for a failure, 2 for wrong usage."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:

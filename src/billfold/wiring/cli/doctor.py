@@ -16,7 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from billfold.cli.command import CommandGroup
-from billfold.cli.context import CliContext, CliError
+from billfold.cli.context import CliError
 from billfold.cli.output import console, print_error
 from billfold.identity.partners.store import list_partners
 from billfold.migrations import runner
@@ -30,6 +30,7 @@ from billfold.platform.database.rights import find_owner
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.settings.mistakes import SettingsError
 from billfold.wiring.cli.folders import check_folders
+from billfold.wiring.cli_context import Wiring
 
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
@@ -43,7 +44,7 @@ DISK_FREE_MIN = 500 * 2**20
 
 @top.command("doctor --json", "doctor")
 def doctor(
-    context: CliContext, *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
+    context: Wiring, *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
 ) -> None:
     """Check settings, database, schema, clock, certificate and due work; print the next step. Changes nothing."""
     checks = run_health_checks(context)
@@ -62,7 +63,7 @@ def doctor(
         raise typer.Exit(1)
 
 
-def run_health_checks(context: CliContext) -> list[HealthCheck]:
+def run_health_checks(context: Wiring) -> list[HealthCheck]:
     """Return the results, in the order in which they depend on each other."""
     try:
         settings = context.settings()
@@ -79,7 +80,7 @@ def run_health_checks(context: CliContext) -> list[HealthCheck]:
     return [*checks, *_check_server(context, settings, partners)]
 
 
-async def _check_machine(context: CliContext, settings: Settings) -> list[HealthCheck]:
+async def _check_machine(context: Wiring, settings: Settings) -> list[HealthCheck]:
     looks = {
         "disk": _disk(settings),
         "adapters": _adapters(context, settings),
@@ -89,7 +90,7 @@ async def _check_machine(context: CliContext, settings: Settings) -> list[Health
     return [await _attempt(what, look) for what, look in looks.items()]
 
 
-async def _check_database(context: CliContext, settings: Settings, dsn: str, partners: list[str]) -> list[HealthCheck]:
+async def _check_database(context: Wiring, settings: Settings, dsn: str, partners: list[str]) -> list[HealthCheck]:
     """Look at the bank through a connection that cannot write."""
     conn = await connect(dsn, timeout=CONNECT_SECONDS, server_settings={"default_transaction_read_only": "on"})
     try:
@@ -141,15 +142,15 @@ async def _disk(settings: Settings) -> HealthCheck:
     return HealthCheck("disk", found, "Free space: writes are about to fail." if free[tightest] < DISK_FREE_MIN else "")
 
 
-async def _adapters(context: CliContext, settings: Settings) -> HealthCheck:
+async def _adapters(context: Wiring, settings: Settings) -> HealthCheck:
     return HealthCheck("adapters", context.check_adapters(settings))
 
 
-async def _linking_provider(context: CliContext, settings: Settings) -> HealthCheck:
+async def _linking_provider(context: Wiring, settings: Settings) -> HealthCheck:
     return HealthCheck("linking provider", await context.check_linking_provider(settings))
 
 
-async def _file_store(context: CliContext, settings: Settings) -> HealthCheck:
+async def _file_store(context: Wiring, settings: Settings) -> HealthCheck:
     return HealthCheck("file store", await context.check_file_store(settings))
 
 
@@ -162,12 +163,12 @@ async def _rights(settings: Settings, conn: Connection) -> HealthCheck:
     return HealthCheck("rights", f"{owner} owns the tables", split if settings.is_production else "")
 
 
-async def _bank(context: CliContext, settings: Settings, conn: Connection) -> HealthCheck:
+async def _bank(context: Wiring, settings: Settings, conn: Connection) -> HealthCheck:
     await context.check_bank(conn, settings)
     return HealthCheck("bank", "seed, key and domain are its own")
 
 
-def _check_server(context: CliContext, settings: Settings, partners: Sequence[str]) -> Iterator[HealthCheck]:
+def _check_server(context: Wiring, settings: Settings, partners: Sequence[str]) -> Iterator[HealthCheck]:
     try:
         yield _certificate(context, settings, partners)
     except Exception as error:  # noqa: BLE001 - a certificate that cannot be read is a finding
@@ -180,7 +181,7 @@ def _check_server(context: CliContext, settings: Settings, partners: Sequence[st
         yield HealthCheck("server", found, f"Run `billfold {command}`.")
 
 
-def _certificate(context: CliContext, settings: Settings, partners: Sequence[str]) -> HealthCheck:
+def _certificate(context: Wiring, settings: Settings, partners: Sequence[str]) -> HealthCheck:
     report = context.inspect_certificate(settings, partners)
     if report is not None and report.uncovered:
         found = f"{settings.tls_certificate} is not for {', '.join(report.uncovered)}"

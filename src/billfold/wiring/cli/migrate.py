@@ -17,9 +17,9 @@ from billfold.cli.resources import with_connection
 from billfold.migrations import distribution, runner
 from billfold.platform.database.distribution import is_distributed
 from billfold.platform.logs import configure_logging
+from billfold.wiring.cli_context import Wiring
 
 if TYPE_CHECKING:
-    from billfold.cli.context import CliContext
     from billfold.platform.database.pool import Connection
     from billfold.platform.settings.settings import Settings
 
@@ -43,7 +43,7 @@ group = CommandGroup("migrate", "Migrate the database to this release's schema, 
 
 @group.command("up")
 def up(
-    context: CliContext,
+    context: Wiring,
     *,
     new_domain: Annotated[
         bool, typer.Option("--new-domain", help="The bank moves to BILLFOLD_DOMAIN; passkeys are registered again.")
@@ -128,7 +128,7 @@ async def _announce_stop(conn: Connection, *, while_serving: bool) -> None:
 
 @group.command("down --to 0 --yes")
 def down(
-    context: CliContext,
+    context: Wiring,
     *,
     to: Annotated[int, typer.Option(min=0, help="The version to go back to.")] = 0,
     yes: Annotated[bool, typer.Option("--yes", help="Skip the confirmation.")] = False,
@@ -148,7 +148,7 @@ def down(
 
 
 @group.table("plan", columns=("migration", "the bank", "how"), empty="Nothing is pending.")
-def plan(context: CliContext) -> Iterable[Row]:
+def plan(context: Wiring) -> Iterable[Row]:
     """List what `billfold migrate up` would do, and whether the bank may be in use meanwhile."""
     with context.database(context.settings(), lambda _: None) as database:
         steps = asyncio.run(with_connection(database.dsn, runner.plan))
@@ -163,7 +163,7 @@ def plan(context: CliContext) -> Iterable[Row]:
 
 
 @group.command("status")
-def status(context: CliContext) -> str:
+def status(context: Wiring) -> str:
     """List pending migrations, and which schemas this release runs on; exits with 1 when there are any."""
     with context.database(context.settings(), lambda _: None) as database:
         steps = asyncio.run(with_connection(database.dsn, runner.plan))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
+from billfold.apis.customer_api.app import customer_document
+from billfold.apis.partner_api.app import partner_document, partner_operations
 from billfold.cli.command import CommandGroup, Row
 from billfold.oauth.server.app import auth_document
-from billfold.wiring.customer_api.app import customer_document
-from billfold.wiring.partner_api.app import partner_document, partner_operations
+from billfold.wiring.cli_context import Wiring
 
 if TYPE_CHECKING:
-    from billfold.cli.context import CliContext
     from billfold.http.operations import Operation
     from billfold.platform.database.pool import Connection
 
@@ -31,14 +31,14 @@ SELECT p.slug, u.username, d.operation, d.calls, d.first_at, d.last_at
 
 
 @group.command("auth > auth.json")
-def auth(context: CliContext) -> None:
+def auth(context: Wiring) -> None:
     """Print the OpenAPI 3.1 document of the authorization server; it needs no database."""
     _print(auth_document(context.settings()))
 
 
 @group.command("partner --all > partner.json")
 def partner(
-    context: CliContext,
+    context: Wiring,
     *,
     everything: Annotated[bool, typer.Option("--all", help="Include deprecated operations.")] = False,
 ) -> None:
@@ -53,7 +53,7 @@ def partner(
 
 
 @group.command("customer > customer.json")
-def customer(context: CliContext) -> None:
+def customer(context: Wiring) -> None:
     """Print the OpenAPI 3.1 document of the Customer API; it needs no database."""
     _print(customer_document(context.settings()))
 

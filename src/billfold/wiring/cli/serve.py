@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import socket
 import ssl
 from collections.abc import Sequence
@@ -18,16 +17,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from billfold.cli.child_python import python_command
 from billfold.cli.command import CommandGroup
-from billfold.cli.context import CliContext, CliError, Database
+from billfold.cli.context import CliError, Database
 from billfold.cli.output import errors, print_error
+from billfold.cli.process_supervisor import Supervisor, exit_with_parent, stop_on_signals
 from billfold.cli.resources import run_with_connection
 from billfold.identity.partners.store import list_partners
 from billfold.monitoring.management_server import CHECK_SECONDS, manage_children, serve_management
 from billfold.monitoring.samples import NO_TRACES, telemetry
-from billfold.wiring.cli.child_python import python_command
 from billfold.wiring.cli.folders import check_folders
-from billfold.wiring.cli.process_supervisor import Supervisor, exit_with_parent
+from billfold.wiring.cli_context import Wiring
 
 if TYPE_CHECKING:
     from billfold.platform.network.tls import TlsFiles
@@ -39,7 +39,7 @@ top = CommandGroup()
 
 
 @top.command("serve")
-def serve(context: CliContext) -> None:
+def serve(context: Wiring) -> None:
     """Serve the APIs over https, and reject plain http, until a signal stops it."""
     context.configure_logging()
     settings = context.configured()
@@ -54,7 +54,7 @@ def serve(context: CliContext) -> None:
 
 @top.command("worker")
 def worker(
-    context: CliContext, *, with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False
+    context: Wiring, *, with_parent: Annotated[bool, typer.Option("--with-parent", hidden=True)] = False
 ) -> None:
     """Run due work: day ends, maturities, fees, pending transfers. Several may run."""
     context.configure_logging()
@@ -82,7 +82,7 @@ def worker(
 
 
 @top.command(HTTPS, hidden=True)
-def run_https(context: CliContext) -> None:
+def run_https(context: Wiring) -> None:
     """Serve https on behalf of `serve` or `sandbox`."""
     context.configure_logging()
     settings = context.configured()
@@ -113,26 +113,17 @@ def check_ports(settings: Settings) -> None:
             ) from None
 
 
-def _check_certificate(context: CliContext, settings: Settings) -> None:
+def _check_certificate(context: Wiring, settings: Settings) -> None:
     partners = run_with_connection(context, list_partners)
     report = context.inspect_certificate(settings, [partner.slug for partner in partners])
     if report is not None and report.uncovered:
         print_error(f"{settings.tls_certificate} is not for {', '.join(report.uncovered)}: those hosts are not served.")
 
 
-def tls_files(context: CliContext, settings: Settings) -> TlsFiles | None:
+def tls_files(context: Wiring, settings: Settings) -> TlsFiles | None:
     """Return the certificate for every partner's host. The database must be running."""
     partners = run_with_connection(context, list_partners)
     return context.certificates(settings, [partner.slug for partner in partners])
-
-
-def stop_on_signals() -> asyncio.Event:
-    """Return an event that is set when this process receives SIGINT, SIGTERM or SIGHUP."""
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop.set)
-    return stop
 
 
 def child_command_line(*command: str) -> Sequence[str]:
@@ -145,7 +136,7 @@ async def start_https(supervisor: Supervisor, logs: Path | None = None) -> None:
     await supervisor.start("https", child_command_line(HTTPS), logs and logs / "https.log")
 
 
-async def _serve(context: CliContext, settings: Settings, database: Database) -> None:
+async def _serve(context: Wiring, settings: Settings, database: Database) -> None:
     stop = stop_on_signals()
     async with manage_children(settings, database.dsn, partial(find_silent_port, settings)) as (managed, counting):
         environment = context.environment(settings, database.dsn) | counting

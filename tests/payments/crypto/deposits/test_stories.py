@@ -234,8 +234,8 @@ async def test_a_chain_whose_nodes_are_away_stops_no_other_and_no_address_is_giv
     bank = depositor.bank
     (chain,) = bank.ports[Chains].values()
     away = msgspec.structs.replace(chain, name="BASE", chain_id=8453, rpc_urls=("http://127.0.0.1:9/",))
-    bank.ports[Chains] = {"BASE": away, chain.name: chain}
-    wallets = await asyncio.gather(*(bank.ports.get(WalletSource).allot(chain.name) for _ in range(20)))
+    bank.ports[Chains] = Chains({"BASE": away, chain.name: chain})
+    wallets = await asyncio.gather(*(bank.ports[WalletSource].allot(chain.name) for _ in range(20)))
     assert len({wallet.address for wallet in wallets}) == 20
     portal = await depositor.portal()
     await depositor.send(portal, 77)

@@ -9,8 +9,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.types import Hold
-from billfold.events import kinds, payloads
+from billfold.events import payloads
 from billfold.ledger.book import recording as record
+from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.payments.ach.rules.windows import held_until
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
@@ -64,7 +65,7 @@ def update_entry(book: Book, entry: AchEntry, ctx: Context, **columns: object) -
     return changed
 
 
-def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: kinds.EventKind[payloads.AchPayload]) -> None:
+def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: EventKind[payloads.AchPayload]) -> None:
     """Raise an event about an entry; entries of the bank itself raise none."""
     if entry.pocket_id is not None:
         payload = payloads.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)

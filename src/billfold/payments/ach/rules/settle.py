@@ -7,6 +7,7 @@ from uuid import UUID
 
 from billfold.events import kinds, payloads
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.event_kind import EventKind
 from billfold.payments.ach.rules.entries import approve_stored, raise_ach_event, update_entry
 from billfold.payments.ach.rules.windows import postponed, schedule
 from billfold.payments.ach.types import AchEntry, AchStatus
@@ -66,9 +67,7 @@ def _move(book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: AchStat
     return [update_entry(book, entry, ctx, status=to) for entry in _entries(book, ach_ids) if entry.status == since]
 
 
-def _raise_events(
-    book: Book, ctx: Context, entries: list[AchEntry], kind: kinds.EventKind[payloads.AchPayload]
-) -> Outcome:
+def _raise_events(book: Book, ctx: Context, entries: list[AchEntry], kind: EventKind[payloads.AchPayload]) -> Outcome:
     for entry in entries:
         raise_ach_event(book, ctx, entry, kind=kind)
     return {"moved": len(entries)}

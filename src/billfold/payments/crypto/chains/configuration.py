@@ -46,7 +46,9 @@ def checked_chains(chains: Iterable[Chain]) -> Chains:
         mistakes += [f"{value}: {field} is there twice" for value in sorted({v for v in values if values.count(v) > 1})]
     if mistakes:
         raise ChainMistakes(mistakes)
-    return {each.name: msgspec.structs.replace(each, tokens=tuple(map(_checksummed, each.tokens))) for each in chains}
+    return Chains(
+        (each.name, msgspec.structs.replace(each, tokens=tuple(map(_checksummed, each.tokens)))) for each in chains
+    )
 
 
 def _checksummed(token: Token) -> Token:

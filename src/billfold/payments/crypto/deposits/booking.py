@@ -13,7 +13,6 @@ import structlog
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
-from billfold.onboarding.screening.screening import CurrentList
 from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
 from billfold.payments.crypto.chains.rules import cents_of
 from billfold.payments.crypto.deposits import store
@@ -28,6 +27,7 @@ from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
+from billfold.screening.screening import CurrentList
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

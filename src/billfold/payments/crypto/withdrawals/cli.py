@@ -61,7 +61,7 @@ async def accept_nonces(bank: Bank, chain: Chain, next_nonce: NextNonce) -> str:
     wallets_of_chain = [each for each in await store.list_wallets(bank.pool) if each.chain == chain]
     if not wallets_of_chain or bank.ports.get(Signer) is None:
         raise CliError(f"The bank has no wallet on {chain}.", "Run `billfold crypto wallets`.")
-    address = await bank.ports.get(Signer).address()
+    address = await bank.ports[Signer].address()
     for each in wallets_of_chain:
         if each.address == address:
             await store.skip_nonces(bank.pool, each, next_nonce)

@@ -9,13 +9,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from billfold.accounts.counterparties.ports import OwnWallets
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.data_keys.keys import DataKeys
-from billfold.onboarding.screening.screening import CurrentList
 from billfold.payments.crypto.chains.types import Chains
 from billfold.payments.crypto.withdrawals.commands import Objection
 from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.payments.crypto.withdrawals.store.transactions import is_own_address
+from billfold.platform.ports import Ports
+from billfold.screening.screening import CurrentList
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
@@ -32,7 +34,7 @@ async def find_objection(bank: Bank, conn: Connection | Pool, chain_name: str, a
     chain = bank.ports[Chains].get(chain_name)
     if chain is None or bank.ports.get(Signer) is None:
         return _UNAVAILABLE
-    if any(each.find_token(address) is not None for each in bank.ports[Chains].values()):
+    if bank.ports[OwnWallets].is_token(address):
         return _TOKEN
     if await is_own_address(conn, address):
         return _OWN
@@ -48,3 +50,19 @@ async def find_objection_to(
     if opened.get("wallet_address") is None:
         return Objection("counterparty-not-verified", "The counterparty has no wallet any more.")
     return await find_objection(bank, conn, opened["chain"], opened["wallet_address"])
+
+
+class BankWallets:
+    """The addresses of the bank itself, for those who add counterparties."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def is_token(self, address: str) -> bool:
+        """Tell whether it is the contract of a token: what is sent there is lost."""
+        return any(chain.find_token(address) is not None for chain in self._ports[Chains].values())
+
+    async def pays_from(self, address: str) -> bool:
+        """Tell whether the bank pays from this wallet. Raises Unavailable."""
+        signer = self._ports.get(Signer)
+        return signer is not None and address.lower() == (await signer.address()).lower()

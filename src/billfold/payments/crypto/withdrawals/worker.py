@@ -74,12 +74,11 @@ class ChainSender:
         wallet = await self._wallet(bank)
         if wallet is None:
             return 0
-        assert bank.ports.get(Signer) is not None
         this = Round(
             bank=bank,
             chain=self._chain,
             nodes=self._nodes,
-            signer=bank.ports.get(Signer),
+            signer=bank.ports[Signer],
             wallet=wallet,
             now=await bank.now(),
             wall=wall_now(),
@@ -96,9 +95,8 @@ class ChainSender:
 
     async def _wallet(self, bank: Bank) -> Wallet | None:
         """Return the wallet of the signer, which is recorded when it is used first; None while nobody answers."""
-        assert bank.ports.get(Signer) is not None
         try:
-            address = await bank.ports.get(Signer).address()
+            address = await bank.ports[Signer].address()
             found = await store.find_wallet(bank.pool, self._chain.name, address)
             if found is None:
                 used = await self._count_agreed(address)

@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.events import kinds, payloads
+from billfold.events import payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
+from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import Direction, TransactionType
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.types import QueuedMessage, ReferencedWire, WireDirection, WireRow, WireType
@@ -109,7 +110,7 @@ def wire_details(wire: WireRow, wire_type: str) -> dict[str, str | None]:
 
 
 def raise_wire_event(
-    book: Book, ctx: Context, kind: kinds.EventKind[payloads.WirePayload], wire_id: UUID, pocket_id: UUID
+    book: Book, ctx: Context, kind: EventKind[payloads.WirePayload], wire_id: UUID, pocket_id: UUID
 ) -> None:
     """Raise an event about a wire."""
     record.event(book, ctx, kind, payload=payloads.WirePayload(wire_id=wire_id, service_account_id=pocket_id))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, TransactionType
 from billfold.payments.wires.rules import cut_offs
 from billfold.payments.wires.rules.recording import raise_wire_event, record_wire_transaction, referenced_wire
@@ -115,7 +116,7 @@ def _set_status(
     wire: WireRow,
     status: WireStatus,
     *,
-    kind: kinds.EventKind[payloads.WirePayload],
+    kind: EventKind[payloads.WirePayload],
     **more: object,
 ) -> Outcome:
     """Raise the event of a new status and record it; return the outcome."""

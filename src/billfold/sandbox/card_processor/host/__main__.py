@@ -16,6 +16,7 @@ from pathlib import Path
 
 import uvloop
 
+from billfold.cli.process_supervisor import exit_with_parent
 from billfold.platform.logs import configure_logging, logger
 from billfold.sandbox.card_processor.host.authorize import AuthorizationHost
 from billfold.sandbox.card_processor.host.bank_client import BankClient
@@ -27,7 +28,6 @@ from billfold.sandbox.card_processor.host.secret_checks import SecretChecks
 from billfold.sandbox.card_processor.host.server import NetworkServer
 from billfold.sandbox.card_processor.host.settings import HostSettings, read_settings
 from billfold.sandbox.card_processor.vault import CardVault
-from billfold.wiring.cli.process_supervisor import exit_with_parent
 
 
 async def run(folder: Path, settings: HostSettings, *, listener: socket.socket, stop: asyncio.Event) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from litestar import get
 
-from billfold.audit.routes import get_audit_logs_csv, list_audit_logs, list_member_audit_logs
+from billfold.team.audit_routes import get_audit_logs_csv, list_audit_logs, list_member_audit_logs
 from billfold.team.routes import get_team
 from billfold.web.console.company import Company, InCompany
 from billfold.web.console.files import file_response

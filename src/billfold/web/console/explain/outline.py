@@ -10,8 +10,8 @@ from urllib.parse import urlencode
 from msgspec import UNSET
 
 from billfold.accounts.explain.schemas import Explanation, Input, Row, RowKind, Step, Unit
+from billfold.pages.theme import format_day, local_time
 from billfold.platform.errors import NotFound
-from billfold.web.theme import format_day, local_time
 
 _PARTS_MAX = 30
 INPUTS_MAX = 50

@@ -16,10 +16,10 @@ from billfold.identity.operators.record import recorded
 from billfold.identity.operators.types import Power
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
+from billfold.pages.theme import page_headers
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.console.bank import BankPage, InBank
 from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect
-from billfold.web.theme import page_headers
 
 KINDS = {
     "counterparty": "Counterparties",

@@ -7,6 +7,7 @@ from datetime import date
 import msgspec
 from litestar import Response, get
 
+from billfold.pages.theme import page_headers
 from billfold.platform.dates import parse_day
 from billfold.platform.errors import NotFound
 from billfold.reports.proofs.roots import store
@@ -17,7 +18,6 @@ from billfold.web.console.company import InCompany
 from billfold.web.console.page_clock import read_page_clock
 from billfold.web.page_context import PUBLIC, PageContext, PageResponse
 from billfold.web.team.administrator import memberships
-from billfold.web.theme import page_headers
 
 _LATEST = "latest"
 

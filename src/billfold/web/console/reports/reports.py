@@ -7,6 +7,7 @@ from typing import Any
 from litestar import Response, get, post
 
 from billfold.http.raw_request import is_uuid
+from billfold.pages.theme import page_headers
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.reports.requests.renderers.table import RENDERERS
 from billfold.reports.requests.routes import (
@@ -22,7 +23,6 @@ from billfold.web.console.listing import list_choices, names_of_pockets, read_li
 from billfold.web.console.reports.request_form import Wanted, checked, read_form, under_its_fields
 from billfold.web.console.reports.statements import keys_url
 from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
-from billfold.web.theme import page_headers
 
 _PAGE = 30
 _FILTERS = {"type": "type[]", "status": "status[]"}

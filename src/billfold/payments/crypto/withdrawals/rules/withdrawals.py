@@ -16,6 +16,7 @@ from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow, WithdrawalStatus
 from billfold.platform.errors import NotFound, Refused
@@ -225,7 +226,7 @@ def _record(
 def _raise_event(
     book: Book,
     ctx: Context,
-    kind: kinds.EventKind[payloads.CryptoPayload],
+    kind: EventKind[payloads.CryptoPayload],
     *,
     withdrawal_id: UUID,
     pocket_id: UUID,

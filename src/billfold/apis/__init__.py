@@ -1,0 +1,1 @@
+"""The two HTTP APIs put together from the operations of all parts, and their documents."""

@@ -1,0 +1,119 @@
+"""How pages look, and the headers that keep them from being framed, scripted or followed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from importlib.resources import files
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+from zoneinfo import ZoneInfo
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from litestar.datastructures import Cookie
+
+from billfold.platform.money import format_usd
+
+COOKIE = "__Host-session"
+DEVICE_COOKIE = "__Host-device"
+_KNOWN_CHARS = 4
+_UNITS = (("d", 86_400), ("h", 3_600), ("min", 60))
+_DEVICE_SECONDS = 180 * 24 * 3600
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; form-action 'self'"
+)
+_HEADERS = {
+    "x-frame-options": "DENY",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=()",
+}
+MEDIA_TYPES = {"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+
+
+class Theme:
+    """Turns facts into pages, in the name of the bank. Templates are those of the frame and of `packages`."""
+
+    def __init__(self, bank_name: str, packages: Collection[str] = (), **filters: Callable[..., object]) -> None:
+        self._templates = Environment(
+            loader=ChoiceLoader([PackageLoader(each) for each in (__package__ or "", *packages)]),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self.name_bank(bank_name)
+        self._templates.filters["day"] = format_day
+        self._templates.filters["dollars"] = format_dollars
+        self._templates.filters["ending"] = format_ending
+        self._templates.filters["moment"] = local_time
+        self._templates.filters["cents"] = format_usd
+        self._templates.filters["ago"] = format_duration
+        self._templates.filters["with_query"] = with_query
+        self._templates.filters.update(filters)
+        self.files = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
+
+    def name_bank(self, name: str) -> None:
+        """Let the pages be in the name of a bank."""
+        self._templates.globals["bank_name"] = name
+
+    def render(self, name: str, facts: Mapping[str, Any]) -> str:
+        """Return the text of a page."""
+        return self._templates.get_template(f"{name}.html").render(facts)
+
+
+def page_headers(form_target_uri: str | None = None) -> dict[str, str]:
+    """Return the headers of a page whose forms stay here, or may end up at one other site."""
+    policy = _POLICY
+    if form_target_uri:
+        parts = urlsplit(form_target_uri)
+        # Browsers hold the policy against where a form is sent on to, as well.
+        policy += f" {parts.scheme}://{parts.netloc}" if parts.netloc else f" {parts.scheme}:"
+    return {"content-security-policy": policy, **_HEADERS}
+
+
+def session_cookie(value: str) -> Cookie:
+    """Return the cookie of a browser, signed in or not; it goes with the browser."""
+    return Cookie(key=COOKIE, value=value, path="/", secure=True, httponly=True, samesite="lax")
+
+
+def device_cookie(value: str) -> Cookie:
+    """Return the cookie by which a browser is known again for half a year."""
+    return replace(session_cookie(value), key=DEVICE_COOKIE, max_age=_DEVICE_SECONDS)
+
+
+def local_time(when: datetime | str, zone: str) -> str:
+    """Format an instant, or its text of RFC 3339, in a user's time zone: "Jun 2, 2025, 9:00 AM EDT"."""
+    at = datetime.fromisoformat(when) if isinstance(when, str) else when
+    local = at.astimezone(ZoneInfo(zone))
+    return f"{local:%b} {local.day}, {local.year}, {local.hour % 12 or 12}:{local:%M %p %Z}"
+
+
+def format_day(when: date) -> str:
+    """Format a date: "Jun 2, 2025"."""
+    return f"{when:%b} {when.day}, {when.year}"
+
+
+def format_duration(lasted: timedelta) -> str:
+    """Format how long something has lasted, by its greatest unit: "3 h"."""
+    seconds = int(lasted.total_seconds())
+    unit, size = next((each for each in _UNITS if seconds >= each[1]), ("s", 1))
+    return f"{seconds // size} {unit}"
+
+
+def with_query(query: Mapping[str, str], **changes: str) -> str:
+    """Return the query of an address with some of its names changed."""
+    return urlencode({name: value for name, value in {**query, **changes}.items() if value})
+
+
+def format_dollars(amount: Decimal) -> str:
+    """Format an estimate in dollars, rounded to cents: "$1,204.33"."""
+    return format_usd(int((amount * 100).to_integral_value()))
+
+
+def format_ending(number: str) -> str:
+    """Format the number of an account so that it is known again: "ending in 6789"."""
+    return f"ending in {number[-_KNOWN_CHARS:]}"
