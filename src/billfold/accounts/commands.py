@@ -7,11 +7,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.accounts.agreements.rules import accept_agreements
 from billfold.accounts.agreements.types import AcceptanceRow, Consent
-from billfold.accounts.customers.rules import close_customer, enrol_customer, set_customer_state, update_customer
-from billfold.accounts.pockets.rules import open_pocket, set_pocket_state, update_pocket
-from billfold.accounts.portals.rules import open_portal, update_portal
 from billfold.accounts.portals.types import Wallet
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.directory.types import CustomerStatus
@@ -21,7 +17,6 @@ from billfold.ledger.types import PocketStatus
 class EnrolCustomer(Command, frozen=True, kw_only=True):
     """Create the customer `customers[0]`; role is customer, partner or house. The profile is sealed, None if empty."""
 
-    rule = enrol_customer
     creates_customer = True
     audit = AuditedAction("customer", "created", fields=("role", "type", "name"))
     fingerprints = (AcceptanceRow,)
@@ -37,7 +32,6 @@ class EnrolCustomer(Command, frozen=True, kw_only=True):
 class AcceptAgreements(Command, frozen=True, kw_only=True):
     """Record that the customer accepted the agreements in force."""
 
-    rule = accept_agreements
     audit = AuditedAction("customer", "accepted_agreements")
     fingerprints = (AcceptanceRow,)
 
@@ -55,7 +49,6 @@ class UpdateCustomer(Command, frozen=True, kw_only=True):
     `replaces` is the stored one that it was merged with, `references` are the customer.
     """
 
-    rule = update_customer
     reference_kinds = (Reference.CUSTOMER_PROFILE,)
     audit = AuditedAction("customer", "updated")
 
@@ -70,7 +63,6 @@ class CloseCustomer(Command, frozen=True, kw_only=True):
     stored one that it was merged with.
     """
 
-    rule = close_customer
     reference_kinds = (
         Reference.CUSTOMER_PROFILE,
         Reference.OPEN_ACH_ENTRIES,
@@ -90,7 +82,6 @@ class SetCustomerState(Command, frozen=True, kw_only=True):
     `references` is the customer, whose hits of the sanctions screening the rule must see.
     """
 
-    rule = set_customer_state
     reference_kinds = (Reference.SANCTIONS_HIT,)
     needs_identifiers = False
     audit = AuditedAction(
@@ -104,7 +95,6 @@ class SetCustomerState(Command, frozen=True, kw_only=True):
 class OpenPocket(Command, frozen=True, kw_only=True):
     """Open a pocket with its first bank portal. Strategies as weeks; None keeps matured cash."""
 
-    rule = open_pocket
     audit = AuditedAction("pocket", "created", fields=("name", "deposit_weeks", "reinvestment_weeks"))
 
     partner_id: UUID
@@ -122,7 +112,6 @@ class UpdatePocket(Command, frozen=True, kw_only=True):
     Closing references the Pocket, and with it the payments in process.
     """
 
-    rule = update_pocket
     reference_kinds = (Reference.OPEN_ACH_ENTRIES, Reference.OPEN_WIRES, Reference.OPEN_WITHDRAWALS)
     audit = AuditedAction(
         "pocket",
@@ -149,7 +138,6 @@ class UpdatePocket(Command, frozen=True, kw_only=True):
 class SetPocketState(Command, frozen=True, kw_only=True):
     """What only the operator does: freeze, unfreeze, switch `real_time_yield`."""
 
-    rule = set_pocket_state
     audit = AuditedAction("pocket", "updated", fields=("status", "real_time_yield"))
 
     pocket_id: UUID
@@ -160,7 +148,6 @@ class SetPocketState(Command, frozen=True, kw_only=True):
 class OpenPortal(Command, frozen=True, kw_only=True):
     """Open one more portal: with `wallet` a crypto portal; else `payment_rails` None means all of the bank's."""
 
-    rule = open_portal
     audit = AuditedAction("portal", "created", fields=("pocket_id", "name", "payment_rails"))
 
     pocket_id: UUID
@@ -172,7 +159,6 @@ class OpenPortal(Command, frozen=True, kw_only=True):
 class UpdatePortal(Command, frozen=True, kw_only=True):
     """Rename a portal, or close it permanently."""
 
-    rule = update_portal
     audit = AuditedAction("portal", lambda c: "closed" if c.close else "updated", fields=("pocket_id", "name"))
 
     portal_id: UUID

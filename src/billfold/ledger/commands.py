@@ -117,8 +117,19 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
         return {name: value for name, value in fields.items() if value is not None}
 
 
+def decides(*kinds: type[Command]) -> Callable[[Rule], Rule]:
+    """Declare the rule of these commands."""
+
+    def declare(rule: Rule) -> Rule:
+        for kind in kinds:
+            kind.rule = rule
+        return rule
+
+    return declare
+
+
 def commands() -> Iterator[type[Command]]:
-    """Every command whose module is loaded; a base of several commands has no rule."""
+    """Return every command whose rule is loaded."""
     waiting = Command.__subclasses__()
     while waiting:
         kind = waiting.pop()

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from billfold.ledger.commands import Command
-from billfold.treasury.rules.catch_up import invest_waiting_cash, reschedule_due_work
 
 
 class InvestWaitingCash(Command, frozen=True, kw_only=True):
     """Invest what waits for an opening of the market, before it comes. Leaves no command row."""
 
-    rule = invest_waiting_cash
     is_recorded = False
     needs_identifiers = False
 
@@ -17,6 +15,5 @@ class InvestWaitingCash(Command, frozen=True, kw_only=True):
 class RescheduleDueWork(Command, frozen=True, kw_only=True):
     """Let the heads of these customers say when work is due by the calendars of now. Leaves no command row."""
 
-    rule = reschedule_due_work
     is_recorded = False
     needs_identifiers = False

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.accounts.agreements.types import AcceptanceRow
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.accounts.commands import AcceptAgreements
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.platform.errors import Refused
 
@@ -13,11 +14,11 @@ if TYPE_CHECKING:
     from datetime import date
 
     from billfold.accounts.agreements.types import Consent
-    from billfold.accounts.commands import AcceptAgreements
     from billfold.ledger.book.book import Book
     from billfold.ledger.types import Agreements
 
 
+@decides(AcceptAgreements)
 def accept_agreements(books: Books, cmd: AcceptAgreements, ctx: Context) -> Outcome:
     """Record an acceptance; another one of the same version changes nothing.
 

@@ -5,17 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from billfold.accounts.counterparties.rules.manage import add_counterparty, update_counterparty
 from billfold.accounts.counterparties.rules.names import NameMatch, match_payee
-from billfold.accounts.counterparties.rules.verification import (
-    confirm_deposits,
-    correct_account,
-    decide_verification,
-    expire_verification,
-    fail_verification,
-    settle_link,
-    settle_screening,
-)
 from billfold.accounts.counterparties.types import CounterpartyRow, SanctionsStatus
 from billfold.ledger.commands import AuditedAction, Command, Reference
 
@@ -29,7 +19,6 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     sanctions lists before.
     """
 
-    rule = add_counterparty
     former_names = ("AddOnUsCounterparty",)
     audit = AuditedAction(
         "counterparty", "created", fields=("type", "display_name", "verification", "target_pocket_id")
@@ -58,7 +47,6 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
 class UpdateCounterparty(Command, frozen=True, kw_only=True):
     """Give another display name, or unlink for ever."""
 
-    rule = update_counterparty
     audit = AuditedAction("counterparty", lambda c: "unlinked" if c.unlink else "updated", fields=("display_name",))
     fingerprints = (CounterpartyRow,)
 
@@ -74,7 +62,6 @@ class ConfirmDeposits(Command, frozen=True, kw_only=True):
     `are_sent`: both deposits have left the bank. Before that no amounts are right or wrong.
     """
 
-    rule = confirm_deposits
     audit = AuditedAction("counterparty", "deposits_named")
     fingerprints = (CounterpartyRow,)
 
@@ -86,7 +73,6 @@ class ConfirmDeposits(Command, frozen=True, kw_only=True):
 class DecideVerification(Command, frozen=True, kw_only=True):
     """Approve or reject what waits for its verification, its documents included."""
 
-    rule = decide_verification
     reference_kinds = (Reference.DOCUMENT,)
     audit = AuditedAction("counterparty", "reviewed", fields=("approved", "reason"))
     fingerprints = (CounterpartyRow,)
@@ -99,7 +85,6 @@ class DecideVerification(Command, frozen=True, kw_only=True):
 class FailVerification(Command, frozen=True, kw_only=True):
     """The account is not there, or not to be reached: its micro-deposits came back."""
 
-    rule = fail_verification
     fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
@@ -109,7 +94,6 @@ class FailVerification(Command, frozen=True, kw_only=True):
 class ExpireVerification(Command, frozen=True, kw_only=True):
     """The wire that was awaited has not come in time."""
 
-    rule = expire_verification
     fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
@@ -118,7 +102,6 @@ class ExpireVerification(Command, frozen=True, kw_only=True):
 class SettleLink(Command, frozen=True, kw_only=True):
     """Go on by what the linking provider says of the account now; `numbers` are its details, once they are known."""
 
-    rule = settle_link
     fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
@@ -129,7 +112,6 @@ class SettleLink(Command, frozen=True, kw_only=True):
 class SettleScreening(Command, frozen=True, kw_only=True):
     """Keep what screening found of the names: CLEAR, OPEN or CONFIRMED."""
 
-    rule = settle_screening
     fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
@@ -139,7 +121,6 @@ class SettleScreening(Command, frozen=True, kw_only=True):
 class CorrectAccount(Command, frozen=True, kw_only=True):
     """Use what the account's bank says in a notification of change from now on: the details that it gives anew."""
 
-    rule = correct_account
     fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from billfold.accounts.agreements.rules import record_consent
+from billfold.accounts.commands import CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer
 from billfold.accounts.pockets.rules import charge_last_fee, mark_closed, open_payments
 from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus, profile_reference
 from billfold.ledger.types import PocketStatus
@@ -17,7 +18,6 @@ from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Ref
 from billfold.treasury.rules.recover import overdraft_of
 
 if TYPE_CHECKING:
-    from billfold.accounts.commands import CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer
     from billfold.ledger.book.book import Book
 
 REASON_CHARS_MAX = 500
@@ -25,6 +25,7 @@ CLOSED_JOB = "customer.closed"
 """The scheduled job that ends what a closed customer leaves open."""
 
 
+@decides(EnrolCustomer)
 def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
     """The account is PENDING until its first pocket opens. A consent to agreements that are not published is none."""
     book = book_of(books, cmd.customers[0])
@@ -49,6 +50,7 @@ def enrol_customer(books: Books, cmd: EnrolCustomer, ctx: Context) -> Outcome:
     return {"customer_id": str(book.customer_id)}
 
 
+@decides(UpdateCustomer)
 def update_customer(books: Books, cmd: UpdateCustomer, ctx: Context) -> Outcome:
     """Refuses: customer-not-open, customer-changed."""
     del ctx
@@ -69,6 +71,7 @@ def _replacement(book: Book, cmd: UpdateCustomer | CloseCustomer) -> str:
     return profile
 
 
+@decides(SetCustomerState)
 def set_customer_state(books: Books, cmd: SetCustomerState, ctx: Context) -> Outcome:
     """Freeze the customer or lift it; its Pockets stay as they are.
 
@@ -102,6 +105,7 @@ def _require_cleared(book: Book, cmd: SetCustomerState) -> None:
         raise Refused("sanctions-hit-open", "A name of the customer may be on a sanctions list: clear its hits first.")
 
 
+@decides(CloseCustomer)
 def close_customer(books: Books, cmd: CloseCustomer, ctx: Context) -> Outcome:
     """Close every pocket and the account for good, and let what it leaves open be ended.
 

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.agreements.rules import require_accepted
+from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket
 from billfold.accounts.pockets.types import POCKET_CLOSED_JOB, OpenPayment
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies
 from billfold.bills.rules.valuation import FACE_CENTS
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.holdings import PocketBook
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import (
@@ -30,11 +31,11 @@ from billfold.treasury.rules.unsettled import pay_from_cash
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
-    from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket
     from billfold.accounts.pockets.types import PocketRow
     from billfold.ledger.book.book import Book
 
 
+@decides(OpenPocket)
 def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
     """Open the pocket, its two accounts and its default portal. Refuses: customer-not-open, agreement-not-accepted."""
     book = book_of(books, cmd.customers[0])
@@ -63,6 +64,7 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
     return {"pocket_id": str(pocket.pocket_id), "portal_id": str(portal.portal_id)}
 
 
+@decides(UpdatePocket)
 def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
     """Rename, change strategies, or close.
 
@@ -92,6 +94,7 @@ def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
 
 
+@decides(SetPocketState)
 def set_pocket_state(books: Books, cmd: SetPocketState, ctx: Context) -> Outcome:
     """Freeze or unfreeze a pocket, or switch its real-time yield. Refuses: pocket-not-open."""
     del ctx

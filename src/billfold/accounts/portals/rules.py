@@ -7,15 +7,15 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.commands import OpenPortal, UpdatePortal
 from billfold.accounts.portals.types import PortalRow, PortalStatus, Wallet
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.types import PocketStatus, Rail
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import digits
 
 if TYPE_CHECKING:
-    from billfold.accounts.commands import OpenPortal, UpdatePortal
     from billfold.ledger.book.book import Book
 
 BANK = "BANK_VIRTUAL_ACCOUNT_PORTAL"
@@ -27,6 +27,7 @@ WALLET_COLUMNS = ("chain", "wallet_address", "asset", "xpub_id", "address_index"
 """The columns of a portal that the outcome of its command repeats."""
 
 
+@decides(OpenPortal)
 def open_portal(books: Books, cmd: OpenPortal, ctx: Context) -> Outcome:
     """Refuses: pocket-not-open, customer-not-open."""
     book = book_of(books, cmd.customers[0])
@@ -71,6 +72,7 @@ def _open_crypto_portal(book: Book, cmd: OpenPortal, ctx: Context, wallet: Walle
     return {"portal_id": str(portal_id), **recorded}
 
 
+@decides(UpdatePortal)
 def update_portal(books: Books, cmd: UpdatePortal, ctx: Context) -> Outcome:
     """Refuses: already-closed."""
     book = book_of(books, cmd.customers[0])

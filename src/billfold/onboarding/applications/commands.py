@@ -5,14 +5,12 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import Command
-from billfold.onboarding.applications.rules.report import report_application
 from billfold.onboarding.applications.types import ApplicationStatus
 
 
 class ReportApplication(Command, frozen=True, kw_only=True):
     """Raise the event of a status at `customers[0]`, who made the application. Its key is the move."""
 
-    rule = report_application
     needs_identifiers = False
 
     application_id: UUID

@@ -7,14 +7,7 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
-from billfold.payments.ach.rules.micro_deposits import send_micro_deposits
-from billfold.payments.ach.rules.originate import collect_ach, originate_ach
-from billfold.payments.ach.rules.receive import receive_ach, return_entry
-from billfold.payments.ach.rules.receive_return import receive_return, record_noc
-from billfold.payments.ach.rules.reversal import reinitiate_ach, reverse_ach
-from billfold.payments.ach.rules.review import review_ach
 from billfold.payments.ach.rules.risk import OriginationHistory
-from billfold.payments.ach.rules.settle import mark_transmitted, reschedule_entries, settle_entries
 from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, PendingReturn
 
 
@@ -42,7 +35,6 @@ class OriginateAch(Command, frozen=True, kw_only=True):
     `references` holds the counterparty; `history` is the input of the review.
     """
 
-    rule = originate_ach
     reference_kinds = (Reference.COUNTERPARTY,)
     fingerprints = (AchEntry,)
     needs_identifiers = False
@@ -62,7 +54,6 @@ class OriginateAch(Command, frozen=True, kw_only=True):
 class ReviewAch(EntryCommand, frozen=True, kw_only=True):
     """Approve, reject or cancel an entry."""
 
-    rule = review_ach
     audit = AuditedAction("ach", lambda c: c.decision.lower(), fields=("reason",))
     fingerprints = (AchEntry,)
 
@@ -73,7 +64,6 @@ class ReviewAch(EntryCommand, frozen=True, kw_only=True):
 class RescheduleAch(EntriesCommand, frozen=True, kw_only=True):
     """Move entries of one customer that missed their window to the next one."""
 
-    rule = reschedule_entries
     former_names = ("PostponeAch",)
     fingerprints = (AchEntry,)
 
@@ -81,21 +71,17 @@ class RescheduleAch(EntriesCommand, frozen=True, kw_only=True):
 class MarkAchTransmitted(EntriesCommand, frozen=True, kw_only=True):
     """Record that the file with these entries of one customer was transmitted."""
 
-    rule = mark_transmitted
     former_names = ("SendAch",)
 
 
 class SettleAch(EntriesCommand, frozen=True, kw_only=True):
     """Count these entries of one customer as settled: most returns have arrived by now."""
 
-    rule = settle_entries
     former_names = ("CountAchSettled",)
 
 
 class CollectAch(EntryCommand, frozen=True, kw_only=True):
     """Book the money of a debit that has settled with the rail."""
-
-    rule = collect_ach
 
 
 class ReceiveAchReturn(EntryCommand, frozen=True, kw_only=True):
@@ -104,7 +90,6 @@ class ReceiveAchReturn(EntryCommand, frozen=True, kw_only=True):
     `direction` is that of the original entry, derived from the return's transaction code.
     """
 
-    rule = receive_return
     former_names = ("ReturnAch",)
 
     code: str
@@ -117,7 +102,6 @@ class ReceiveAchReturn(EntryCommand, frozen=True, kw_only=True):
 class RecordNoc(EntryCommand, frozen=True, kw_only=True):
     """Record a notification of change (NOC) from the receiving bank; `corrected` is sealed."""
 
-    rule = record_noc
     former_names = ("NoteAchChange",)
 
     code: str
@@ -127,7 +111,6 @@ class RecordNoc(EntryCommand, frozen=True, kw_only=True):
 class ReceiveAch(Command, frozen=True, kw_only=True):
     """Receive an entry for a portal. `references` holds its id, to find an earlier copy."""
 
-    rule = receive_ach
     reference_kinds = (Reference.ACH_ENTRY,)
     fingerprints = (AchEntry, PendingReturn)
 
@@ -141,7 +124,6 @@ class ReceiveAch(Command, frozen=True, kw_only=True):
 class ReturnAchEntry(EntryCommand, frozen=True, kw_only=True):
     """Return a received entry at the request of its receiver."""
 
-    rule = return_entry
     former_names = ("GiveBackAch",)
     audit = AuditedAction("ach", "given_back", fields=("code",))
     fingerprints = (PendingReturn,)
@@ -152,7 +134,6 @@ class ReturnAchEntry(EntryCommand, frozen=True, kw_only=True):
 class ReverseAch(EntryCommand, frozen=True, kw_only=True):
     """Originate the reversal of an entry that was sent in error."""
 
-    rule = reverse_ach
     audit = AuditedAction("ach", "reversed")
     fingerprints = (AchEntry,)
 
@@ -160,7 +141,6 @@ class ReverseAch(EntryCommand, frozen=True, kw_only=True):
 class ReinitiateAch(EntryCommand, frozen=True, kw_only=True):
     """Reinitiate a debit that was returned for insufficient funds."""
 
-    rule = reinitiate_ach
     former_names = ("RetryAch",)
     audit = AuditedAction("ach", "sent_again")
     fingerprints = (AchEntry,)
@@ -169,7 +149,6 @@ class ReinitiateAch(EntryCommand, frozen=True, kw_only=True):
 class SendMicroDeposits(Command, frozen=True, kw_only=True):
     """Send these amounts (cents) to a counterparty's account, sealed with the bank's key, on behalf of the bank."""
 
-    rule = send_micro_deposits
     fingerprints = (AchEntry,)
     needs_identifiers = False
 

@@ -6,13 +6,11 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
-from billfold.payments.adjustments.rules import adjust_pocket, post_goodwill_credit, reverse_transaction
 
 
 class PostGoodwillCredit(Command, frozen=True, kw_only=True):
     """Credit a pocket with `amount` cents: cash back, a promotion or an adjustment."""
 
-    rule = post_goodwill_credit
     former_names = ("GiveCredit",)
     audit = AuditedAction("pocket", "credited", fields=("amount", "credit_type", "description"))
     needs_identifiers = False
@@ -26,7 +24,6 @@ class PostGoodwillCredit(Command, frozen=True, kw_only=True):
 class AdjustPocket(Command, frozen=True, kw_only=True):
     """Adjust a pocket by `amount` cents. The pocket must cover a DEBIT."""
 
-    rule = adjust_pocket
     audit = AuditedAction("pocket", "adjusted", fields=("direction", "amount", "description"))
     needs_identifiers = False
 
@@ -39,7 +36,6 @@ class AdjustPocket(Command, frozen=True, kw_only=True):
 class ReverseTransaction(Command, frozen=True, kw_only=True):
     """Reverse one credit, adjustment or fee in full. `references` holds the transaction."""
 
-    rule = reverse_transaction
     former_names = ("CorrectBooking",)
     reference_kinds = (Reference.TRANSACTION,)
     audit = AuditedAction("activity", "corrected", fields=("description",))

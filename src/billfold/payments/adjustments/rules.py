@@ -14,8 +14,9 @@ from billfold.accounts.pockets.rules import pocket_of, require_not_closed
 from billfold.accounts.transactions.types import BankBooking
 from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
 from billfold.treasury.overdraft.rules import claw_back
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 
 
 ADJUSTMENT, CORRECTION = "ADJUSTMENT", "CORRECTION"
@@ -38,6 +38,7 @@ _OWN_JOURNALS = frozenset({JournalKind.FEE, _JOURNAL})
 """Journal entries that hold one reversible transaction only."""
 
 
+@decides(PostGoodwillCredit)
 def post_goodwill_credit(books: Books, cmd: PostGoodwillCredit, ctx: Context) -> Outcome:
     """Post a credit from `promotions`. Refuses: pocket-not-open."""
     book = book_of(books, cmd.customers[0])
@@ -71,6 +72,7 @@ def post_credit(
     )
 
 
+@decides(AdjustPocket)
 def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
     """Post an adjustment against `promotions`. Refuses: pocket-not-open, insufficient-funds."""
     book = book_of(books, cmd.customers[0])
@@ -92,6 +94,7 @@ def adjust_pocket(books: Books, cmd: AdjustPocket, ctx: Context) -> Outcome:
     )
 
 
+@decides(ReverseTransaction)
 def reverse_transaction(books: Books, cmd: ReverseTransaction, ctx: Context) -> Outcome:
     """Post the opposite of a transaction in a journal entry that reverses it. Refuses: already-corrected."""
     book = book_of(books, cmd.customers[0])

@@ -6,24 +6,12 @@ from datetime import date
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.cards.rules import (
-    close_card,
-    close_cards_of_pocket,
-    create_virtual_card,
-    freeze_card,
-    order_card,
-    place_card_order,
-    produce_card,
-    record_pin,
-    set_card_status,
-)
 from billfold.payments.cards.types import CardOrderRow, CardRow, CardStatus, CardType, ClosureReason, MagstripeStatus
 
 
 class CreateVirtualCard(Command, frozen=True, kw_only=True):
     """Record a virtual card that the processor has issued."""
 
-    rule = create_virtual_card
     audit = AuditedAction("card", "created", fields=("pocket_id", "last_four"))
     fingerprints = (CardRow,)
     needs_identifiers = False
@@ -38,7 +26,6 @@ class CreateVirtualCard(Command, frozen=True, kw_only=True):
 class OrderCard(Command, frozen=True, kw_only=True):
     """Order a physical card. `shipping_address` is sealed."""
 
-    rule = order_card
     audit = AuditedAction("card_order", "created", fields=("pocket_id", "name_on_card"))
     fingerprints = (CardOrderRow,)
     needs_identifiers = False
@@ -52,7 +39,6 @@ class OrderCard(Command, frozen=True, kw_only=True):
 class PlaceCardOrder(Command, frozen=True, kw_only=True):
     """Record that the processor has an order. References the order."""
 
-    rule = place_card_order
     reference_kinds = (Reference.CARD,)
     fingerprints = (CardOrderRow,)
     needs_identifiers = False
@@ -63,7 +49,6 @@ class PlaceCardOrder(Command, frozen=True, kw_only=True):
 class ProduceCard(Command, frozen=True, kw_only=True):
     """Record the card that the processor has made of an order. References the order."""
 
-    rule = produce_card
     reference_kinds = (Reference.CARD,)
     fingerprints = (CardRow, CardOrderRow)
     needs_identifiers = False
@@ -77,7 +62,6 @@ class ProduceCard(Command, frozen=True, kw_only=True):
 class SetCardStatus(Command, frozen=True, kw_only=True):
     """Switch a card ONLINE or OFFLINE, or close it. References the card, and its order."""
 
-    rule = set_card_status
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "updated", fields=("status", "magstripe_status"))
     fingerprints = (CardRow, CardOrderRow)
@@ -91,7 +75,6 @@ class SetCardStatus(Command, frozen=True, kw_only=True):
 class RecordPin(Command, frozen=True, kw_only=True):
     """Record that the processor has the PIN of a card. References the card."""
 
-    rule = record_pin
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "pin_set")
     fingerprints = (CardRow,)
@@ -103,7 +86,6 @@ class RecordPin(Command, frozen=True, kw_only=True):
 class CloseCard(Command, frozen=True, kw_only=True):
     """Close a card; `only` refuses the other type. References the card."""
 
-    rule = close_card
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "closed", fields=("reason", "lost_stolen_on"))
     fingerprints = (CardRow,)
@@ -118,7 +100,6 @@ class CloseCard(Command, frozen=True, kw_only=True):
 class CloseCardsOfPocket(Command, frozen=True, kw_only=True):
     """Close the cards of a Pocket that has been closed. References them."""
 
-    rule = close_cards_of_pocket
     reference_kinds = (Reference.CARD,)
     fingerprints = (CardRow,)
     needs_identifiers = False
@@ -129,7 +110,6 @@ class CloseCardsOfPocket(Command, frozen=True, kw_only=True):
 class FreezeCard(Command, frozen=True, kw_only=True):
     """Freeze a card, or unfreeze it: what only the bank does. References the card."""
 
-    rule = freeze_card
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", lambda c: "frozen" if c.is_frozen else "unfrozen", fields=("reason",))
     fingerprints = (CardRow,)

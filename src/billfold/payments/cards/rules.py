@@ -13,9 +13,20 @@ from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.events.payloads import CardStatusPayload
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import PocketStatus
+from billfold.payments.cards.commands import (
+    CloseCard,
+    CloseCardsOfPocket,
+    CreateVirtualCard,
+    FreezeCard,
+    OrderCard,
+    PlaceCardOrder,
+    ProduceCard,
+    RecordPin,
+    SetCardStatus,
+)
 from billfold.payments.cards.types import (
     ORDER_JOB,
     STATUS_JOB,
@@ -30,17 +41,6 @@ from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.cards.commands import (
-        CloseCard,
-        CloseCardsOfPocket,
-        CreateVirtualCard,
-        FreezeCard,
-        OrderCard,
-        PlaceCardOrder,
-        ProduceCard,
-        RecordPin,
-        SetCardStatus,
-    )
 
 _Found = TypeVar("_Found", CardRow, CardOrderRow)
 _EVENTS: Final[Mapping[CardStatus, EventKind[CardStatusPayload]]] = MappingProxyType(
@@ -53,6 +53,7 @@ _EVENTS: Final[Mapping[CardStatus, EventKind[CardStatusPayload]]] = MappingProxy
 )
 
 
+@decides(CreateVirtualCard)
 def create_virtual_card(books: Books, cmd: CreateVirtualCard, ctx: Context) -> Outcome:
     """A virtual card is ONLINE at once. Refuses: customer-not-open, pocket-not-open, pocket-frozen."""
     book = book_of(books, cmd.customers[0])
@@ -77,6 +78,7 @@ def create_virtual_card(books: Books, cmd: CreateVirtualCard, ctx: Context) -> O
     return _add(book, card, ctx)
 
 
+@decides(OrderCard)
 def order_card(books: Books, cmd: OrderCard, ctx: Context) -> Outcome:
     """Order a physical card; the order is sent at once. Refuses: customer-not-open, pocket-not-open, pocket-frozen."""
     book = book_of(books, cmd.customers[0])
@@ -100,6 +102,7 @@ def order_card(books: Books, cmd: OrderCard, ctx: Context) -> Outcome:
     return {"card_order_id": str(order.card_order_id), "status": order.status}
 
 
+@decides(PlaceCardOrder)
 def place_card_order(books: Books, cmd: PlaceCardOrder, ctx: Context) -> Outcome:
     """Record that the card processor has the order."""
     book = book_of(books, cmd.customers[0])
@@ -109,6 +112,7 @@ def place_card_order(books: Books, cmd: PlaceCardOrder, ctx: Context) -> Outcome
     return {"card_order_id": str(order.card_order_id), "status": order.status}
 
 
+@decides(ProduceCard)
 def produce_card(books: Books, cmd: ProduceCard, ctx: Context) -> Outcome:
     """Record the card that the processor made of an order.
 
@@ -139,6 +143,7 @@ def produce_card(books: Books, cmd: ProduceCard, ctx: Context) -> Outcome:
     return {**_add(book, card, ctx), "card_order_id": str(order.card_order_id)}
 
 
+@decides(SetCardStatus)
 def set_card_status(books: Books, cmd: SetCardStatus, ctx: Context) -> Outcome:
     """Switch a card on or off, or close it. The stripe is on only where the card is.
 
@@ -158,6 +163,7 @@ def set_card_status(books: Books, cmd: SetCardStatus, ctx: Context) -> Outcome:
     return _change(book, card, ctx, status=cmd.status, magstripe_status=magstripe)
 
 
+@decides(RecordPin)
 def record_pin(books: Books, cmd: RecordPin, ctx: Context) -> Outcome:
     """Record that the processor has the PIN, also of a card that was activated meanwhile.
 
@@ -189,6 +195,7 @@ def require_not_closed(card: CardRow) -> None:
         raise Refused("already-closed", "The card is closed. It can never be used again.")
 
 
+@decides(CloseCard)
 def close_card(books: Books, cmd: CloseCard, ctx: Context) -> Outcome:
     """Close a card for ever. Refuses: already-closed, card-type-mismatch."""
     book = book_of(books, cmd.customers[0])
@@ -206,6 +213,7 @@ def close_card(books: Books, cmd: CloseCard, ctx: Context) -> Outcome:
     )
 
 
+@decides(CloseCardsOfPocket)
 def close_cards_of_pocket(books: Books, cmd: CloseCardsOfPocket, ctx: Context) -> Outcome:
     """Close every card of a closed Pocket."""
     book = book_of(books, cmd.customers[0])
@@ -216,6 +224,7 @@ def close_cards_of_pocket(books: Books, cmd: CloseCardsOfPocket, ctx: Context) -
     return {"pocket_id": str(cmd.pocket_id)}
 
 
+@decides(FreezeCard)
 def freeze_card(books: Books, cmd: FreezeCard, ctx: Context) -> Outcome:
     """Freeze a card, or unfreeze it: then it is OFFLINE until its holder switches it on.
 

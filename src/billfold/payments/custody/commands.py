@@ -6,13 +6,11 @@ from datetime import date
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.custody.rules import complete_delivery, deliver_bills, receive_bills
 
 
 class ReceiveBills(Command, frozen=True, kw_only=True):
     """Receive one lot. `cost_cents` is its tax basis; None: its value on arrival."""
 
-    rule = receive_bills
     audit = AuditedAction("pocket", "received", fields=("cusip", "units", "counterparty_name"))
     needs_identifiers = False
 
@@ -29,7 +27,6 @@ class ReceiveBills(Command, frozen=True, kw_only=True):
 class DeliverBills(Command, frozen=True, kw_only=True):
     """Deliver `units` of a bill, oldest lots first."""
 
-    rule = deliver_bills
     audit = AuditedAction("pocket", "delivered", fields=("cusip", "units", "counterparty_name"))
     needs_identifiers = False
 
@@ -44,7 +41,6 @@ class DeliverBills(Command, frozen=True, kw_only=True):
 class EndDelivery(Command, frozen=True, kw_only=True):
     """Record the result from the custodian: delivered, or rejected for a `reason`."""
 
-    rule = complete_delivery
     reference_kinds = (Reference.SECURITY_TRANSFER,)
     needs_identifiers = False
 

@@ -19,8 +19,9 @@ from billfold.bills.rules import lots as lots_module
 from billfold.bills.types import Bill
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
+from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.custody.types import (
     MovedLot,
     SecurityTransfer,
@@ -38,7 +39,6 @@ from billfold.treasury.rules.liquidate import liquidation_value
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Lot, PocketBook
-    from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 
 ACTIVITY = TradeActivity.EXTERNAL_SECURITY_TRANSFER
 APPOINTMENT = "custody.deliver"
@@ -48,6 +48,7 @@ RECORDED = ("pocket_id", "direction", "cusip", "units", "market_value", *_PARTY,
 """The columns of a transfer that its command's outcome repeats."""
 
 
+@decides(ReceiveBills)
 def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     """Book the received lot. Refuses: pocket-not-open, bill-not-deliverable."""
     book = book_of(books, cmd.customers[0])
@@ -66,6 +67,7 @@ def receive_bills(books: Books, cmd: ReceiveBills, ctx: Context) -> Outcome:
     return _record_transfer(book, ctx, cmd, status=SecurityTransferStatus.COMPLETED, worth=worth, lots=[moved])
 
 
+@decides(DeliverBills)
 def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     """Book the delivery, and schedule its order to the custodian.
 
@@ -93,6 +95,7 @@ def deliver_bills(books: Books, cmd: DeliverBills, ctx: Context) -> Outcome:
     return _record_transfer(book, ctx, cmd, status=SecurityTransferStatus.PENDING, worth=worth, lots=moved)
 
 
+@decides(EndDelivery)
 def complete_delivery(books: Books, cmd: EndDelivery, ctx: Context) -> Outcome:
     """Record that it was delivered, or reverse every lot. Refuses: delivery-ended."""
     book = book_of(books, cmd.customers[0])

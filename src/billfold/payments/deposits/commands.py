@@ -9,7 +9,6 @@ from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail
-from billfold.payments.deposits.rules import receive_money
 from billfold.payments.wires.types import IncomingWireFields, QueuedMessage, WireRow
 
 
@@ -19,7 +18,6 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
     `wire` is set for a wire that came in a Fedwire message; the key is then the wire's id.
     """
 
-    rule = receive_money
     fingerprints = (WireRow, QueuedMessage, CounterpartyRow)
 
     rail: Rail

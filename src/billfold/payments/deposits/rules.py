@@ -11,8 +11,9 @@ from billfold.accounts.pockets.types import Hold
 from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, Rail, TransactionType
+from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.wires.rules.incoming import record_incoming_wire
 from billfold.payments.wires.rules.recording import raise_wire_event
 from billfold.platform.dates import et_instant
@@ -23,12 +24,12 @@ if TYPE_CHECKING:
     from billfold.accounts.portals.types import PortalRow
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.deposits.commands import ReceiveMoney
 
 ACH_SETTLES_AFTER = 2
 """Banking days until an incoming ACH entry is final (contract 9)."""
 
 
+@decides(ReceiveMoney)
 def receive_money(books: Books, cmd: ReceiveMoney, ctx: Context) -> Outcome:
     """Post a deposit and invest it, or reject it so that the rail returns it."""
     book = book_of(books, cmd.customers[0])

@@ -6,13 +6,11 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command
 from billfold.ledger.types import Rail
-from billfold.payments.files.rules import close_rail_file
 
 
 class CloseRailFile(Command, frozen=True, kw_only=True):
     """Complete an inbound file of which something cannot be booked; `reason` says what was done about that."""
 
-    rule = close_rail_file
     audit = AuditedAction("files", "closed", fields=("file_id", "reason"))
     needs_identifiers = False
 

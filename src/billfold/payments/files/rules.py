@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from billfold.ledger.commands import Books, Context, Outcome, book_of
-
-if TYPE_CHECKING:
-    from billfold.payments.files.commands import CloseRailFile
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.payments.files.commands import CloseRailFile
 
 
+@decides(CloseRailFile)
 def close_rail_file(books: Books, cmd: CloseRailFile, ctx: Context) -> Outcome:
     """Schedule the close of the file: whoever books it at this moment finishes first."""
     book_of(books, cmd.customers[0]).schedule(close_job(cmd.rail), cmd.file_id, ctx.now)

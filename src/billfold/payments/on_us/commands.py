@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import Command, Reference
-from billfold.payments.on_us.rules import transfer_on_us
 from billfold.payments.on_us.types import TransferOrder
 
 
@@ -18,7 +17,6 @@ class TransferOnUs(Command, frozen=True, kw_only=True):
     transfer was `approved` before, it is executed at once, and a refusal makes it REJECTED.
     """
 
-    rule = transfer_on_us
     reference_kinds = (Reference.COUNTERPARTY,)
     needs_identifiers = False
 

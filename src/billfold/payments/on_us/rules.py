@@ -19,7 +19,7 @@ from billfold.bills.rules.lots import Sale
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import (
     NOT_CLOSED,
     AccountKind,
@@ -28,6 +28,7 @@ from billfold.ledger.types import (
     TradeActivity,
     TransactionType,
 )
+from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import OnUsTransferRow, PendingTransfer, TransferStatus
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Lot, PocketBook
     from billfold.ledger.commands import SaleTerms
-    from billfold.payments.on_us.commands import TransferOnUs
 
 _KINDS = {
     TransferStatus.PENDING: kinds.ON_US_PROCESSING,
@@ -77,6 +77,7 @@ class _Transfer(NamedTuple):
         return self.payer is self.payee
 
 
+@decides(TransferOnUs)
 def transfer_on_us(books: Books, cmd: TransferOnUs, ctx: Context) -> Outcome:
     """Execute the transfer, or record why it is rejected. A rejected transfer posts nothing.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from billfold.ledger.commands import Command
-from billfold.payments.settlement.rules import MovedPocket, RailTotals, SettlementBlock, close_bank_day, report_moves
+from billfold.payments.settlement.rules import MovedPocket, RailTotals, SettlementBlock
 
 
 class CloseBankDay(Command, frozen=True, kw_only=True):
@@ -14,7 +14,6 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
     Customers due by the end of `day` have been brought up to date before.
     """
 
-    rule = close_bank_day
     needs_identifiers = False
     former_names = ("CloseHouseDay",)
 
@@ -26,7 +25,6 @@ class CloseBankDay(Command, frozen=True, kw_only=True):
 class ReportMoves(Command, frozen=True, kw_only=True):
     """Tell a customer where what was to settle on `day` settles, now that the calendars have changed."""
 
-    rule = report_moves
     needs_identifiers = False
 
     day: date

@@ -17,9 +17,10 @@ import msgspec
 from billfold.bills.types import BillSettlement
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.payments.clearing.types import RailSettlement
+from billfold.payments.settlement.commands import CloseBankDay, ReportMoves
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id
 from billfold.platform.money import cents_for
@@ -27,7 +28,6 @@ from billfold.platform.money import cents_for
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account
-    from billfold.payments.settlement.commands import CloseBankDay, ReportMoves
 
 
 BANK_DAY_CLOSED_JOB: Final = "daily-root"
@@ -61,6 +61,7 @@ class MovedPocket(msgspec.Struct, frozen=True):
     moved_to: date
 
 
+@decides(ReportMoves)
 def report_moves(books: Books, cmd: ReportMoves, ctx: Context) -> Outcome:
     """Raise an event per pocket. Its rows stay as they are: the calendars say on which day they settle."""
     book = book_of(books, cmd.customers[0])
@@ -70,6 +71,7 @@ def report_moves(books: Books, cmd: ReportMoves, ctx: Context) -> Outcome:
     return {"moved": len(cmd.pockets)}
 
 
+@decides(CloseBankDay)
 def close_bank_day(books: Books, cmd: CloseBankDay, ctx: Context) -> Outcome:
     """Post one journal entry per settlement date, and per rail and date; open the next day.
 

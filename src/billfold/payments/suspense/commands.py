@@ -8,13 +8,6 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.suspense.rules import (
-    assign_from_suspense,
-    hold_in_suspense,
-    release_from_suspense,
-    return_from_suspense,
-    write_off_from_suspense,
-)
 from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires.types import WireRow
 
@@ -26,7 +19,6 @@ class HoldInSuspense(Command, frozen=True, kw_only=True):
     date of the rail; None is today.
     """
 
-    rule = hold_in_suspense
     fingerprints = (SuspenseItem,)
 
     item_id: UUID
@@ -41,7 +33,6 @@ class HoldInSuspense(Command, frozen=True, kw_only=True):
 class ReturnFromSuspense(Command, frozen=True, kw_only=True):
     """Return an item by its rail: under `reason`, or `by_hand` if no message of ours can."""
 
-    rule = return_from_suspense
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "returned", fields=("item_id", "reason", "by_hand"))
 
@@ -57,7 +48,6 @@ class AssignFromSuspense(Command, frozen=True, kw_only=True):
     `details` are those of the item, sealed for the owner; None: as the item has them.
     """
 
-    rule = assign_from_suspense
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "assigned", fields=("item_id", "portal_id"))
     fingerprints = (WireRow,)
@@ -71,7 +61,6 @@ class AssignFromSuspense(Command, frozen=True, kw_only=True):
 class ReleaseFromSuspense(Command, frozen=True, kw_only=True):
     """Post an item back to its rail: it is booked to its owner by a command of its rail."""
 
-    rule = release_from_suspense
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "assigned", fields=("item_id", "owner_id"))
 
@@ -83,7 +72,6 @@ class ReleaseFromSuspense(Command, frozen=True, kw_only=True):
 class WriteOffFromSuspense(Command, frozen=True, kw_only=True):
     """Post an item of the card rail, or a debit, to `losses`: it has no owner, and nobody takes it back."""
 
-    rule = write_off_from_suspense
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "written_off", fields=("item_id", "reason"))
 

@@ -15,12 +15,19 @@ import msgspec
 
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.rows import Fingerprint
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail
 from billfold.payments.adjustments.commands import PostGoodwillCredit
 from billfold.payments.adjustments.rules import post_goodwill_credit
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
+from billfold.payments.suspense.commands import (
+    AssignFromSuspense,
+    HoldInSuspense,
+    ReleaseFromSuspense,
+    ReturnFromSuspense,
+    WriteOffFromSuspense,
+)
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE, SuspenseItem, SuspenseStatus
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
 from billfold.payments.wires.rules import incoming
@@ -28,18 +35,12 @@ from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.suspense.commands import (
-        AssignFromSuspense,
-        HoldInSuspense,
-        ReleaseFromSuspense,
-        ReturnFromSuspense,
-        WriteOffFromSuspense,
-    )
 
 RECORDED = ("rail", "direction", "amount", "reason")
 """The columns of an item that the outcome of its command repeats."""
 
 
+@decides(HoldInSuspense)
 def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome:
     """Post the item from its rail to suspense."""
     book = book_of(books, cmd.customers[0])
@@ -63,6 +64,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     return {**recorded, "item_id": str(cmd.item_id), "journal_no": item.entry_no}
 
 
+@decides(ReturnFromSuspense)
 def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) -> Outcome:
     """Post the item from suspense to its rail, which sends the return unless people have sent it by hand.
 
@@ -82,6 +84,7 @@ def return_from_suspense(books: Books, cmd: ReturnFromSuspense, ctx: Context) ->
     return _close_item(book, ctx, item, status=SuspenseStatus.RETURNED, entry_no=entry_no, return_reason=cmd.reason)
 
 
+@decides(AssignFromSuspense)
 def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) -> Outcome:
     """Book the item to a portal of its owner.
 
@@ -121,6 +124,7 @@ def assign_from_suspense(books: Books, cmd: AssignFromSuspense, ctx: Context) ->
     return ended | {name: arrived[name] for name in _DEPOSIT_FIELDS if name in arrived}
 
 
+@decides(ReleaseFromSuspense)
 def release_from_suspense(books: Books, cmd: ReleaseFromSuspense, ctx: Context) -> Outcome:
     """Post the item to its rail once it is booked to its owner. Refuses: suspense-item-settled."""
     book = book_of(books, cmd.customers[0])
@@ -129,6 +133,7 @@ def release_from_suspense(books: Books, cmd: ReleaseFromSuspense, ctx: Context) 
     return _close_item(book, ctx, item, status=SuspenseStatus.ASSIGNED, entry_no=entry_no, owner_id=cmd.owner_id)
 
 
+@decides(WriteOffFromSuspense)
 def write_off_from_suspense(books: Books, cmd: WriteOffFromSuspense, ctx: Context) -> Outcome:
     """Post the item to `losses`. Refuses: suspense-item-settled, suspense-item-stays if it is somebody's money."""
     book = book_of(books, cmd.customers[0])

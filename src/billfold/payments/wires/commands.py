@@ -5,9 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.wires.rules.returns import receive_wire_return, return_wire
-from billfold.payments.wires.rules.send import send_wire
-from billfold.payments.wires.rules.status import complete_wire, reject_wire, submit_wire
 from billfold.payments.wires.types import QueuedMessage, WireRow
 
 
@@ -18,7 +15,6 @@ class SendWire(Command, frozen=True, kw_only=True):
     the wire was `approved` before, a refusal raises `wire.rejected` and becomes the outcome.
     """
 
-    rule = send_wire
     reference_kinds = (Reference.COUNTERPARTY,)
     fingerprints = (WireRow, QueuedMessage)
     needs_identifiers = False
@@ -47,16 +43,12 @@ class WireCommand(Command, frozen=True, kw_only=True):
 class SubmitWire(WireCommand, frozen=True, kw_only=True):
     """Record that the message is in a file, with this IMAD."""
 
-    rule = submit_wire
-
     wire_id: UUID
     imad: str
 
 
 class CompleteWire(WireCommand, frozen=True, kw_only=True):
     """Record that Fedwire has settled the wire."""
-
-    rule = complete_wire
 
     wire_id: UUID
     omad: str | None = None
@@ -65,8 +57,6 @@ class CompleteWire(WireCommand, frozen=True, kw_only=True):
 class RejectWire(WireCommand, frozen=True, kw_only=True):
     """Record that Fedwire or a bank has rejected the wire, with its ISO 20022 reason code."""
 
-    rule = reject_wire
-
     wire_id: UUID
     code: str | None
 
@@ -74,7 +64,6 @@ class RejectWire(WireCommand, frozen=True, kw_only=True):
 class ReturnWire(WireCommand, frozen=True, kw_only=True):
     """Return the received wire `original_id`. `code` is an ISO 20022 return reason."""
 
-    rule = return_wire
     former_names = ("PayBackWire",)
     audit = AuditedAction("wire", "returned", fields=("original_id", "code"))
     fingerprints = (WireRow, QueuedMessage)
@@ -91,7 +80,6 @@ class ReceiveWireReturn(WireCommand, frozen=True, kw_only=True):
     deducted on its way. `code` is the ISO 20022 return reason, `message` the JSON text of the message.
     """
 
-    rule = receive_wire_return
     former_names = ("TakeBackWire",)
     fingerprints = (WireRow,)
 

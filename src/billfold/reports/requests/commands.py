@@ -5,13 +5,11 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import Command
-from billfold.reports.requests.rules import finish_report
 
 
 class FinishReport(Command, frozen=True, kw_only=True):
     """Raise the event of formats that were requested at once; the key is their batch. No report: it failed."""
 
-    rule = finish_report
     needs_identifiers = False
 
     report_request_id: UUID

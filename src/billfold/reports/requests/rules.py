@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import UNSET
 
 from billfold.events import kinds
 from billfold.events.payloads import ReportPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Context, Outcome, book_of
-
-if TYPE_CHECKING:
-    from billfold.reports.requests.commands import FinishReport
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.reports.requests.commands import FinishReport
 
 
+@decides(FinishReport)
 def finish_report(books: Books, cmd: FinishReport, ctx: Context) -> Outcome:
     """Raise the event of a report that was completed, or that could not be made."""
     kind = kinds.REPORT_FAILED if cmd.report_id is None else kinds.REPORT_COMPLETED

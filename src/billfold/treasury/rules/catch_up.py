@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from billfold.bills.rules import fees
 from billfold.ledger.book.book import BANK_ROLE, fee_due, refresh_due
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import JournalKind
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id
+from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork
 from billfold.treasury.rules.day_end import charge_fee, close_day, roll_business_day
 from billfold.treasury.rules.invest import invest, plan_purchase
 from billfold.treasury.rules.mature import mature
@@ -23,7 +24,6 @@ from billfold.treasury.rules.mature import mature
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork
 
 Step = Callable[["Book", "PocketBook", "Context"], None]
 
@@ -71,6 +71,7 @@ def _charge(book: Book, pocket: PocketBook, ctx: Context) -> None:
     pocket.next_fee_date = fees.fee_charge_date(pocket.next_fee_date, ctx.calendars)
 
 
+@decides(InvestWaitingCash)
 def invest_waiting_cash(books: Books, cmd: InvestWaitingCash, ctx: Context) -> Outcome:
     """Invest what waits for an opening, now that there is market data."""
     book = book_of(books, cmd.customers[0])
@@ -80,6 +81,7 @@ def invest_waiting_cash(books: Books, cmd: InvestWaitingCash, ctx: Context) -> O
     return {}
 
 
+@decides(RescheduleDueWork)
 def reschedule_due_work(books: Books, cmd: RescheduleDueWork, ctx: Context) -> Outcome:
     """Write down when something is due, if the calendars have changed since that was written."""
     for customer_id in cmd.customers:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.accounts.counterparties.rules import verification_kinds as rules
 from billfold.accounts.counterparties.rules.names import NameMatch, match_names
 from billfold.accounts.counterparties.types import (
@@ -20,12 +21,9 @@ from billfold.accounts.counterparties.types import (
 )
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 
 VERIFICATION_EXPIRY = "counterparty.expire"
 """The scheduled job that ends the wait for an incoming wire."""
@@ -43,6 +41,7 @@ _STATUS_TEXTS = {
 _DEPOSIT_MOST = 99
 
 
+@decides(AddCounterparty)
 def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcome:
     """LINKED at once where nothing is left to verify, UNLINKED where the name is not the owner's, else PENDING.
 
@@ -95,6 +94,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     }
 
 
+@decides(UpdateCounterparty)
 def update_counterparty(books: Books, cmd: UpdateCounterparty, ctx: Context) -> Outcome:
     """Refuses: counterparty-not-linked."""
     book = book_of(books, cmd.customers[0])

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties.commands import (
+    ConfirmDeposits,
+    CorrectAccount,
+    DecideVerification,
+    ExpireVerification,
+    FailVerification,
+    SettleLink,
+    SettleScreening,
+)
 from billfold.accounts.counterparties.rules import verification_kinds as rules
 from billfold.accounts.counterparties.rules.manage import (
     get_counterparty,
@@ -20,21 +29,11 @@ from billfold.accounts.counterparties.types import CounterpartyRow, Counterparty
 from billfold.documents.types import DocumentRow
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.platform.errors import Refused
 
-if TYPE_CHECKING:
-    from billfold.accounts.counterparties.commands import (
-        ConfirmDeposits,
-        CorrectAccount,
-        DecideVerification,
-        ExpireVerification,
-        FailVerification,
-        SettleLink,
-        SettleScreening,
-    )
 
-
+@decides(ConfirmDeposits)
 def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcome:
     """VERIFIED when the amounts are right; UNLINKED after three wrong tries.
 
@@ -63,6 +62,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     return rejected | {"confirmed": False, "left": 0}
 
 
+@decides(DecideVerification)
 def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> Outcome:
     """VERIFIED or UNLINKED for good. Refuses: counterparty-not-pending, document-not-in-review."""
     book = book_of(books, cmd.customers[0])
@@ -79,16 +79,19 @@ def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> 
     return outcome
 
 
+@decides(FailVerification)
 def fail_verification(books: Books, cmd: FailVerification, ctx: Context) -> Outcome:
     """Reject what still waits; what is decided stays as it is."""
     return _close_pending(books, cmd, ctx, status="REJECTED", text=cmd.reason)
 
 
+@decides(ExpireVerification)
 def expire_verification(books: Books, cmd: ExpireVerification, ctx: Context) -> Outcome:
     """Give up waiting; what is decided stays as it is."""
     return _close_pending(books, cmd, ctx, status="EXPIRED", text="No wire came from the account in time.")
 
 
+@decides(SettleLink)
 def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
     """VERIFIED or UNLINKED when the provider is done; what is decided stays as it is.
 
@@ -110,6 +113,7 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
     return _close(book, ctx, known, status=status, text=f"The account's bank says: {cmd.link_status}.")
 
 
+@decides(SettleScreening)
 def settle_screening(books: Books, cmd: SettleScreening, ctx: Context) -> Outcome:
     """Keep what screening found of the names; a CONFIRMED one is UNLINKED for good."""
     book = book_of(books, cmd.customers[0])
@@ -128,6 +132,7 @@ def settle_screening(books: Books, cmd: SettleScreening, ctx: Context) -> Outcom
     return _outcome(payee, *([notification_of(payee, "was reviewed and can be used")] if was_reviewed else ()))
 
 
+@decides(CorrectAccount)
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
     """Replace the old numbers by the corrected ones; the verification stays."""
     book = book_of(books, cmd.customers[0])

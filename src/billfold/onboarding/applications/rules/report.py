@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from billfold.events import kinds
 from billfold.events.payloads import ApplicationPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.event_kind import EventKind
+from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.types import ApplicationStatus
-
-if TYPE_CHECKING:
-    from billfold.onboarding.applications.commands import ReportApplication
 
 EVENTS: Final[Mapping[ApplicationStatus, EventKind[ApplicationPayload]]] = MappingProxyType(
     {
@@ -26,6 +24,7 @@ EVENTS: Final[Mapping[ApplicationStatus, EventKind[ApplicationPayload]]] = Mappi
 )
 
 
+@decides(ReportApplication)
 def report_application(books: Books, cmd: ReportApplication, ctx: Context) -> Outcome:
     """Raise the event of a move."""
     event(

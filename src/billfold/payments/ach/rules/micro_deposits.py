@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, Direction, JournalKind
+from billfold.payments.ach.commands import SendMicroDeposits
 from billfold.payments.ach.rules.entries import IDENTIFICATION_WIDTH, add_entry, approve
 from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
-
-if TYPE_CHECKING:
-    from billfold.payments.ach.commands import SendMicroDeposits
 
 PURPOSE = "ACCTVERIFY"
 """The entry description that Nacha requires for micro-deposits."""
 
 
+@decides(SendMicroDeposits)
 def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> Outcome:
     """Pay from `promotions` and schedule the entries for their window."""
     book = book_of(books, cmd.customers[0])

@@ -16,9 +16,10 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import require_not_closed, require_open
 from billfold.accounts.pockets.types import Hold
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.types import Direction, PocketStatus, Rail
+from billfold.payments.ach.commands import CollectAch, OriginateAch
 from billfold.payments.ach.rules.entries import (
     IDENTIFICATION_WIDTH,
     add_entry,
@@ -38,9 +39,9 @@ if TYPE_CHECKING:
 
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.ach.commands import CollectAch, OriginateAch
 
 
+@decides(OriginateAch)
 def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
     """Accept an entry. Refuses: customer-not-open, agreement-not-accepted for a credit, pocket-not-open,
     pocket-frozen, counterparty-type-mismatch, counterparty-not-verified, sanction-screen-failed,
@@ -114,6 +115,7 @@ def _entry_of(book: Book, pocket: PocketBook, payee: Payee, cmd: OriginateAch, c
     )
 
 
+@decides(CollectAch)
 def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     """Book the money of a debit and invest it, unless the debit was returned before it settled.
 

@@ -15,9 +15,10 @@ from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
+from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
 from billfold.payments.ach.nacha.types import DEATH_NOTICE
 from billfold.payments.ach.rules.entries import (
     add_entry,
@@ -50,13 +51,13 @@ if TYPE_CHECKING:
     from billfold.accounts.portals.types import PortalRow
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
 
 _EFFECTIVE_WITHIN = timedelta(days=7)
 """How far the effective date that a sender names may be from the day an entry comes; else it says nothing."""
 NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = ("R01", "R02", "R03", "R16", "R20", "R24")
 
 
+@decides(ReceiveAch)
 def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     """Book the entry, or queue a return for the next window. A prenote books nothing.
 
@@ -92,6 +93,7 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 
 
+@decides(ReturnAchEntry)
 def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     """Reverse the booking and send a return, within the time frame of the code.
 

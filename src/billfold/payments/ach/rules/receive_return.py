@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
+from billfold.payments.ach.commands import ReceiveAchReturn, RecordNoc
 from billfold.payments.ach.rules.entries import raise_ach_event, referenced_entry, reverse_booking, update_entry
 from billfold.payments.ach.rules.return_codes import RECEIVED_RETURN_REASONS, returnable_until
 from billfold.payments.ach.types import AchStatus, AchWay
@@ -14,7 +15,6 @@ from billfold.platform.dates import et_date
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.ach.commands import ReceiveAchReturn, RecordNoc
     from billfold.payments.ach.types import AchEntry
 
 UNKNOWN_ENTRY, DUPLICATE_RETURN, UNTIMELY_RETURN = "R69", "R67", "R68"
@@ -22,6 +22,7 @@ UNKNOWN_ENTRY, DUPLICATE_RETURN, UNTIMELY_RETURN = "R69", "R67", "R68"
 _LIVE = frozenset({AchStatus.IN_TRANSIT, AchStatus.PROCESSED})
 
 
+@decides(ReceiveAchReturn)
 def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome:
     """Reverse what the entry moved.
 
@@ -48,6 +49,7 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
     }
 
 
+@decides(RecordNoc)
 def record_noc(books: Books, cmd: RecordNoc, ctx: Context) -> Outcome:
     """Record the correction with its entry."""
     book = book_of(books, cmd.customers[0])

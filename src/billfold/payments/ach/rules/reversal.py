@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import Direction
+from billfold.payments.ach.commands import ReinitiateAch, ReverseAch
 from billfold.payments.ach.rules.entries import (
     IDENTIFICATION_WIDTH,
     add_entry,
@@ -23,13 +23,11 @@ from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 
-if TYPE_CHECKING:
-    from billfold.payments.ach.commands import ReinitiateAch, ReverseAch
-
 REVERSAL, RETRY = "REVERSAL", "RETRY PYMT"
 """The entry descriptions that Nacha requires for them."""
 
 
+@decides(ReverseAch)
 def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     """Schedule the opposite entry for its window. The reversal of a debit debits the pocket now.
 
@@ -57,6 +55,7 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     return {"ach_id": str(new_entry.ach_id), "status": new_entry.status}
 
 
+@decides(ReinitiateAch)
 def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
     """Schedule a returned debit again. Refuses: ach-origination-not-returned."""
     book = book_of(books, cmd.customers[0])

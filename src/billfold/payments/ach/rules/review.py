@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import Direction
+from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.rules.entries import (
     approve_stored,
     raise_ach_event,
@@ -18,10 +17,8 @@ from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchStatus
 from billfold.platform.errors import Refused
 
-if TYPE_CHECKING:
-    from billfold.payments.ach.commands import ReviewAch
 
-
+@decides(ReviewAch)
 def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
     """Approve the entry, or refund its debit. Refuses: ach-origination-not-pending.
 

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.events import kinds, payloads
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.event_kind import EventKind
+from billfold.payments.ach.commands import MarkAchTransmitted, RescheduleAch, SettleAch
 from billfold.payments.ach.rules.entries import approve_stored, raise_ach_event, update_entry
 from billfold.payments.ach.rules.windows import postponed, schedule
 from billfold.payments.ach.types import AchEntry, AchStatus
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.ach.commands import MarkAchTransmitted, RescheduleAch, SettleAch
     from billfold.payments.ach.rules.windows import Schedule
 
 
+@decides(MarkAchTransmitted)
 def mark_transmitted(books: Books, cmd: MarkAchTransmitted, ctx: Context) -> Outcome:
     """Move APPROVED entries to IN_TRANSIT."""
     book = book_of(books, cmd.customers[0])
@@ -25,6 +26,7 @@ def mark_transmitted(books: Books, cmd: MarkAchTransmitted, ctx: Context) -> Out
     return _raise_events(book, ctx, moved, kind=kinds.ACH_OUT_SENT)
 
 
+@decides(SettleAch)
 def settle_entries(books: Books, cmd: SettleAch, ctx: Context) -> Outcome:
     """Move entries that are IN_TRANSIT to PROCESSED."""
     book = book_of(books, cmd.customers[0])
@@ -32,6 +34,7 @@ def settle_entries(books: Books, cmd: SettleAch, ctx: Context) -> Outcome:
     return _raise_events(book, ctx, moved, kind=kinds.ACH_OUT_SUCCESS)
 
 
+@decides(RescheduleAch)
 def reschedule_entries(books: Books, cmd: RescheduleAch, ctx: Context) -> Outcome:
     """Move entries that missed their window, for example during an outage, to the next one.
 

@@ -6,15 +6,6 @@ from datetime import date, datetime
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.cards.authorizations.rules.authorize import (
-    authorize_card,
-    increment_authorization,
-    inquire_balance,
-)
-from billfold.payments.cards.authorizations.rules.clear import clear_card
-from billfold.payments.cards.authorizations.rules.give_back import charge_back, refund_card, represent
-from billfold.payments.cards.authorizations.rules.limits import set_card_limits
-from billfold.payments.cards.authorizations.rules.reverse import expire_authorization, reverse_authorization
 from billfold.payments.cards.authorizations.types import (
     AuthorizationRow,
     CardLimitsRow,
@@ -60,21 +51,15 @@ class CardRequest(CardMessage, frozen=True, kw_only=True):
 class AuthorizeCard(CardRequest, frozen=True, kw_only=True):
     """Decide about a purchase of so many cents; an advice has been decided by others."""
 
-    rule = authorize_card
-
     is_advice: bool = False
 
 
 class IncrementAuthorization(CardRequest, frozen=True, kw_only=True):
     """Decide about so many cents more for a purchase that is held."""
 
-    rule = increment_authorization
-
 
 class ReverseAuthorization(CardMessage, frozen=True, kw_only=True):
     """Release so many cents of a hold; None: all. `is_late`: the bank's own approval came too late."""
-
-    rule = reverse_authorization
 
     amount: int | None = None
     is_late: bool = False
@@ -83,15 +68,12 @@ class ReverseAuthorization(CardMessage, frozen=True, kw_only=True):
 class ExpireAuthorization(CardMessage, frozen=True, kw_only=True):
     """Release a hold whose time is over by `due`."""
 
-    rule = expire_authorization
-
     due: datetime
 
 
 class InquireBalance(Command, frozen=True, kw_only=True):
     """Ask what a card could pay now."""
 
-    rule = inquire_balance
     reference_kinds = (Reference.CARD,)
     needs_identifiers = False
     is_recorded = False
@@ -120,8 +102,6 @@ class CardRecord(Command, frozen=True, kw_only=True):
 class ClearCard(CardRecord, frozen=True, kw_only=True):
     """Take the money of a purchase. After the final record nothing more is held for it."""
 
-    rule = clear_card
-
     merchant: Merchant
     is_final: bool = True
 
@@ -129,15 +109,11 @@ class ClearCard(CardRecord, frozen=True, kw_only=True):
 class RefundCard(CardRecord, frozen=True, kw_only=True):
     """Credit what a merchant gives back."""
 
-    rule = refund_card
-
     merchant: Merchant
 
 
 class ChargeBack(CardRecord, frozen=True, kw_only=True):
     """Credit a disputed purchase. References also the purchase."""
-
-    rule = charge_back
 
     original_id: UUID
 
@@ -145,15 +121,12 @@ class ChargeBack(CardRecord, frozen=True, kw_only=True):
 class Represent(CardRecord, frozen=True, kw_only=True):
     """Take back what was charged back. References also the purchase."""
 
-    rule = represent
-
     original_id: UUID
 
 
 class SetCardLimits(Command, frozen=True, kw_only=True):
     """Set what a card may spend in a day, in cents: in all (None: no limit), and by merchant category."""
 
-    rule = set_card_limits
     reference_kinds = _SEEN
     audit = AuditedAction("card", "limited", fields=("daily", "categories"))
     fingerprints = (CardLimitsRow,)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import NOT_CLOSED
 from billfold.payments.adjustments.rules import post_credit
+from billfold.payments.cards.cash_back.commands import GiveCashBack
 from billfold.payments.cards.cash_back.types import CashBackRow
 from billfold.payments.cards.types import CardRow
 from billfold.platform.errors import NotFound
@@ -15,7 +16,6 @@ from billfold.platform.money import round_half_up
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.cards.cash_back.commands import GiveCashBack
 
 _WHOLE = 10_000
 """Basis points."""
@@ -27,6 +27,7 @@ def cash_back_of(purchases: int, *, basis_points: int, cap: int | None) -> int:
     return amount if cap is None else min(amount, cap)
 
 
+@decides(GiveCashBack)
 def give_cash_back(books: Books, cmd: GiveCashBack, ctx: Context) -> Outcome:
     """Credit a month's cash back to the card's Pocket; if that is closed, to the customer's oldest that is not.
 

@@ -6,13 +6,11 @@ from datetime import date
 from uuid import UUID
 
 from billfold.ledger.commands import Command
-from billfold.payments.cards.settlement.rules import book_settlement
 
 
 class BookCardSettlement(Command, frozen=True, kw_only=True):
     """Book interchange, negative if more was given back than received, and fees of a file, in cents."""
 
-    rule = book_settlement
     needs_identifiers = False
 
     file_id: UUID

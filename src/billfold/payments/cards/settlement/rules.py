@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, JournalKind
-
-if TYPE_CHECKING:
-    from billfold.payments.cards.settlement.commands import BookCardSettlement
+from billfold.payments.cards.settlement.commands import BookCardSettlement
 
 
+@decides(BookCardSettlement)
 def book_settlement(books: Books, cmd: BookCardSettlement, ctx: Context) -> Outcome:
     """Post interchange and fees against the card rail, in the bank's own books."""
     book = book_of(books, cmd.customers[0])

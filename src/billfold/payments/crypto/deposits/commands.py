@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.crypto.deposits.rules import credit_deposit, record_unbooked, restore_deposit, write_off_deposit
 from billfold.payments.crypto.deposits.types import ChainDeposit, CryptoDepositRow, HoldReason
 
 
@@ -15,7 +14,6 @@ class CreditDeposit(Command, frozen=True, kw_only=True):
     `is_released` is set when an operator releases a QUESTIONED one.
     """
 
-    rule = credit_deposit
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
     fingerprints = (CryptoDepositRow,)
     audit = AuditedAction("crypto_deposit", "released", fields=("deposit_id",))
@@ -30,7 +28,6 @@ class CreditDeposit(Command, frozen=True, kw_only=True):
 class RecordUnbooked(Command, frozen=True, kw_only=True):
     """Record a deposit that is not credited: in suspense with `amount` cents, or QUESTIONED with none."""
 
-    rule = record_unbooked
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
     fingerprints = (CryptoDepositRow,)
 
@@ -48,7 +45,6 @@ class WriteOffDeposit(Command, frozen=True, kw_only=True):
     `is_released` tells that the deposit was held, and released by an operator.
     """
 
-    rule = write_off_deposit
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
     fingerprints = (CryptoDepositRow,)
 
@@ -59,7 +55,6 @@ class WriteOffDeposit(Command, frozen=True, kw_only=True):
 class RestoreDeposit(Command, frozen=True, kw_only=True):
     """A deposit that was written off is on the chain again, in this block. `customers` are owner and bank."""
 
-    rule = restore_deposit
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
     fingerprints = (CryptoDepositRow,)
 

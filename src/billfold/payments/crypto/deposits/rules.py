@@ -7,9 +7,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, JournalKind, Rail
 from billfold.payments.crypto.chains.rules import cents_of
+from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
 from billfold.payments.crypto.deposits.types import CarriedUnits, ChainDeposit, CryptoDepositRow, DepositStatus
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
@@ -17,12 +18,6 @@ from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.crypto.deposits.commands import (
-        CreditDeposit,
-        RecordUnbooked,
-        RestoreDeposit,
-        WriteOffDeposit,
-    )
 
 UNAVAILABLE = "UNAVAILABLE"
 """The outcome of a credit to a portal that takes nothing, or not so much."""
@@ -30,6 +25,7 @@ CENTS_MAX = 999_999_999_999
 """The most that one deposit brings, as of a wire: a token can mint any number of units."""
 
 
+@decides(CreditDeposit)
 def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
     """Credit a deposit with what is carried. Refuses: suspense-item-settled when an operator releases it twice."""
     book = book_of(books, cmd.customers[0])
@@ -59,6 +55,7 @@ def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
     return _outcome(row) | shown
 
 
+@decides(RecordUnbooked)
 def record_unbooked(books: Books, cmd: RecordUnbooked, ctx: Context) -> Outcome:
     """Record a deposit that is held in suspense by another command, or that nothing is booked of."""
     book = book_of(books, cmd.customers[0])
@@ -71,6 +68,7 @@ def record_unbooked(books: Books, cmd: RecordUnbooked, ctx: Context) -> Outcome:
     return _outcome(row)
 
 
+@decides(WriteOffDeposit)
 def write_off_deposit(books: Books, cmd: WriteOffDeposit, ctx: Context) -> Outcome:
     """Post what was credited to the bank's losses: the customer keeps it, the rail will not bring it."""
     book, bank = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])
@@ -84,6 +82,7 @@ def write_off_deposit(books: Books, cmd: WriteOffDeposit, ctx: Context) -> Outco
     return _outcome(row)
 
 
+@decides(RestoreDeposit)
 def restore_deposit(books: Books, cmd: RestoreDeposit, ctx: Context) -> Outcome:
     """Take the loss back: the deposit is on the chain again, with the status that it had."""
     book, bank = book_of(books, cmd.customers[0]), book_of(books, cmd.customers[1])

@@ -7,12 +7,6 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.commands import Command, Reference
-from billfold.payments.crypto.withdrawals.rules.withdrawals import (
-    complete_withdrawal,
-    reject_withdrawal,
-    send_usdc,
-    submit_withdrawal,
-)
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow
 
 
@@ -32,7 +26,6 @@ class SendUsdc(Command, frozen=True, kw_only=True):
     If it was `approved` before, a refusal raises the event of a rejected withdrawal and becomes the outcome.
     """
 
-    rule = send_usdc
     reference_kinds = (Reference.COUNTERPARTY,)
     fingerprints = (WithdrawalRow,)
     needs_identifiers = False
@@ -57,13 +50,9 @@ class WithdrawalCommand(Command, frozen=True, kw_only=True):
 class SubmitWithdrawal(WithdrawalCommand, frozen=True, kw_only=True):
     """Record that a node has a transaction that pays it."""
 
-    rule = submit_withdrawal
-
 
 class CompleteWithdrawal(WithdrawalCommand, frozen=True, kw_only=True):
     """Record that the transaction that pays it is final."""
-
-    rule = complete_withdrawal
 
     transaction_hash: str
 
@@ -73,8 +62,6 @@ class RejectWithdrawal(WithdrawalCommand, frozen=True, kw_only=True):
 
     `transaction_hash` is the final transaction by which that is so; None where none was ever signed.
     """
-
-    rule = reject_withdrawal
 
     reason: str
     transaction_hash: str | None = None

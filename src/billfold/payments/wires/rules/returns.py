@@ -10,8 +10,9 @@ from uuid import UUID
 
 from billfold.accounts.pockets.rules import require_not_closed
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, Direction, JournalKind
+from billfold.payments.wires.commands import ReceiveWireReturn, ReturnWire
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import (
     add_wire,
@@ -31,10 +32,10 @@ from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.wires.commands import ReceiveWireReturn, ReturnWire
     from billfold.payments.wires.types import WireRow
 
 
+@decides(ReceiveWireReturn)
 def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> Outcome:
     """Book the returned money: all of a wire, or a part whose rest stays claimed.
 
@@ -95,6 +96,7 @@ def _description(cmd: ReceiveWireReturn, outstanding: int) -> str:
     return ", ".join(parts + ([f"{format_usd(rest)} stays claimed"] if rest > 0 else []))
 
 
+@decides(ReturnWire)
 def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
     """Book the return and queue its message.
 

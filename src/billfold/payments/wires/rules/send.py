@@ -17,8 +17,9 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
+from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.recording import (
     add_wire,
@@ -36,9 +37,9 @@ if TYPE_CHECKING:
     from billfold.accounts.counterparties.types import Payee
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.wires.commands import SendWire
 
 
+@decides(SendWire)
 def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
     """Book the wire and queue its message. A wire that screening stops is REJECTED and moves nothing.
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, TransactionType
+from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.payments.wires.rules import cut_offs
 from billfold.payments.wires.rules.recording import raise_wire_event, record_wire_transaction, referenced_wire
 from billfold.payments.wires.types import WireRow, WireStatus, WireType
@@ -21,11 +22,11 @@ from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 
 _UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
 
 
+@decides(SubmitWire)
 def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
     """PENDING becomes PROCESSING. A later status stays."""
     book = book_of(books, cmd.customers[0])
@@ -35,6 +36,7 @@ def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
     return _set_status(book, ctx, wire, WireStatus.PROCESSING, kind=kinds.WIRE_OUT_PROCESSING, imad=cmd.imad)
 
 
+@decides(CompleteWire)
 def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
     """PENDING or PROCESSING becomes COMPLETED. A final status stays."""
     book = book_of(books, cmd.customers[0])
@@ -46,6 +48,7 @@ def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
     return _set_status(book, ctx, wire, WireStatus.COMPLETED, kind=kind, settled_at=ctx.now, **omad)
 
 
+@decides(RejectWire)
 def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     """Reverse the wire and its fee, and invest the money; one whose money has come back stays as it is.
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from datetime import date
 
 from billfold.ledger.commands import Command
-from billfold.reports.proofs.roots.rules import announce_root
 
 
 class AnnounceRoot(Command, frozen=True, kw_only=True):
     """Raise the event of a root that was published."""
 
-    rule = announce_root
     needs_identifiers = False
 
     day: date

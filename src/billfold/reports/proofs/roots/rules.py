@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.events import kinds
 from billfold.events.payloads import DailyRootPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Context, Outcome, book_of
-
-if TYPE_CHECKING:
-    from billfold.reports.proofs.roots.commands import AnnounceRoot
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.reports.proofs.roots.commands import AnnounceRoot
 
 
+@decides(AnnounceRoot)
 def announce_root(books: Books, cmd: AnnounceRoot, ctx: Context) -> Outcome:
     """Raise the event of a root that was published."""
     payload = DailyRootPayload(day=cmd.day, root=cmd.root)

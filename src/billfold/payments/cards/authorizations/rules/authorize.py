@@ -13,8 +13,9 @@ import msgspec
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import JournalKind, PocketStatus
+from billfold.payments.cards.authorizations.commands import AuthorizeCard, IncrementAuthorization, InquireBalance
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,
     decided,
@@ -38,12 +39,7 @@ from billfold.treasury.rules.withdraw import payable_cents
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.cards.authorizations.commands import (
-        AuthorizeCard,
-        CardRequest,
-        IncrementAuthorization,
-        InquireBalance,
-    )
+    from billfold.payments.cards.authorizations.commands import CardRequest
     from billfold.payments.cards.authorizations.types import AuthorizationRow
     from billfold.payments.cards.types import CardRow
 
@@ -58,6 +54,7 @@ CASH_CATEGORIES = frozenset({"6010", "6011"})
 _FINISHED = frozenset({AuthorizationStatus.REVERSED, AuthorizationStatus.CLEARED, AuthorizationStatus.EXPIRED})
 
 
+@decides(AuthorizeCard)
 def authorize_card(books: Books, cmd: AuthorizeCard, ctx: Context) -> Outcome:
     """Approve a purchase and hold its amount, or decline it. NotFound for a card that is not the customer's."""
     book = book_of(books, cmd.customers[0])
@@ -81,6 +78,7 @@ def authorize_card(books: Books, cmd: AuthorizeCard, ctx: Context) -> Outcome:
     return decided(row, Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED, cents)
 
 
+@decides(IncrementAuthorization)
 def increment_authorization(books: Books, cmd: IncrementAuthorization, ctx: Context) -> Outcome:
     """Hold more for a purchase, for as long again; or decline it and leave what is held."""
     book = book_of(books, cmd.customers[0])
@@ -99,6 +97,7 @@ def increment_authorization(books: Books, cmd: IncrementAuthorization, ctx: Cont
     return decided(row, Decision.APPROVED if cents == cmd.amount else Decision.PARTIALLY_APPROVED, cents)
 
 
+@decides(InquireBalance)
 def inquire_balance(books: Books, cmd: InquireBalance, ctx: Context) -> Outcome:
     """Return what the card could pay now."""
     book = book_of(books, cmd.customers[0])

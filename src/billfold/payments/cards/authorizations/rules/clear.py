@@ -14,8 +14,9 @@ import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, JournalKind
+from billfold.payments.cards.authorizations.commands import ClearCard
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,
     find_authorization,
@@ -42,12 +43,13 @@ if TYPE_CHECKING:
 
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.cards.authorizations.commands import CardRecord, ClearCard
+    from billfold.payments.cards.authorizations.commands import CardRecord
 
 SETTLES_AT: Final = time(8, 30)
 """When the settlement of a day is final, in Eastern time."""
 
 
+@decides(ClearCard)
 def clear_card(books: Books, cmd: ClearCard, ctx: Context) -> Outcome:
     """Take the money of a purchase, out of its hold as far as it reaches. NotFound for a card of others."""
     book = book_of(books, cmd.customers[0])

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import AccountKind, Direction, PocketStatus
+from billfold.payments.cards.authorizations.commands import ChargeBack, RefundCard, Represent
 from billfold.payments.cards.authorizations.rules.clear import (
     begin_record,
     settlement_of,
@@ -35,7 +36,7 @@ from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.cards.authorizations.commands import CardRecord, ChargeBack, RefundCard, Represent
+    from billfold.payments.cards.authorizations.commands import CardRecord
     from billfold.payments.cards.authorizations.types import AuthorizationRow
     from billfold.payments.cards.types import CardRow
 
@@ -43,6 +44,7 @@ NO_POCKET = "NO_POCKET"
 """The pocket is closed: the money has to be held in suspense."""
 
 
+@decides(RefundCard)
 def refund_card(books: Books, cmd: RefundCard, ctx: Context) -> Outcome:
     """Credit what a merchant gives back. The status is POSTED, or NO_POCKET. NotFound for a card of others."""
     book = book_of(books, cmd.customers[0])
@@ -51,6 +53,7 @@ def refund_card(books: Books, cmd: RefundCard, ctx: Context) -> Outcome:
     return _credit(book, row, cmd, ctx, kind=CardPaymentKind.REFUND, title="Card refund")
 
 
+@decides(ChargeBack)
 def charge_back(books: Books, cmd: ChargeBack, ctx: Context) -> Outcome:
     """Credit a purchase that its holder disputes, or part of it, until the merchant objects.
 
@@ -70,6 +73,7 @@ def charge_back(books: Books, cmd: ChargeBack, ctx: Context) -> Outcome:
     return outcome
 
 
+@decides(Represent)
 def represent(books: Books, cmd: Represent, ctx: Context) -> Outcome:
     """Take back what was charged back: the merchant has proved the purchase. What the pocket cannot pay it owes.
 

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.payments.cards.authorizations.commands import SetCardLimits
 from billfold.payments.cards.authorizations.rules.holds import card_of
 from billfold.payments.cards.authorizations.types import CardLimitsRow, CardSpending, DeclineReason, spending_id_of
 from billfold.payments.cards.rules import require_not_closed
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.cards.authorizations.commands import SetCardLimits
     from billfold.payments.cards.types import CardRow
 
 
+@decides(SetCardLimits)
 def set_card_limits(books: Books, cmd: SetCardLimits, ctx: Context) -> Outcome:
     """Set the limits of a card in place of those it had. Refuses: already-closed."""
     book = book_of(books, cmd.customers[0])

@@ -8,8 +8,9 @@ import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.types import JournalKind
+from billfold.payments.cards.authorizations.commands import ExpireAuthorization, ReverseAuthorization
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,
     decided,
@@ -25,10 +26,10 @@ from billfold.treasury.rules.day_end import roll_business_day
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.payments.cards.authorizations.commands import ExpireAuthorization, ReverseAuthorization
     from billfold.payments.cards.authorizations.types import AuthorizationRow
 
 
+@decides(ReverseAuthorization)
 def reverse_authorization(books: Books, cmd: ReverseAuthorization, ctx: Context) -> Outcome:
     """Release what is held of a purchase, or part of it.
 
@@ -52,6 +53,7 @@ def reverse_authorization(books: Books, cmd: ReverseAuthorization, ctx: Context)
     return decided(row, Decision.APPROVED, cents)
 
 
+@decides(ExpireAuthorization)
 def expire_authorization(books: Books, cmd: ExpireAuthorization, ctx: Context) -> Outcome:
     """Release a hold whose time is over by `due`. One that was renewed or has ended stays as it is."""
     book = book_of(books, cmd.customers[0])

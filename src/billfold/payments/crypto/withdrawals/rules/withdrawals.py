@@ -15,9 +15,15 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
 from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.payments.crypto.withdrawals.commands import (
+    CompleteWithdrawal,
+    RejectWithdrawal,
+    SendUsdc,
+    SubmitWithdrawal,
+)
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow, WithdrawalStatus
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
@@ -32,18 +38,13 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
     from billfold.ledger.commands import BankPolicy
-    from billfold.payments.crypto.withdrawals.commands import (
-        CompleteWithdrawal,
-        RejectWithdrawal,
-        SendUsdc,
-        SubmitWithdrawal,
-    )
 
 _RAIL = "USDC"
 CAUSE = "crypto_withdrawal"
 """What caused the transactions of a withdrawal: only its own commands take them back."""
 
 
+@decides(SendUsdc)
 def send_usdc(books: Books, cmd: SendUsdc, ctx: Context) -> Outcome:
     """Book a withdrawal.
 
@@ -127,6 +128,7 @@ def require_minimum(amount: int, terms: BankPolicy) -> None:
         raise Refused("amount-below-minimum", f"At least {format_usd(least)} leave as USDC.", minimum_usdc=least)
 
 
+@decides(SubmitWithdrawal)
 def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outcome:
     """PENDING becomes PROCESSING. A later status stays."""
     book = book_of(books, cmd.customers[0])
@@ -136,6 +138,7 @@ def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outc
     return _outcome(_change(book, withdrawal, ctx, status=WithdrawalStatus.PROCESSING))
 
 
+@decides(CompleteWithdrawal)
 def complete_withdrawal(books: Books, cmd: CompleteWithdrawal, ctx: Context) -> Outcome:
     """PENDING or PROCESSING becomes COMPLETED. A final status stays."""
     book = book_of(books, cmd.customers[0])
@@ -154,6 +157,7 @@ def complete_withdrawal(books: Books, cmd: CompleteWithdrawal, ctx: Context) -> 
     return _outcome(completed)
 
 
+@decides(RejectWithdrawal)
 def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outcome:
     """Reverse the withdrawal, and invest the money. A final status stays: it comes back once."""
     book = book_of(books, cmd.customers[0])
