@@ -12,7 +12,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.accounts.customers.commands import EnrolCustomer
+from billfold.accounts.pockets.commands import OpenPocket
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail

@@ -12,7 +12,7 @@ from tests.support.import_traps import set_import_traps
 import billfold
 from billfold.cli.child_python import python_command
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
-from billfold.http.file_kinds import FileKind
+from billfold.platform.file_kinds import FileKind
 
 SOURCE = Path(billfold.__file__).parent
 POOL = """

@@ -3,8 +3,8 @@
 import pytest
 
 from billfold.documents.rules import check_file, parse_file_name
-from billfold.http.file_kinds import FileKind, max_file_bytes
 from billfold.platform.errors import BillfoldError, InvalidInput
+from billfold.platform.file_kinds import FileKind, max_file_bytes
 
 PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from billfold.bills import market_data as packaged
-from billfold.platform import clock
+from billfold.platform import business_clock, clock
 from billfold.platform.clock import ClockState, ClockTooFar, ClockWouldGoBack
 from billfold.platform.dates import et_instant
 
@@ -114,36 +114,36 @@ def test_nobody_else_reads_the_wall_clock():
 
 async def test_a_clock_reads_back_as_written(conn):
     frozen = _STATE.advance(_HOUR, _WALL).freeze(_WALL)
-    assert await clock.read_clock(conn) is None
+    assert await business_clock.read_clock(conn) is None
     for state in (_STATE, frozen):
-        await clock.write_clock(conn, state)
-        assert await clock.read_clock(conn) == state
+        await business_clock.write_clock(conn, state)
+        assert await business_clock.read_clock(conn) == state
 
 
 async def test_the_later_of_two_settings_wins_when_they_race(conn):
-    await clock.write_clock(conn, _STATE.advance(2 * _HOUR, _WALL))
+    await business_clock.write_clock(conn, _STATE.advance(2 * _HOUR, _WALL))
 
     with pytest.raises(ClockWouldGoBack):
-        await clock.write_clock(conn, _STATE.advance(_HOUR, _WALL))
+        await business_clock.write_clock(conn, _STATE.advance(_HOUR, _WALL))
 
-    stored = await clock.read_clock(conn)
+    stored = await business_clock.read_clock(conn)
     assert stored is not None
     assert stored.business_anchor == _START + 2 * _HOUR
 
 
 async def test_setting_the_clock_waits_for_running_batches(conn, database_dsn):
-    await clock.write_clock(conn, _STATE)
+    await business_clock.write_clock(conn, _STATE)
     later = _STATE.advance(_HOUR, _WALL)
     other = await asyncpg.connect(database_dsn)
     try:
         async with conn.transaction():
-            assert await clock.read_clock(conn, hold=True) == _STATE
-            setting = asyncio.create_task(clock.write_clock(other, later))
+            assert await business_clock.read_clock(conn, hold=True) == _STATE
+            setting = asyncio.create_task(business_clock.write_clock(other, later))
             done, _ = await asyncio.wait([setting], timeout=0.2)
             assert not done
-            assert await clock.read_clock(conn, hold=True) == _STATE
+            assert await business_clock.read_clock(conn, hold=True) == _STATE
         await setting
     finally:
         await other.close()
 
-    assert await clock.read_clock(conn) == later
+    assert await business_clock.read_clock(conn) == later

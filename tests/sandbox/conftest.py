@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from tests.support.partner_client import PartnerClient, close_app, new_partner
 
-from billfold.accounts.commands import OpenPocket
+from billfold.accounts.pockets.commands import OpenPocket
 from billfold.apis.partner_api.app import PartnerApi
 from billfold.platform import ids
 from billfold.sandbox.partner_api import open_sandbox, sandbox_operations

@@ -29,9 +29,10 @@ from billfold.payments.files.ports import RailExchanges
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer
-from billfold.payments.wires.outbound import fedwire_day
+from billfold.payments.wires.sent_messages import fedwire_day
 from billfold.platform import ids
-from billfold.platform.clock import read_clock, wall_now, write_clock
+from billfold.platform.business_clock import read_clock, write_clock
+from billfold.platform.clock import wall_now
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
 from billfold.verify.runner import verify_bank

@@ -8,15 +8,10 @@ import msgspec
 from tests.support.commands import EngineCommands
 from tests.support.whole_bank import SEED, close_bank, open_bank
 
-from billfold.accounts.commands import (
-    CloseCustomer,
-    OpenPortal,
-    SetPocketState,
-    UpdateCustomer,
-    UpdatePocket,
-    UpdatePortal,
-)
 from billfold.accounts.counterparties.commands import UpdateCounterparty
+from billfold.accounts.customers.commands import CloseCustomer, UpdateCustomer
+from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
+from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.dual_control.decisions import propose, withdraw
 from billfold.dual_control.types import FreezeSubject
 from billfold.identity.operators.types import Operator

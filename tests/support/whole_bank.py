@@ -16,7 +16,7 @@ from billfold.bills.store import load_market
 from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
-from billfold.ledger.commands import BankPolicy
+from billfold.ledger.context import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.types import Agreements
 from billfold.onboarding.agreements.store import load_terms

@@ -11,12 +11,12 @@ from tests.support.oauth_users import company, member
 from billfold.documents import store as document_store
 from billfold.documents.ports import FileStore
 from billfold.documents.rules import PROOF_OF_ACCOUNT
-from billfold.http.file_kinds import FileKind
 from billfold.identity.partners import credentials
 from billfold.oauth import access_tokens, dpop
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import list_failed
+from billfold.platform.file_kinds import FileKind
 from billfold.wiring.purge import ORPHAN_FILE_RETENTION, ROWS_PER_STATEMENT, delete_orphan_files, purge
 
 CUSTOMER = UUID("01234567-89ab-8def-8123-456789abcdef")

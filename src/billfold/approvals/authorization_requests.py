@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals import rules
+from billfold.approvals.actor import Actor
 from billfold.approvals.invited_persons import seal_contacts
 from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
 from billfold.approvals.store.fingerprints import insert, update
@@ -20,7 +21,6 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
 from billfold.approvals.types import (
     APPLY_AUTHORIZATION_REQUEST,
-    Actor,
     ApprovalRequirement,
     AuthorizationRequestRow,
     Rule,
@@ -33,8 +33,7 @@ from billfold.identity.members import store as team_store
 from billfold.identity.members.rules import permissions_of
 from billfold.identity.members.types import Member
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Origin
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused

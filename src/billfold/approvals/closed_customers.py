@@ -13,8 +13,7 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_R
 from billfold.audit.record import audited
 from billfold.events.webhooks.subscriptions import disable_subscriptions
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Origin
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth import clients
 from billfold.platform.clock import wall_now
 

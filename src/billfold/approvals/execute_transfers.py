@@ -27,8 +27,8 @@ from billfold.approvals.transfer_orders import (
 )
 from billfold.approvals.types import TransferRequest
 from billfold.ledger.directory.store import find_customer
-from billfold.ledger.engine.dry_run import DryRun, dry_run
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.dry_run import DryRun, dry_run
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.withdrawals.commands import SendUsdc
 from billfold.payments.crypto.withdrawals.destination import find_objection_to
 from billfold.payments.on_us.commands import TransferOnUs

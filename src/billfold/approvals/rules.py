@@ -13,8 +13,7 @@ import msgspec
 
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Decision, ReviewRow, Rule
 from billfold.identity.users.rules import PERMISSIONS
-from billfold.identity.users.types import Role
-from billfold.oauth.caller import Action
+from billfold.identity.users.types import Action, Role
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_payee
+from billfold.accounts.counterparties.names import NameMatch, mask_name, match_payee
 from billfold.accounts.counterparties.sealed_details import open_order
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_request_schemas import (
@@ -21,7 +21,7 @@ from billfold.approvals.transfer_request_schemas import (
 from billfold.approvals.types import AuthorizationRequestRow, Rule, TransferType
 from billfold.data_keys.types import DataKey
 from billfold.http.schemas import NOT_BLANK
-from billfold.oauth.caller import Action
+from billfold.identity.users.types import Action
 from billfold.payments.on_us.schemas import MOST_CENTS
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.approvals import rules
+from billfold.approvals.actor import Actor
 from billfold.approvals.execute_transfers import check_feasible
 from billfold.approvals.store.approval_rules import requirement_for_transfer
 from billfold.approvals.store.fingerprints import insert, update
@@ -27,7 +28,7 @@ from billfold.approvals.store.reviews import (
     void_reviews,
 )
 from billfold.approvals.transfer_orders import RequestContent, content_of
-from billfold.approvals.types import Actor, ApprovalRequirement, Status, TransferRequest, Verdict
+from billfold.approvals.types import ApprovalRequirement, Status, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
 from billfold.events.notifications import notify as notification_notify

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import date, datetime
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from datetime import datetime
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
 
 import msgspec
 from typing_extensions import override
 
-from billfold.identity.users.types import Confirmation, Role
-from billfold.ledger.types import Origin
-from billfold.oauth.caller import Action
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Pool
+from billfold.identity.users.types import Action, Role
 
 TransferType = Literal["ON_US", "WIRE", "USDC"]
 Status = Literal["PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"]
@@ -27,30 +20,6 @@ EXECUTE_TRANSFER_REQUEST: Final = "request.execute"
 EXPIRE_AUTHORIZATION_REQUEST: Final = "change.expire"
 APPLY_AUTHORIZATION_REQUEST: Final = "change.apply"
 """Kinds of scheduled jobs; the object is the request."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actor:
-    """The member who requests or decides, and the origin of the call.
-
-    A person has a `user_id`; a service user has none. `client_id` is the application used, `scopes` those of its
-    token: on a page there is neither. `now` is the bank's time, `business_date` its day, `wall` wall time.
-    """
-
-    pool: Pool
-    vault: Vault
-    customer_id: UUID
-    member_id: UUID
-    user_id: UUID | None
-    client_id: str
-    role: Role
-    scopes: frozenset[str] | None
-    name: str
-    origin: Origin
-    now: datetime
-    business_date: date
-    wall: datetime
-    confirmation: Confirmation | None = None
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from billfold.http.file_kinds import FileKind
+from billfold.platform.file_kinds import FileKind
 
 
 class StoredFile(msgspec.Struct, frozen=True, kw_only=True):

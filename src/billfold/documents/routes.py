@@ -13,7 +13,6 @@ from billfold.documents.ports import FileInspector, UploadRejected
 from billfold.documents.sealed_files import keep_sealed, open_names, seal_name
 from billfold.documents.types import APPLICATION_DOCUMENT_JOB, DocumentRow
 from billfold.http.caller import Call
-from billfold.http.file_kinds import FileKind
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
 from billfold.http.raw_request import RawRequest, kind_in
 from billfold.http.schemas import one_of
@@ -21,8 +20,9 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import ScheduledJob
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
+from billfold.platform.file_kinds import FileKind
 
 READS = with_scope("onboarding.read", "documents", also="transfers.read")
 WRITES = with_scope("onboarding.write", "documents", also="transfers.write")

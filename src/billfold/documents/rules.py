@@ -9,8 +9,8 @@ from typing import Final
 from unicodedata import category
 from urllib.parse import unquote
 
-from billfold.http.file_kinds import IDENTITY_DOCUMENTS, SIGNATURES, FileKind, max_file_bytes
 from billfold.platform.errors import BillfoldError, InvalidInput
+from billfold.platform.file_kinds import IDENTITY_DOCUMENTS, SIGNATURES, FileKind, max_file_bytes
 
 PROOF_OF_ACCOUNT: Final = "WIRE_COUNTERPARTY_VERIFICATION"
 """The type of what shows whose account a counterparty's is."""

@@ -12,7 +12,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.commands import SetCustomerState, SetPocketState
+from billfold.accounts.customers.commands import SetCustomerState
+from billfold.accounts.pockets.commands import SetPocketState
 from billfold.audit.record import AuditedAction, audited
 from billfold.dual_control.movements import Movements
 from billfold.dual_control.store import (
@@ -36,7 +37,7 @@ from billfold.dual_control.types import (
 from billfold.identity.operators.types import POWERS, Operator, Power
 from billfold.identity.users.store import list_user_memberships
 from billfold.ledger.directory.types import CustomerStatus
-from billfold.ledger.engine.dry_run import dry_run
+from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin, PocketStatus
 from billfold.platform import ids

@@ -15,6 +15,7 @@ from billfold.events.sequencer import sequence_events
 from billfold.events.store import LoggedEvent, envelope_of
 from billfold.events.stream.broadcaster import EventBroadcaster
 from billfold.events.stream.sse import STREAM_OPTIONS, StreamQuery, event_stream
+from billfold.events.subscribers import subscriber_of
 from billfold.events.types import Subscriber
 from billfold.events.webhooks import store as webhook_store
 from billfold.http.list_params import Limit, Offset, OrderedQuery, Part, Since, page_of
@@ -42,11 +43,6 @@ class EventQuery(msgspec.Struct, frozen=True, kw_only=True):
 
     subscription_id: Annotated[UUID | None, Query(description="Those queued for this subscription.")] = None
     after: Annotated[Since, Query(description="Those with a later `timestamp`.")] = None
-
-
-def subscriber_of(caller: Caller | CustomerCaller) -> Subscriber:
-    """Return whose events the caller can see: its customer's, or all of the partner's."""
-    return Subscriber(caller.partner_id, None if isinstance(caller, Caller) else caller.customer_id)
 
 
 @get("/api/v1/events/types/", SIGNED, READS, tag="events")

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from billfold.events.kinds import example_payload, payload_schema
-from billfold.events.types import Envelope
-from billfold.events.webhooks.types import DeliveryAttempt
+from billfold.events.types import DeliveryAttempt, Envelope
 from billfold.ledger.event_kind import EventKind
 
 

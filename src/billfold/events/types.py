@@ -63,3 +63,17 @@ class Subscriber(msgspec.Struct, frozen=True):
 def unknown_event_type_error(*loc: str | int) -> FieldError:
     """Return the mistake of naming an event type that does not exist in this API."""
     return FieldError(loc, "is not a kind of /api/v1/events/types/", "enum")
+
+
+class DeliveryAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One call of a subscription's url. `response_code` is 0 when there was no answer."""
+
+    delivery_attempt_id: UUID
+    subscription_id: UUID
+    event_id: UUID
+    success: bool
+    response_code: int
+    response_message: str
+    called_at: datetime
+    duration_ms: int
+    object_type: Literal["DeliveryAttempt"] = "DeliveryAttempt"

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from billfold.ledger.directory.store import Directory
 from billfold.ledger.engine.without_commands import EngineWithoutCommands
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import ScheduledJob
 from billfold.platform.background import BackgroundTasks
 from billfold.platform.ports import Ports
 
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
-    from billfold.ledger.commands import BankPolicy
+    from billfold.ledger.context import BankPolicy
     from billfold.ledger.engine.engine import Engine
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault

@@ -1,7 +1,7 @@
 """Kinds of accounts, journal entries, transactions and trades; which agreements are in force."""
 
 from collections.abc import Iterable
-from datetime import date
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Literal, NamedTuple, Self
 from uuid import UUID
@@ -171,3 +171,17 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     def system(cls) -> Self:
         """The bank by itself."""
         return cls(kind="SYSTEM", name="billfold")
+
+
+class ScheduledJob(NamedTuple):
+    """What kind of thing is to be done with which object of which customer, and when."""
+
+    kind: str
+    object_id: UUID
+    customer_id: UUID | None
+    at: datetime
+
+    @property
+    def name(self) -> str:
+        """What it is called where it is put aside."""
+        return f"{self.kind} {self.object_id}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import Protocol
 from uuid import UUID
 
 from typing_extensions import override
@@ -10,12 +10,10 @@ from typing_extensions import override
 from billfold.http.caller import Call
 from billfold.http.responses import HttpResponse
 from billfold.identity.users.rules import PERMISSIONS
+from billfold.identity.users.types import Action
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.oauth.types import AccessToken
-
-Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
-"""What a rule can be about. Changes of the rules themselves need no rule: they always wait."""
 
 
 class CustomerCaller(Call, frozen=True, kw_only=True):

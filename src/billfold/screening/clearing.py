@@ -14,8 +14,7 @@ from billfold.audit import record as audit_record
 from billfold.identity.operators.types import Operator
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Origin
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.screening import hits

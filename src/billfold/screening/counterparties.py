@@ -19,7 +19,7 @@ from billfold.screening.types import ScreenedName, Subject, SubjectKind
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import ScheduledJob
 
 Key = tuple[UUID, UUID]
 """A customer, and a counterparty of it."""

@@ -15,7 +15,7 @@ from typing import Final
 
 from rapidfuzz import fuzz
 
-from billfold.accounts.counterparties.rules.names import are_alike, own_words
+from billfold.accounts.counterparties.names import are_alike, own_words
 from billfold.screening.types import (
     EntryKind,
     ListedName,

@@ -20,8 +20,7 @@ from billfold.identity.members import store as team_store
 from billfold.identity.members.types import CreateProgram, InviteMember, Member, MemberState
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Origin
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth import clients
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused

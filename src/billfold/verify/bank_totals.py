@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from billfold.ledger.book.book import USD
+from billfold.payments.files.types import SETTLEMENT_LOOKBACK
 from billfold.payments.settlement.checks import KEY, SETTLEMENT
-from billfold.payments.settlement.worker import LOOKBACK
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.verify.accounts import to_int
 
@@ -76,7 +76,7 @@ async def check_bank_totals(conn: Connection, findings: Findings, totals: Counte
         elif settled == to_int(row["units"]):
             message = f"{row['settled_cents']} cents were settled, {row['cents']} were traded"
             findings.add(SETTLEMENT, key, message)
-        elif bank_date is not None and bank_date - row["settles_on"] > LOOKBACK + timedelta(days=1):
+        elif bank_date is not None and bank_date - row["settles_on"] > SETTLEMENT_LOOKBACK + timedelta(days=1):
             findings.add(SETTLEMENT, key, "its trades were never settled", certainty=Certainty.SUSPECT)
     _check_totals(findings, totals, unsettled)
     await _check_rounding(conn, findings, totals["rounding", USD])

@@ -13,10 +13,13 @@ from itertools import compress
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from billfold.accounts import commands as account_commands
+from billfold.accounts.agreements import commands as agreement_commands
 from billfold.accounts.agreements.types import AcceptanceRow
 from billfold.accounts.counterparties import commands as counterparty_commands
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
+from billfold.accounts.customers import commands as customer_commands
+from billfold.accounts.pockets import commands as pocket_commands
+from billfold.accounts.portals import commands as portal_commands
 from billfold.approvals.store.fingerprints import KEYS
 from billfold.ledger.commands import commands
 from billfold.payments.ach import commands as ach_commands
@@ -46,7 +49,10 @@ if TYPE_CHECKING:
     from billfold.platform.database.rows import Row
 
 LEAVING = (
-    account_commands,
+    agreement_commands,
+    customer_commands,
+    pocket_commands,
+    portal_commands,
     ach_commands,
     card_commands,
     card_authorization_commands,

@@ -18,7 +18,8 @@ from billfold.cli.context import CliError
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements.publishing import Publisher, publish_first
-from billfold.platform.clock import ClockState, read_clock, write_clock
+from billfold.platform.business_clock import read_clock, write_clock
+from billfold.platform.clock import ClockState
 from billfold.platform.crypto import associated_data
 from billfold.screening.imports import read_list, replace_current
 from billfold.treasury.market_log import begin_market_log

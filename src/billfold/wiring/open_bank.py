@@ -20,9 +20,9 @@ from billfold.data_keys.payment_keys import bank_key
 from billfold.data_keys.store import list_one_of_each
 from billfold.events import sequencer
 from billfold.ledger.bank import Bank
-from billfold.ledger.commands import BankPolicy
+from billfold.ledger.context import BankPolicy
 from billfold.ledger.engine.engine import Engine
-from billfold.ledger.ports import NoScreening, Screening
+from billfold.ledger.screening import NoScreening, Screening
 from billfold.migrations import runner
 from billfold.onboarding.agreements.refresh import run_agreements_refresher
 from billfold.payments.cards.ports import CardProcessor
@@ -59,6 +59,7 @@ from billfold.wiring.providers import (
     simulation_of,
 )
 from billfold.wiring.references import batch_recorders, identifier_loaders, reference_readers
+from billfold.wiring.rules import load_rules
 from billfold.wiring.scheduled_jobs import job_runners
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def engine_of(
     pool: Pool, market: Market, seed: bytes, *, settings: Settings, vault: Vault, screening: Screening
 ) -> Engine:
     """Return the bank's one writer, as the settings want it."""
+    load_rules()
     return Engine(
         pool,
         market=market,

@@ -8,11 +8,11 @@ from billfold.accounts.counterparties.notifications import notify_changes
 from billfold.accounts.customers import store as customer_store
 from billfold.accounts.portals.store import load_portals
 from billfold.accounts.transactions.store import find_bank_bookings
-from billfold.audit.commands import record_commands
+from billfold.audit.command_entries import record_commands
 from billfold.documents import store as document_store
 from billfold.ledger.commands import Reference
 from billfold.ledger.engine.pending_command import ReferenceReaders
-from billfold.ledger.ports import BatchRecorder, IdentifierLoader
+from billfold.ledger.engine.ports import BatchRecorder, IdentifierLoader
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.cards import store as card_store
 from billfold.payments.cards.authorizations import store as card_authorizations

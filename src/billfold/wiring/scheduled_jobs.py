@@ -41,12 +41,12 @@ from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
 from billfold.payments.crypto.deposits.worker import record_returned
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
+from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
+from billfold.payments.fedwire.inbound.suspense import queue_held_return
+from billfold.payments.fedwire.outbound import FedwireSender
 from billfold.payments.files.rules import close_job
 from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
-from billfold.payments.wires.inbound.files import FedwireFileProcessor
-from billfold.payments.wires.inbound.suspense import queue_held_return
-from billfold.payments.wires.outbound import FedwireSender
 from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB

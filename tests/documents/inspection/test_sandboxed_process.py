@@ -24,8 +24,8 @@ from billfold.documents.inspection.child import INSPECTORS, UnsafeContent
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.documents.pdf import typeset
 from billfold.documents.ports import UploadRejected
-from billfold.http.file_kinds import FileKind
 from billfold.platform.errors import Unavailable
+from billfold.platform.file_kinds import FileKind
 
 PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG
 

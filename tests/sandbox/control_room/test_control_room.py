@@ -14,10 +14,10 @@ from billfold.accounts.customers.partner_customers import make_partner
 from billfold.apis.partner_api.app import partner_document, partner_operations
 from billfold.documentation.reference.call import call_of
 from billfold.documents.ports import FileInspector
-from billfold.http.file_kinds import FileKind
 from billfold.http.responses import StreamedResponse
 from billfold.identity.users.totp import new_secret
 from billfold.oauth.server.app import create_auth_app
+from billfold.platform.file_kinds import FileKind
 from billfold.platform.ids import new as ids_new
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.control_room.room import PACKAGES, given_by

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from billfold.accounts.agreements.commands import AcceptAgreements
 from billfold.accounts.agreements.types import AcceptanceRow
-from billfold.accounts.commands import AcceptAgreements
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.platform.errors import Refused
 

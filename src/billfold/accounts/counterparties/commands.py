@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from billfold.accounts.counterparties.rules.names import NameMatch, match_payee
+from billfold.accounts.counterparties.names import NameMatch, match_payee
 from billfold.accounts.counterparties.types import CounterpartyRow, SanctionsStatus
 from billfold.ledger.commands import AuditedAction, Command, Reference
 

@@ -10,6 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.addresses import address_of, format_address
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, ExpireVerification
 from billfold.accounts.counterparties.ports import OwnWallets
@@ -30,11 +31,10 @@ from billfold.accounts.counterparties.sealed_details import open_counterparties,
 from billfold.accounts.counterparties.store import document_ids_of
 from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.accounts.counterparties.usage import limit_new_counterparty
-from billfold.accounts.customers.profiles import open_profile
-from billfold.accounts.customers.schemas import address_of, format_address
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import NETWORK_DIGITS
 from billfold.accounts.portals.types import PortalRow
+from billfold.accounts.profiles import open_profile
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
 from billfold.documents import store as document_store
@@ -49,7 +49,7 @@ from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import ScheduledJob
 from billfold.platform.errors import FieldError, InvalidInput, Unavailable
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})

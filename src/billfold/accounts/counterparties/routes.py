@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import ConfirmDeposits, UpdateCounterparty
+from billfold.accounts.counterparties.names import NameMatch
 from billfold.accounts.counterparties.requests import (
     ChangeCounterparty,
     CounterpartyQuery,
@@ -20,7 +21,6 @@ from billfold.accounts.counterparties.requests import (
     counterparty_page,
     read_counterparty,
 )
-from billfold.accounts.counterparties.rules.names import NameMatch
 from billfold.accounts.counterparties.schemas import (
     AchForm,
     Counterparty,

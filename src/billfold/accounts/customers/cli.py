@@ -9,8 +9,8 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.accounts.commands import CloseCustomer, SetCustomerState
 from billfold.accounts.customers import store as customer_store
+from billfold.accounts.customers.commands import CloseCustomer, SetCustomerState
 from billfold.accounts.pockets import store as pocket_store
 from billfold.audit.record import audited
 from billfold.cli.command import EXAMPLE_ID, OPERATOR, Alone, CommandGroup, Row, require_alone, submit_as_operator
@@ -20,7 +20,7 @@ from billfold.identity.partners.rules import FEATURES
 from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerStatus
-from billfold.ledger.engine.dry_run import dry_run
+from billfold.ledger.dry_run import dry_run
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.accounts.agreements.types import AcceptedBy, Consent
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
-from billfold.accounts.customers.profiles import seal_profile
+from billfold.accounts.customers.commands import EnrolCustomer
+from billfold.accounts.pockets.commands import OpenPocket
+from billfold.accounts.profiles import seal_profile
 from billfold.identity.partners import credentials
 from billfold.identity.partners import rules as partner_rules
 from billfold.identity.partners import store as partner_store

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from billfold.accounts.agreements.rules import record_consent
-from billfold.accounts.commands import CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer
+from billfold.accounts.customers.commands import CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer
 from billfold.accounts.pockets.rules import charge_last_fee, mark_closed, open_payments
 from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus, profile_reference
 from billfold.ledger.types import PocketStatus

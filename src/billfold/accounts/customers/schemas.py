@@ -8,12 +8,10 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.addresses import Address
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
-from billfold.platform.countries import COUNTRIES, US_STATES
 from billfold.platform.errors import InvalidInput
 
-Line = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]
-Country = Annotated[str, msgspec.Meta(pattern=r"^[A-Z]{2}\Z", description="a country as two letters, like US")]
 Phone = Annotated[
     str,
     msgspec.Meta(
@@ -43,17 +41,6 @@ class Name(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     def written(self) -> str:
         """The name in one line."""
         return " ".join(part for part in (self.first_name, self.middle_name, self.last_name) if part)
-
-
-class Address(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A postal address; the country as two letters."""
-
-    street_address: Line
-    street_address2: Annotated[str, msgspec.Meta(max_length=250)] | None = None
-    city: Line
-    postal_code: Annotated[str, msgspec.Meta(min_length=1, max_length=50)]
-    state: Annotated[str, msgspec.Meta(max_length=50)] | None = None
-    country: Country
 
 
 class TrustedContact(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -111,15 +98,6 @@ def to_e164(phone: str) -> str:
     return f"+1{phone[-_NATIONAL_DIGITS:]}"
 
 
-def find_address_error(address: Address) -> tuple[str, str] | None:
-    """Return the field whose country, or whose state in the US, does not exist, and what it must be."""
-    if address.country not in COUNTRIES:
-        return "country", "must be a country's two letters of ISO 3166, like US"
-    if address.country == "US" and address.state is not None and address.state not in US_STATES:
-        return "state", "must be a state's two letters, like NY"
-    return None
-
-
 def parse_person_name(written: str) -> Name:
     """Return a person's name from one line: first word, last word, and what is between.
 
@@ -138,18 +116,6 @@ def _split_name(written: str) -> Name:
     *first, last = written.split() or [""]
     middle = " ".join(first[1:]) or None
     return Name(first_name=first[0] if first else "", middle_name=middle, last_name=last)
-
-
-def format_address(address: Address) -> str:
-    """Return an address as one line: "1 Main Street, New York, NY 10001, US"."""
-    city_line = f"{address.state} {address.postal_code}" if address.state else address.postal_code
-    lines = (address.street_address, address.street_address2, address.city, city_line, address.country)
-    return ", ".join(line for line in lines if line)
-
-
-def address_of(row: CustomerRow) -> Address | None:
-    """Return where a customer is, as far as is known. Its profile is opened."""
-    return msgspec.json.decode(row.profile, type=_Profile).address
 
 
 def render_customer(row: CustomerRow) -> Customer:

@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.commands import UpdatePocket
 from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.bills.rules import strategies
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.http.caller import Call

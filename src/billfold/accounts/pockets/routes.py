@@ -9,8 +9,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.commands import OpenPocket
 from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.pockets.requests import (
     ChangePocket,
     OmitQuery,

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.agreements.rules import require_accepted
-from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket
+from billfold.accounts.pockets.commands import OpenPocket, SetPocketState, UpdatePocket
 from billfold.accounts.pockets.types import POCKET_CLOSED_JOB, OpenPayment
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies
 from billfold.bills.rules.valuation import FACE_CENTS
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.holdings import PocketBook
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import (

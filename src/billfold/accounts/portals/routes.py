@@ -7,10 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.commands import OpenPortal, UpdatePortal
-from billfold.accounts.customers.profiles import open_profile
-from billfold.accounts.customers.schemas import address_of, format_address
+from billfold.accounts.addresses import address_of, format_address
 from billfold.accounts.portals import store as portal_store
+from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.accounts.portals.ports import WalletSource
 from billfold.accounts.portals.rules import BANK_RAILS
 from billfold.accounts.portals.schemas import (
@@ -23,6 +22,7 @@ from billfold.accounts.portals.schemas import (
     render_portal,
 )
 from billfold.accounts.portals.types import PortalRow, Wallet
+from billfold.accounts.profiles import open_profile
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope

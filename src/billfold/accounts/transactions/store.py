@@ -16,7 +16,7 @@ import msgspec
 from billfold.accounts.entry_numbers import BookedIn
 from billfold.accounts.transactions.search import BankBookingList, PaymentList
 from billfold.accounts.transactions.settlement import ACH_SETTLES_AT, closures_of, settlement_of
-from billfold.accounts.transactions.types import BankBooking
+from billfold.accounts.transactions.types import BankBooking, TransactionRow
 from billfold.platform.database.keyset import Along, BoundedList, Place
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
@@ -83,33 +83,6 @@ SELECT a.customer_id, a.activity_id, a.pocket_id, a.entry_no, j.kind AS journal_
  WHERE a.customer_id = ANY($1::uuid[]) AND a.activity_id = ANY($2::uuid[])
    AND a.type IN ('FEE', 'CREDIT', 'GENERIC')
 """
-
-
-class TransactionRow(msgspec.Struct, frozen=True):
-    """One row of activity; `details` and `remittance` are JSON text."""
-
-    customer_id: UUID
-    pocket_id: UUID
-    entry_no: int
-    posting_no: int
-    activity_id: UUID
-    transaction_id: UUID
-    type: str
-    direction: str
-    amount: int
-    title: str
-    description: str
-    booked_at: datetime
-    settles_at: datetime
-    details: str
-    remittance: str | None
-    written_no: int
-    swept: bool = True
-
-    @property
-    def is_hold(self) -> bool:
-        """Whether it shows what is reserved for a payment by card: nothing has moved."""
-        return self.type == "CARD" and not self.swept
 
 
 class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):

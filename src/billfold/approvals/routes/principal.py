@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from billfold.approvals.actor import Actor
 from billfold.approvals.store import approval_rules
-from billfold.approvals.types import Actor
 from billfold.http.responses import ProblemWithHeaders
 from billfold.identity.members import store as team_store
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW

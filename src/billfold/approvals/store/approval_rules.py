@@ -12,7 +12,7 @@ import msgspec
 from billfold.approvals.rules import matching, requirement_of, stricter
 from billfold.approvals.store.fingerprints import insert
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
-from billfold.oauth.caller import Action
+from billfold.identity.users.types import Action
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
 

@@ -12,8 +12,8 @@ from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import Payee
-from billfold.accounts.customers.profiles import open_profiles
 from billfold.accounts.customers.store import list_features, list_owners
+from billfold.accounts.profiles import open_profiles
 from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.data_keys.keys import DataKeys
 from billfold.platform.errors import NotFound, Refused

@@ -15,6 +15,7 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.approvals.actor import Actor
 from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
 from billfold.approvals.store.fingerprints import update
 from billfold.approvals.types import (
@@ -22,7 +23,6 @@ from billfold.approvals.types import (
     EXECUTE_TRANSFER_REQUEST,
     EXPIRE_AUTHORIZATION_REQUEST,
     EXPIRE_TRANSFER_REQUEST,
-    Actor,
     ApprovalRequirement,
     AuthorizationRequestRow,
     Status,
@@ -31,8 +31,7 @@ from billfold.approvals.types import (
 )
 from billfold.audit.record import AuditedAction, audited
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Origin
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused

@@ -7,8 +7,8 @@ import sys
 
 from billfold.documents.inspection import child
 from billfold.documents.ports import UploadRejected
-from billfold.http.file_kinds import FileKind
 from billfold.platform.errors import Unavailable
+from billfold.platform.file_kinds import FileKind
 
 INSPECTION_TIMEOUT_SECONDS = 30.0
 _RETRY_AFTER_SECONDS = 5

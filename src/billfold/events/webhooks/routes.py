@@ -12,10 +12,10 @@ from msgspec import UNSET
 
 from billfold.audit.record import audited_by
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
-from billfold.events.routes import subscriber_of
 from billfold.events.schemas import Redelivery
 from billfold.events.sequencer import sequence_events
-from billfold.events.types import unknown_event_type_error
+from billfold.events.subscribers import subscriber_of
+from billfold.events.types import DeliveryAttempt, unknown_event_type_error
 from billfold.events.webhooks import http_client, redelivery, rules, store, subscriptions
 from billfold.events.webhooks.schemas import (
     ChangedSubscription,
@@ -26,7 +26,7 @@ from billfold.events.webhooks.schemas import (
     Since,
     body_for,
 )
-from billfold.events.webhooks.types import DeliveryAttempt, EventSimulation, Subscription
+from billfold.events.webhooks.types import EventSimulation, Subscription
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
 from billfold.http.schemas import CursorList

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.types import Subscriber
-from billfold.events.webhooks.types import DeliveryAttempt, RetryPolicy, Subscription
+from billfold.events.types import DeliveryAttempt, Subscriber
+from billfold.events.webhooks.types import RetryPolicy, Subscription
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
 

@@ -37,20 +37,6 @@ class Subscription(msgspec.Struct, frozen=True, kw_only=True):
     object_type: Literal["Subscription"] = "Subscription"
 
 
-class DeliveryAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One call of a subscription's url. `response_code` is 0 when there was no answer."""
-
-    delivery_attempt_id: UUID
-    subscription_id: UUID
-    event_id: UUID
-    success: bool
-    response_code: int
-    response_message: str
-    called_at: datetime
-    duration_ms: int
-    object_type: Literal["DeliveryAttempt"] = "DeliveryAttempt"
-
-
 class EventSimulation(msgspec.Struct, frozen=True, kw_only=True):
     """A simulated event: delivered like any other, but not in the log. `payload` is JSON text."""
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import msgspec
 
-from billfold.http.file_kinds import FileKind
 from billfold.http.openapi.json_schema import Schemas
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.parameters import Parameter, path_schema
 from billfold.http.raw_request import KEY_HEADER, SIGNATURE_HEADER
+from billfold.platform.file_kinds import FileKind
 from billfold.platform.problems import PROBLEMS
 
 Document = dict[str, Any]

@@ -150,3 +150,7 @@ class ClientInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     address: str
     device: str
+
+
+Action = Literal["TRANSFER", "NEW_COUNTERPARTY", "MEMBER_ROLE"]
+"""What a rule can be about. Changes of the rules themselves need no rule: they always wait."""

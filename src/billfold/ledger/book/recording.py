@@ -17,7 +17,7 @@ from billfold.platform.ids import at_place, member_of
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.context import Context
     from billfold.ledger.event_kind import EventKind
 
 Payload = TypeVar("Payload", bound=msgspec.Struct)

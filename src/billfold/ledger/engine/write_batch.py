@@ -32,7 +32,7 @@ from billfold.ledger.book.rows import (
 )
 from billfold.ledger.engine.serialized_book import serialize_book
 from billfold.ledger.engine.write_shards import Parts, write_shards
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import ScheduledJob
 from billfold.platform.database.distribution import SHARD_PARTS
 from billfold.platform.database.rows import Row
 

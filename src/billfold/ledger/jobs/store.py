@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from uuid import UUID
 
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import ScheduledJob
     from billfold.platform.database.pool import Connection, Pool
 
 _SCHEDULE = "SELECT scheduled_job_set($1)"

@@ -14,7 +14,8 @@ from billfold.payments.crypto.deposits.store import list_cursors, list_deposits
 from billfold.payments.crypto.deposits.types import DepositStatus
 from billfold.payments.crypto.withdrawals.store.transactions import list_blocked
 from billfold.payments.files import retries
-from billfold.platform.clock import business_now, read_clock, wall_now
+from billfold.platform.business_clock import read_clock
+from billfold.platform.clock import business_now, wall_now
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import format_eastern

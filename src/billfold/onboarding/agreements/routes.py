@@ -9,10 +9,10 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.agreements.commands import AcceptAgreements
 from billfold.accounts.agreements.types import AcceptedBy, Consent
-from billfold.accounts.commands import AcceptAgreements
-from billfold.accounts.customers.profiles import open_profile
 from billfold.accounts.customers.schemas import Customer, render_customer
+from billfold.accounts.profiles import open_profile
 from billfold.http.caller import Call
 from billfold.http.operations import OPEN, SIGNED, get, post, with_scope
 from billfold.http.responses import HttpResponse

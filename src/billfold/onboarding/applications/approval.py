@@ -10,10 +10,11 @@ from typing import Any
 from uuid import UUID
 
 from billfold.accounts.agreements.types import AcceptedBy, Consent
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
-from billfold.accounts.customers.profiles import seal_profile
+from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.customers.schemas import Name
+from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.pockets.requests import resolve_strategies
+from billfold.accounts.profiles import seal_profile
 from billfold.audit import record as audit_record
 from billfold.audit.types import NewEntry
 from billfold.documents import store as document_store
@@ -23,8 +24,7 @@ from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Origin
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, content_of, open_application

@@ -13,8 +13,7 @@ from billfold.data_keys.keys import DataKeys
 from billfold.documents import store as document_store
 from billfold.events.notifications.notify import notify
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Origin
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.content import (
     Application,

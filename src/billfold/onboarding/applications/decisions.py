@@ -8,8 +8,7 @@ from uuid import UUID
 
 from billfold.documents import store as document_store
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Origin
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus

@@ -10,14 +10,13 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.accounts.commands import SetCustomerState
-from billfold.accounts.customers.profiles import open_profile
+from billfold.accounts.customers.commands import SetCustomerState
 from billfold.accounts.customers.store import is_frozen_by_others
+from billfold.accounts.profiles import open_profile
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Origin
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.content import open_application

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.customers.schemas import Address
+from billfold.accounts.addresses import Address
 from billfold.onboarding.applications.content import Application, open_application
 from billfold.onboarding.applications.forms import IndividualForm
 from billfold.onboarding.applications.types import ApplicationRow

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from billfold.documents import store as document_store
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Origin
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.commands import ReportApplication

@@ -25,7 +25,7 @@ from billfold.team.administrator import Administrator
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import ScheduledJob
     from billfold.oauth.caller import CustomerCaller
     from billfold.platform.database.pool import Connection, Pool
 

@@ -13,9 +13,9 @@ from billfold.cli.output import console, table
 from billfold.dual_control.proposing import propose_as_operator
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
-from billfold.payments.ach.rules.return_codes import RETURN_REASONS
 from billfold.payments.ach.store.entries import get_entry, list_entries
 from billfold.payments.ach.types import AchStatus, AchWay
+from billfold.payments.return_codes import RETURN_REASONS
 from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd
 

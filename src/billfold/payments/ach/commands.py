@@ -7,8 +7,7 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
-from billfold.payments.ach.rules.risk import OriginationHistory
-from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, PendingReturn
+from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, OriginationHistory, PendingReturn
 
 
 class EntryCommand(Command, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import date, datetime
 from enum import StrEnum
 from operator import attrgetter
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -228,3 +229,13 @@ def return_of(entry: IncomingEntry, reason: str, *, bank: str, information: str 
         purpose=entry.purpose,
         information=information,
     )
+
+
+class OriginationHistory(NamedTuple):
+    """Originations of a customer: cents of today, and debits of sixty days with their returns."""
+
+    today_cents: int = 0
+    debits: int = 0
+    returned: int = 0
+    administrative: int = 0
+    unauthorised: int = 0

@@ -15,7 +15,7 @@ from billfold.payments.cards.types import OrderStatus
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import ScheduledJob
 
 
 async def place_order(bank: Bank, job: ScheduledJob) -> None:

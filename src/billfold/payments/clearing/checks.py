@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from billfold.ledger.book.book import USD
 from billfold.payments.clearing.store import EVER, balances, list_cleared
 from billfold.payments.clearing.types import RAILS, ClearingTotals
-from billfold.payments.settlement.worker import LOOKBACK
+from billfold.payments.files.types import SETTLEMENT_LOOKBACK
 from billfold.platform.checks import Certainty, Findings, declared
 
 if TYPE_CHECKING:
@@ -80,6 +80,6 @@ def _compare(findings: Findings, each: ClearingTotals, day: date) -> None:
             f" and {each.outflow} went out"
         )
         findings.add(TABLE, key, message)
-    elif day - each.settles_on > LOOKBACK + timedelta(days=1):
+    elif day - each.settles_on > SETTLEMENT_LOOKBACK + timedelta(days=1):
         message = f"{each.unsettled_in} cents in and {each.unsettled_out} out were never settled"
         findings.add(TABLE, key, message, certainty=Certainty.SUSPECT)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import ScheduledJob
     from billfold.payments.files.types import RailFile
 
 log = structlog.get_logger(__name__)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.payments.files.commands import CloseRailFile
 
 

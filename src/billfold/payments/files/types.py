@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -91,3 +91,7 @@ class RetryState(msgspec.Struct, frozen=True, kw_only=True):
         first, more = self.stuck[0], len(self.stuck) - 1
         text = self.error or f"line {first.line}: {first.error}"
         return f"{text} (and {more} more)" if more else text
+
+
+SETTLEMENT_LOOKBACK = timedelta(days=14)
+"""How far back trades that missed the close of their day are searched."""

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.ledger.types import TradeActivity
-from billfold.payments.settlement.rules import SettlementBlock
+from billfold.payments.settlement.types import SettlementBlock
 from billfold.payments.settlement.worker import find_unsettled
 
 if TYPE_CHECKING:

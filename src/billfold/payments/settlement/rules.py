@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from datetime import date
 from typing import TYPE_CHECKING, Final
-from uuid import UUID
 
 import msgspec
 
 from billfold.bills.types import BillSettlement
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.payments.clearing.types import RailSettlement
 from billfold.payments.settlement.commands import CloseBankDay, ReportMoves
+from billfold.payments.settlement.types import RailTotals, SettlementBlock
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id
 from billfold.platform.money import cents_for
@@ -32,33 +33,6 @@ if TYPE_CHECKING:
 
 BANK_DAY_CLOSED_JOB: Final = "daily-root"
 """The kind of the job that is due when the bank has closed a day: it signs what the bank owed then."""
-
-
-class SettlementBlock(msgspec.Struct, frozen=True):
-    """All trades of one bill at one price and side with one settlement date."""
-
-    settles_on: date
-    cusip: str
-    price_micros: int
-    side: str  # BUY, SELL or MATURITY
-    units: int
-    customers_cents: int
-
-
-class RailTotals(msgspec.Struct, frozen=True):
-    """The settlement of a rail on one date: incoming and outgoing cents."""
-
-    settles_on: date
-    rail: str  # "ACH", "WIRE", "CARD" or "CRYPTO"
-    inflow: int
-    outflow: int
-
-
-class MovedPocket(msgspec.Struct, frozen=True):
-    """A pocket of which something moves to another day."""
-
-    pocket_id: UUID
-    moved_to: date
 
 
 @decides(ReportMoves)

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import TYPE_CHECKING
 
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
+from billfold.payments.files.types import SETTLEMENT_LOOKBACK
 from billfold.payments.settlement.commands import CloseBankDay
-from billfold.payments.settlement.rules import RailTotals, SettlementBlock
+from billfold.payments.settlement.types import RailTotals, SettlementBlock
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.ids import command_id
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
 
-LOOKBACK = timedelta(days=14)
-"""How far back trades that missed the close of their day are searched."""
 
 _NEXT_OPEN_DAY = """
 WITH bank AS MATERIALIZED (SELECT business_date, due_at FROM ledger_head WHERE customer_id = $1 AND due_at <= $2)
@@ -94,13 +93,13 @@ async def close_bank_days(bank: Bank, now: datetime) -> int:
 
 async def find_unsettled(conn: Connection, day: date) -> tuple[SettlementBlock, ...]:
     """Return the unsettled blocks of trades that settle by `day`, one per price and side."""
-    rows = await conn.fetch(_UNSETTLED, day - LOOKBACK, day)
+    rows = await conn.fetch(_UNSETTLED, day - SETTLEMENT_LOOKBACK, day)
     return tuple(SettlementBlock(**row) for row in rows)
 
 
 async def find_uncleared(conn: Connection, bank: Bank, day: date) -> tuple[RailTotals, ...]:
     """Return the unsettled amounts of the rails that settle by the close of `day`."""
-    first, day = day - LOOKBACK, bank.calendars.fed_on_or_before(day)
+    first, day = day - SETTLEMENT_LOOKBACK, bank.calendars.fed_on_or_before(day)
     span = SettlementPeriod(first, et_instant(first, 0), day, ends=bank.calendars.closes_at(day))
     found = await list_cleared(conn, bank_customer_id(bank.seed), span)
     return tuple(

@@ -15,7 +15,7 @@ from billfold.dual_control.decisions import propose_movement
 from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.ach.rules.return_codes import RETURN_REASONS
+from billfold.payments.return_codes import RETURN_REASONS
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
 from billfold.payments.suspense.owner_details import details_for_owner
 from billfold.payments.suspense.store import get_item

@@ -13,9 +13,9 @@ from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.ledger.types import Origin
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
-from billfold.payments.wires.outbound import fedwire_day, message_sent
 from billfold.payments.wires.queueing import queue_about
 from billfold.payments.wires.rules import messages
+from billfold.payments.wires.sent_messages import fedwire_day, message_sent
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.cases import CaseRow

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.payments.wires.store import message_queue as queue

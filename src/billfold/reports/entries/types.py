@@ -13,6 +13,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.transactions.remittance import SettledDocument
+from billfold.accounts.transactions.types import TransactionRow
 
 REFERENCE_MAX = 35
 """The length of the longest reference of an entry, as ISO 20022 limits it."""
@@ -233,3 +234,50 @@ class AccountStatement(msgspec.Struct, frozen=True, kw_only=True):
     gains: tuple[AccountEntry, ...]
     entries_after: int
     position: LedgerPosition
+
+
+class ListedTransaction(NamedTuple):
+    """A transaction, whether its journal entry reverses another, and of an ACH entry of this bank its other party.
+
+    A payment by ACH counts as settled at `ach_settled_at`, by the window in which it went or is to go.
+    The others are what payer and network call a wire; one of ours has an IMAD if it was sent within the period.
+    """
+
+    row: TransactionRow
+    is_reversal: bool = False
+    ach_party: str | None = None
+    ach_settled_at: datetime | None = None
+    end_to_end_id: str | None = None
+    uetr: str | None = None
+    imad: str | None = None
+
+
+class Movements(NamedTuple):
+    """What a Pocket did: payments as count and cents by whether they are credits, and trades."""
+
+    payments: dict[bool, tuple[int, int]]
+    trades: list[TradeTotal]
+
+
+class TradeTotal(NamedTuple):
+    """Trades of one bill in one direction, paid for or in kind: their number, units, and cents."""
+
+    cusip: str
+    incoming: bool
+    is_paid: bool
+    trades: int
+    units: int
+    cents: int
+
+
+class TransferInKind(NamedTuple):
+    """Bills that came or went without being paid for, at their market value in cents."""
+
+    entry_no: int
+    trade_id: UUID
+    incoming: bool
+    cusip: str
+    units: int
+    cents: int
+    traded_at: datetime
+    settles_on: date

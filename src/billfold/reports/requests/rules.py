@@ -7,7 +7,8 @@ from msgspec import UNSET
 from billfold.events import kinds
 from billfold.events.payloads import ReportPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.reports.requests.commands import FinishReport
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs import types as jobs_types
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.writer import write_file
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
     from billfold.payments.ach.nacha.types import AchFile
     from billfold.payments.ach.store.files import NumberedFile
 
@@ -45,7 +44,7 @@ class SimulatedAchNetwork:
     async def schedule_answer(self, bank: Bank, file: NumberedFile) -> None:
         """Let the simulated banks answer a file of ours before business opens after it settled."""
         at = windows.returns_expected_at(file.settles_at or file.made_at, bank.calendars)
-        await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
+        await jobs_store.schedule(bank.pool, [ScheduledJob(SIMULATED_ANSWER, file.file_id, None, at=at)])
 
     async def answer(self, bank: Bank, at: ScheduledJob) -> None:
         """Answer a file of ours as its receiving banks do, and let the answer arrive."""

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Direction
+from billfold.ledger.types import Direction, ScheduledJob
 from billfold.payments.cards.authorizations.store import get_authorization
 from billfold.payments.cards.authorizations.types import AuthorizationStatus, Merchant
 from billfold.payments.cards.settlement.booking import book_record

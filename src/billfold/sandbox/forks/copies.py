@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import asyncpg
 import msgspec
 
-from billfold.platform.clock import business_now, monotonic, read_clock, wall_now
+from billfold.platform.business_clock import read_clock
+from billfold.platform.clock import business_now, monotonic, wall_now
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.forks.databases import Databases
 from billfold.sandbox.forks.files import BankFiles

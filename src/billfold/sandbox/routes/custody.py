@@ -13,7 +13,7 @@ from billfold.data_keys.types import PartyField
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.platform.errors import InvalidInput

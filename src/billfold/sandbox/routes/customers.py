@@ -8,10 +8,11 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.agreements.types import AcceptedBy, Consent
-from billfold.accounts.commands import EnrolCustomer, SetCustomerState, SetPocketState
-from billfold.accounts.customers.profiles import seal_profile
+from billfold.accounts.customers.commands import EnrolCustomer, SetCustomerState
 from billfold.accounts.customers.rules import REASON_CHARS_MAX
 from billfold.accounts.customers.schemas import Name, parse_person_name
+from billfold.accounts.pockets.commands import SetPocketState
+from billfold.accounts.profiles import seal_profile
 from billfold.http.schemas import NOT_BLANK
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs import types as jobs_types
+from billfold.ledger.types import ScheduledJob
+from billfold.payments.fedwire.inbound.booking import payment_id
+from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
+from billfold.payments.fedwire.outbound import FedwireSender
 from billfold.payments.files.contents import read_content
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
-from billfold.payments.wires.inbound.booking import payment_id
-from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn, ReturnRequest
-from billfold.payments.wires.outbound import FedwireSender, message_sent
-from billfold.payments.wires.outbound import fedwire_day as _day
 from billfold.payments.wires.rules import messages
+from billfold.payments.wires.sent_messages import fedwire_day as _day
+from billfold.payments.wires.sent_messages import message_sent
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import find_wire, get_outstanding, get_wire
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
     from billfold.payments.wires.iso20022.types import FedwireMessage
     from billfold.payments.wires.types import WireRow
 
@@ -189,7 +189,7 @@ class SimulatedFedwire:
 async def schedule_answer(bank: Bank, file_id: UUID) -> None:
     """Let the simulated service answer a file of ours."""
     at = await bank.now() + ANSWERS_AFTER
-    await jobs_store.schedule(bank.pool, [jobs_types.ScheduledJob(WIRE_ANSWER, file_id, None, at=at)])
+    await jobs_store.schedule(bank.pool, [ScheduledJob(WIRE_ANSWER, file_id, None, at=at)])
 
 
 async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:

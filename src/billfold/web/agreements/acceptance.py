@@ -7,8 +7,8 @@ from datetime import date
 
 from litestar import get, post
 
+from billfold.accounts.agreements.commands import AcceptAgreements
 from billfold.accounts.agreements.types import AcceptedBy, Consent
-from billfold.accounts.commands import AcceptAgreements
 from billfold.ledger.directory.store import find_customer
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.schemas import Agreement, AgreementDocument, read_agreement

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from billfold.platform.clock import read_clock
+from billfold.platform.business_clock import read_clock
 from billfold.web.page_context import PageContext
 
 

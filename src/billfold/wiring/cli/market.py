@@ -20,8 +20,9 @@ from billfold.cli.context import CliError
 from billfold.cli.output import print_line, print_success
 from billfold.cli.resources import read_text_file
 from billfold.ledger.types import Origin
+from billfold.platform.business_clock import read_clock
 from billfold.platform.calendars import Calendars, DayOverride
-from billfold.platform.clock import business_now, read_clock, wall_now
+from billfold.platform.clock import business_now, wall_now
 from billfold.platform.dates import et_date
 from billfold.treasury.market_log import market_change
 from billfold.treasury.market_refresh import IN_USE_AFTER_SECONDS

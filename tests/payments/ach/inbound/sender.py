@@ -14,7 +14,7 @@ from tests.support.small_rails import Customer
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.store import find_payees
 from billfold.data_keys.keys import DataKeys
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.ach.store.entries import get_entry

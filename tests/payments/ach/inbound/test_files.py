@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.payments.ach.nacha.files import a_batch, a_change, a_file, a_return, an_entry
 
-from billfold.accounts.commands import UpdatePortal
+from billfold.accounts.portals.commands import UpdatePortal
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound import booking as ach_booking
 from billfold.payments.ach.inbound.files import AchFileProcessor

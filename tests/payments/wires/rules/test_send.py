@@ -9,8 +9,8 @@ import pytest
 from tests.fixtures.teller import Teller
 from tests.support.commands import ADDRESS, BETA
 
-from billfold.accounts.commands import SetPocketState
 from billfold.accounts.counterparties.types import Payee
+from billfold.accounts.pockets.commands import SetPocketState
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
 from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.types import QueuedMessage

@@ -16,6 +16,7 @@ from billfold.accounts.counterparties.commands import (
     SettleLink,
     SettleScreening,
 )
+from billfold.accounts.counterparties.names import NameMatch, match_names
 from billfold.accounts.counterparties.rules import verification_kinds as rules
 from billfold.accounts.counterparties.rules.manage import (
     get_counterparty,
@@ -23,13 +24,13 @@ from billfold.accounts.counterparties.rules.manage import (
     notification_of,
     schedule_deposits,
 )
-from billfold.accounts.counterparties.rules.names import NameMatch, match_names
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, SanctionsStatus
 from billfold.documents.types import DocumentRow
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.platform.errors import Refused
 
 

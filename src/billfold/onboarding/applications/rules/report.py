@@ -9,7 +9,8 @@ from typing import Final
 from billfold.events import kinds
 from billfold.events.payloads import ApplicationPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.event_kind import EventKind
 from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.types import ApplicationStatus

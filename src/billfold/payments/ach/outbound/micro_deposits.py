@@ -15,7 +15,7 @@ from billfold.payments.ach.commands import SendMicroDeposits
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import ScheduledJob
 
 
 async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:

@@ -18,10 +18,9 @@ import structlog
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.payment_keys import PaymentKeys, bank_key
-from billfold.ledger.engine.bulk import submit_in_lots
+from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
-from billfold.ledger.types import Direction
+from billfold.ledger.types import Direction, ScheduledJob
 from billfold.payments.ach.commands import CollectAch, MarkAchTransmitted, RescheduleAch, ReviewAch, SettleAch
 from billfold.payments.ach.outbound.compose import AchFileComposer
 from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at

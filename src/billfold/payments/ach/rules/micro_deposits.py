@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.ach.commands import SendMicroDeposits
 from billfold.payments.ach.rules.entries import IDENTIFICATION_WIDTH, add_entry, approve

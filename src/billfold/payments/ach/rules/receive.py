@@ -15,7 +15,8 @@ from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
@@ -29,7 +30,6 @@ from billfold.payments.ach.rules.entries import (
     schedule_window,
     update_entry,
 )
-from billfold.payments.ach.rules.return_codes import RETURN_REASONS, returnable_until
 from billfold.payments.ach.rules.windows import next_deadline
 from billfold.payments.ach.types import (
     AchEntry,
@@ -41,6 +41,7 @@ from billfold.payments.ach.types import (
     routing_number_of,
 )
 from billfold.payments.deposits.rules import ach_settles_at, hold_ach_credit
+from billfold.payments.return_codes import RETURN_REASONS, returnable_until
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.withdraw import InsufficientFunds

@@ -6,7 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import ReinitiateAch, ReverseAch
 from billfold.payments.ach.rules.entries import (
@@ -17,9 +18,9 @@ from billfold.payments.ach.rules.entries import (
     update_entry,
 )
 from billfold.payments.ach.rules.originate import pay_out
-from billfold.payments.ach.rules.return_codes import may_reinitiate
 from billfold.payments.ach.rules.windows import reversible_until, schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
+from billfold.payments.return_codes import may_reinitiate
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.rules.entries import (

@@ -6,7 +6,7 @@ Source of the rates: Nacha Operating Rules, section 2.17 (0.5 % unauthorised, 3 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from billfold.payments.ach.types import OriginationHistory
 
 _RATES = (("unauthorised", 5), ("administrative", 30), ("returned", 150))
 _DEBITS_MIN = 20
@@ -14,16 +14,6 @@ _DEBITS_MIN = 20
 ADMINISTRATIVE = frozenset({"R02", "R03", "R04"})
 UNAUTHORISED = frozenset({"R05", "R07", "R10", "R11", "R29", "R51"})
 HISTORY_DAYS = 60
-
-
-class OriginationHistory(NamedTuple):
-    """Originations of a customer: cents of today, and debits of sixty days with their returns."""
-
-    today_cents: int = 0
-    debits: int = 0
-    returned: int = 0
-    administrative: int = 0
-    unauthorised: int = 0
 
 
 def review_reason(amount: int, history: OriginationHistory, *, above_cents: int) -> str | None:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.events import kinds, payloads
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.event_kind import EventKind
 from billfold.payments.ach.commands import MarkAchTransmitted, RescheduleAch, SettleAch
 from billfold.payments.ach.rules.entries import approve_stored, raise_ach_event, update_entry

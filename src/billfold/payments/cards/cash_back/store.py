@@ -14,7 +14,7 @@ from billfold.payments.cards.cash_back.types import NEVER_PURCHASES, CardMonth, 
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import ScheduledJob
     from billfold.platform.database.pool import Connection, Pool
 
 _RULE = ", ".join(CashBackRule.__struct_fields__)

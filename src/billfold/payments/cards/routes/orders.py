@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.customers.schemas import Address, find_address_error
+from billfold.accounts.addresses import Address, find_address_error
 from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
 from billfold.data_keys.keys import DataKeys
 from billfold.http.list_params import ListQuery, page_of

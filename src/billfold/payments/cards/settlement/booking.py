@@ -11,7 +11,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.engine.dry_run import dry_run
+from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.cards.authorizations.commands import (

@@ -34,8 +34,7 @@ from billfold.payments.cards.settlement.types import (
     Unreadable,
 )
 from billfold.payments.files.inbound import InboundFiles
-from billfold.payments.files.types import InvalidFile, StuckLine
-from billfold.payments.settlement.worker import LOOKBACK
+from billfold.payments.files.types import SETTLEMENT_LOOKBACK, InvalidFile, StuckLine
 from billfold.payments.suspense.commands import HoldInSuspense
 from billfold.payments.suspense.store import find_items
 from billfold.payments.suspense.types import NOT_RETURNABLE
@@ -207,7 +206,7 @@ def _mistakes(bank: Bank, header: Header, open_day: date, *, is_known: bool) -> 
     # What was to settle on a day that has been declared closed since keeps that day, and settles later.
     if not calendars.is_fed_day(header.settles_on) and header.settles_on not in calendars.closures():
         yield f"nothing settles on {header.settles_on}"
-    elif not open_day - LOOKBACK <= header.settles_on <= open_day + AHEAD_MAX:
+    elif not open_day - SETTLEMENT_LOOKBACK <= header.settles_on <= open_day + AHEAD_MAX:
         yield f"it settles on {header.settles_on}, too far from the open business date {open_day}"
     if is_known:
         yield f"another file has the reference {header.reference}"

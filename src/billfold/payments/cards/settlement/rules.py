@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind
 from billfold.payments.cards.settlement.commands import BookCardSettlement
 

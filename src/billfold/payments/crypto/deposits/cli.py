@@ -13,7 +13,7 @@ from billfold.cli.context import CliError
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.proposing import propose_as_operator, said_of
 from billfold.identity.operators.types import Operator
-from billfold.ledger.engine.dry_run import dry_run
+from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.crypto.chains.rules import read_address

@@ -17,7 +17,7 @@ from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import ScheduledJob
     from billfold.payments.crypto.chains.types import Chain
 
 log = structlog.get_logger(__name__)

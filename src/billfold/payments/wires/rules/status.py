@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, TransactionType
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire

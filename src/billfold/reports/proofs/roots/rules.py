@@ -5,7 +5,8 @@ from __future__ import annotations
 from billfold.events import kinds
 from billfold.events.payloads import DailyRootPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.reports.proofs.roots.commands import AnnounceRoot
 
 

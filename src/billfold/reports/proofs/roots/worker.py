@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import ScheduledJob
 
 log = structlog.get_logger(__name__)
 

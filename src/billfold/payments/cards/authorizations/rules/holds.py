@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context, Outcome
+    from billfold.ledger.commands import Outcome
+    from billfold.ledger.context import Context
     from billfold.ledger.event_kind import EventKind
     from billfold.payments.cards.authorizations.commands import CardMessage, CardRecord
 

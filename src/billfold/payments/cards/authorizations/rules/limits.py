@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
 from billfold.payments.cards.authorizations.commands import SetCardLimits
 from billfold.payments.cards.authorizations.rules.holds import card_of
 from billfold.payments.cards.authorizations.types import CardLimitsRow, CardSpending, DeclineReason, spending_id_of

@@ -8,28 +8,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import date, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-import msgspec
 import structlog
 
-from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.payment_keys import bank_key
-from billfold.data_keys.types import DataShredded
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import ScheduledJob
+from billfold.payments.fedwire.inbound.suspense import hold_rejected
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import read_content, seal_content
 from billfold.payments.files.inbound import WAIT
 from billfold.payments.files.ports import RailExchanges
 from billfold.payments.wires.commands import RejectWire, SubmitWire
-from billfold.payments.wires.inbound.suspense import hold_rejected
 from billfold.payments.wires.iso20022.envelope import write_messages
-from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header, Message
-from billfold.payments.wires.rules import cut_offs, messages
+from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header
+from billfold.payments.wires.rules import cut_offs
+from billfold.payments.wires.sent_messages import environment_of, fedwire_day, message_to_send
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.database.claims import claimed
@@ -41,10 +39,8 @@ if TYPE_CHECKING:
     from billfold.data_keys.keys import KeyRing
     from billfold.ledger.bank import Bank
     from billfold.payments.files.types import RailFile
-    from billfold.payments.wires.rules.messages import MessageFields
     from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
     from billfold.platform.database.pool import Connection
-    from billfold.platform.settings.settings import Settings
 
 log = structlog.get_logger(__name__)
 
@@ -172,7 +168,7 @@ async def _number(
 
 
 def _wire(bank: Bank, ring: KeyRing, pending: PendingMessage, imad: str, now: datetime) -> FedwireMessage:
-    message = _message_of(bank, ring, pending, imad, at=now)
+    message = message_to_send(bank, ring, pending, imad, at=now)
     header = Header(
         sender=bank.settings.bank_routing_number,
         receiver=FEDWIRE_ROUTING_NUMBER,
@@ -182,35 +178,3 @@ def _wire(bank: Bank, ring: KeyRing, pending: PendingMessage, imad: str, now: da
         created_at=now,
     )
     return FedwireMessage(header=header, message=message)
-
-
-def _message_of(bank: Bank, ring: KeyRing, waiting: PendingMessage, imad: str, *, at: datetime) -> Message:
-    """Return the message to send now, with the payer's account number. Raises DataShredded."""
-    terms: MessageFields = msgspec.json.decode(waiting.terms)
-    if messages.PAYEE in terms:
-        payee = open_details(ring.get(waiting.customer_id), terms[messages.PAYEE])
-        if payee["identifier"] is None:
-            raise DataShredded(waiting.customer_id)
-        terms = messages.with_payee(terms, payee)
-    if waiting.kind == "pacs.008" and waiting.account_number is not None:
-        terms["debtor_account"] = {"number": waiting.account_number}
-    return messages.message_of(waiting.kind, terms, imad, at=at, day=fedwire_day(bank, at))
-
-
-async def message_sent(bank: Bank, sent: SentMessage) -> Message:
-    """Return a message as it was sent, without what was destroyed since."""
-    terms: MessageFields = msgspec.json.decode(sent.terms)
-    if messages.PAYEE in terms:
-        ring = await bank.ports[DataKeys].load(bank.pool, (sent.customer_id,))
-        terms = messages.with_payee(terms, open_details(ring.get(sent.customer_id), terms[messages.PAYEE]))
-    return messages.message_of(sent.kind, terms, sent.imad, at=sent.sent_at, day=fedwire_day(bank, sent.sent_at))
-
-
-def environment_of(settings: Settings) -> str:
-    """Return the Fedwire environment of the bank: TEST in a sandbox, else PROD."""
-    return "PROD" if settings.is_production else "TEST"
-
-
-def fedwire_day(bank: Bank, at: datetime) -> date:
-    """Return the Fedwire business day on which a message of this instant settles."""
-    return bank.calendars.fed_on_or_after(et_date(at))

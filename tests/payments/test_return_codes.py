@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from billfold.payments.ach.rules.return_codes import (
+from billfold.payments.return_codes import (
     CONTESTED_RETURN_REASONS,
     DISHONORED_RETURN_REASONS,
     RECEIVED_RETURN_REASONS,

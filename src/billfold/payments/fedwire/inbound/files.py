@@ -11,13 +11,8 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.payments.files import retries
-from billfold.payments.files.contents import read_content
-from billfold.payments.files.inbound import WAIT, InboundFiles
-from billfold.payments.files.ports import RailExchanges
-from billfold.payments.files.types import InvalidFile, StuckLine
-from billfold.payments.wires.inbound.booking import BookedMessage, book
-from billfold.payments.wires.inbound.validation import (
+from billfold.payments.fedwire.inbound.booking import BookedMessage, book
+from billfold.payments.fedwire.inbound.validation import (
     CheckContext,
     NumberedMessages,
     RefusedMessage,
@@ -25,6 +20,11 @@ from billfold.payments.wires.inbound.validation import (
     mistakes_of,
     numbers_of,
 )
+from billfold.payments.files import retries
+from billfold.payments.files.contents import read_content
+from billfold.payments.files.inbound import WAIT, InboundFiles
+from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.types import InvalidFile, StuckLine
 from billfold.payments.wires.iso20022.envelope import read_file
 from billfold.payments.wires.iso20022.types import (
     CreditTransfer,
@@ -35,7 +35,7 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequestResponse,
     UnreadMessage,
 )
-from billfold.payments.wires.outbound import environment_of
+from billfold.payments.wires.sent_messages import environment_of
 from billfold.payments.wires.store import cases, wires
 from billfold.payments.wires.store import message_queue as queue
 from billfold.platform.clock import wall_now

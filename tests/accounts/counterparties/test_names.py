@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_names, match_payee
+from billfold.accounts.counterparties.names import NameMatch, mask_name, match_names, match_payee
 
 
 @pytest.mark.parametrize(

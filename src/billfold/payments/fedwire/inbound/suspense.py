@@ -29,7 +29,7 @@ from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import ScheduledJob
     from billfold.payments.wires.commands import ReceiveWireReturn
     from billfold.payments.wires.store.message_queue import SentMessage
     from billfold.payments.wires.types import WireRow

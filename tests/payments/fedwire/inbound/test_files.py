@@ -16,7 +16,7 @@ from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import ReturnRequest
-from billfold.payments.wires.outbound import message_sent
+from billfold.payments.wires.sent_messages import message_sent
 from billfold.payments.wires.store import message_queue as queue
 from billfold.platform.errors import Refused
 from billfold.verify.runner import verify_bank

@@ -12,9 +12,7 @@ import msgspec
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
 from billfold.payments.deposits.types import IncomingWire
-from billfold.payments.files.types import StuckLine
-from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire
-from billfold.payments.wires.inbound.suspense import (
+from billfold.payments.fedwire.inbound.suspense import (
     FEDWIRE_CALLER,
     hold_refused_return,
     hold_rejected,
@@ -22,7 +20,9 @@ from billfold.payments.wires.inbound.suspense import (
     return_ids,
     return_unclaimed,
 )
-from billfold.payments.wires.inbound.validation import REJECTED, SETTLED, NumberedMessages
+from billfold.payments.fedwire.inbound.validation import REJECTED, SETTLED, NumberedMessages
+from billfold.payments.files.types import StuckLine
+from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire
 from billfold.payments.wires.iso20022.messages import LAYOUTS
 from billfold.payments.wires.iso20022.types import (
     Account,

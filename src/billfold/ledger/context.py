@@ -1,0 +1,151 @@
+"""What rules decide by besides books: the time, the market, calendars, ids, and the policy of the bank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, time
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.bills.rules.market import Market
+from billfold.bills.rules.pricing import NO_BID, subtract_spread
+from billfold.bills.types import Bill
+from billfold.ledger.screening import NoScreening, Screening
+from billfold.ledger.types import Agreements
+from billfold.platform.calendars import Calendars, WireHours
+from billfold.platform.dates import et_date
+from billfold.platform.errors import MarketDataStale
+from billfold.platform.ids import IdSource
+
+
+class BankPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """What of the bank decides money: its settings, and its agreements."""
+
+    aum_fee_bps: int = 25
+    haircut_bps: int = 0
+    ach_credit_hold_days: int = 0
+    screening: Screening = NoScreening()
+    routing_number: str = ""
+    ach_review_above_cents: int = 1_000_000_00
+    ach_cutoff: time = time(12)
+    wire_hours: WireHours = WireHours()
+    wire_fee_cents: int = 0
+    usdc_minimum_cents: int = 0
+    correspondent: str = ""
+    card_blocked_categories: frozenset[str] = frozenset()
+    """Merchant categories at which no card of the bank pays."""
+    delivers_bills: bool = True
+    """Whether the bank has a custodian that delivers bills to others."""
+    agreements: Agreements = msgspec.field(default_factory=Agreements)
+    """Published by an operator while the bank runs."""
+
+
+class SaleTerms(NamedTuple):
+    """The bid at which bills are sold (micro-dollars per $100), the day the trades settle, and that of the proceeds.
+
+    A sale for the same day is carried by the bank: the trade settles on the business date, which after the close is
+    that of the next day, and the proceeds can be used at once.
+    """
+
+    price_of: Callable[[str], int]
+    settles_on: date
+    cash_on: date
+
+
+class Context:
+    """What a rule decides by besides books: now, market, calendars, ids, terms.
+
+    Prices are looked up once per bill and moment. `at` gives the same bank at another
+    instant, for things that were due earlier.
+    """
+
+    def __init__(self, *, now: datetime, market: Market, calendars: Calendars, terms: BankPolicy, seed: bytes) -> None:
+        self.now = now
+        self.market = market
+        self.calendars = calendars
+        self.terms = terms
+        self.seed = seed
+        self.business_date: date = calendars.business_date(now)
+        self.today: date = et_date(now)
+        self.pricing_day: date = calendars.pricing_day(now)
+        self.investing: bool = calendars.may_invest(now)
+        self.settles_on: date = market.settles_on(now)
+        self.command_id: UUID = UUID(int=0)
+        self.ids: IdSource = IdSource(seed, self.command_id)
+        self._t0: dict[str, int] = {}
+        self._t1: dict[str, int] = {}
+        self._others: dict[datetime, Context] = {}
+        self._offers: dict[int, tuple[Bill, int] | None] = {}
+
+    def serve(self, command_id: UUID) -> None:
+        """Derive ids from this command from here on."""
+        self.command_id = command_id
+        self.ids = IdSource(self.seed, command_id)
+
+    def at(self, now: datetime) -> Context:
+        """The same bank at another instant; prices looked up there are kept."""
+        other = self._others.get(now)
+        if other is None:
+            other = self._others[now] = Context(
+                now=now, market=self.market, calendars=self.calendars, terms=self.terms, seed=self.seed
+            )
+        return other
+
+    def bill(self, cusip: str) -> Bill:
+        """The bill behind a CUSIP."""
+        return self.market.bill(cusip)
+
+    def t0_bid(self, cusip: str) -> int:
+        """The bank's own bid for a bill now, micro-dollars per $100, settling today (T+0).
+
+        Nothing for a bill that has matured: it waits for its redemption. Raises MarketDataStale, as `t1_bid`.
+        """
+        price = self._t0.get(cusip)
+        if price is None:
+            bill = self._bill_to_sell(cusip)
+            price = subtract_spread(self.market.t0_bid(bill, self.now), self.terms.haircut_bps) if bill else NO_BID
+            self._t0[cusip] = price
+        return price
+
+    def t1_bid(self, cusip: str) -> int:
+        """The dealers' bid for a bill now, micro-dollars per $100, settling on the next business day (T+1)."""
+        price = self._t1.get(cusip)
+        if price is None:
+            bill = self._bill_to_sell(cusip)
+            price = self._t1[cusip] = self.market.t1_bid(bill, self.now) if bill else NO_BID
+        return price
+
+    @property
+    def same_day(self) -> SaleTerms:
+        """The terms of a sale for a payment that leaves today (T+0)."""
+        return SaleTerms(self.t0_bid, self.business_date, self.pricing_day)
+
+    @property
+    def next_day(self) -> SaleTerms:
+        """The terms of a sale for the next business day (T+1)."""
+        return SaleTerms(self.t1_bid, self.settles_on, self.settles_on)
+
+    def mark(self, cusip: str) -> int:
+        """The price at which bills are moved now, micro-dollars per $100; nothing for a bill that has matured."""
+        bill = self.market.bill(cusip)
+        return self.market.mark(bill, self.now) if self.now < self.market.matures_at(bill) else NO_BID
+
+    def find_offer(self, weeks: int) -> tuple[Bill, int] | None:
+        """The bill a strategy buys now, and its ask in micro-dollars per $100; None without current market data."""
+        if weeks not in self._offers:
+            try:
+                self.market.require_current(self.now)
+                bill = self.market.on_the_run(weeks, self.business_date)
+                self._offers[weeks] = (bill, self.market.ask(bill, self.now))
+            except MarketDataStale:
+                self._offers[weeks] = None
+        return self._offers[weeks]
+
+    def _bill_to_sell(self, cusip: str) -> Bill | None:
+        bill = self.market.bill(cusip)
+        if self.now >= self.market.matures_at(bill):
+            return None
+        self.market.require_current(self.now)
+        return bill

@@ -1,0 +1,20 @@
+"""What the ledger needs of parts above it, and of providers outside."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+if TYPE_CHECKING:
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.context import Context
+    from billfold.ledger.engine.pending_command import PendingCommand
+    from billfold.platform.database.pool import Connection
+
+CatchUpRule = Callable[["Book", "Context"], int]
+"""Does everything that was due in a book by the context's `now`; returns how many things were done."""
+IdentifierLoader = Callable[["Connection", Mapping[UUID, "Book"]], Awaitable[None]]
+"""Loads into these books, by customer, what only some commands use (`Command.needs_identifiers`)."""
+BatchRecorder = Callable[["Connection", Sequence["PendingCommand"]], Awaitable[None]]
+"""Writes what goes with decided commands in the transaction of their batch: audit entries, notifications."""

@@ -1,0 +1,1 @@
+"""Fedwire files: messages that go out, messages that come in, and what is booked of them."""

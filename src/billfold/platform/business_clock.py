@@ -1,0 +1,61 @@
+"""The bank's clock in the database, which a sandbox can set forward."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from billfold.platform.clock import ClockState, ClockWouldGoBack
+from billfold.platform.database.pool import Connection
+
+_LOCK = 0x636C6F63  # "cloc": shared by those who book by the clock, alone for whoever sets it
+
+
+_READ = "select business_anchor, wall_anchor, frozen from clock"
+
+
+HOLD_CLOCK = f"""
+select business_anchor, wall_anchor, frozen from pg_advisory_xact_lock_shared({_LOCK}) left join clock on true
+"""
+"""The clock, which nobody sets until the transaction ends: one row, of nulls when the bank runs on wall time."""
+
+
+_WRITE = """
+insert into clock as c (singleton, business_anchor, wall_anchor, frozen)
+select true, $1, $2, $3 from pg_advisory_xact_lock($4)
+on conflict (singleton) do update
+   set business_anchor = excluded.business_anchor,
+       wall_anchor = excluded.wall_anchor,
+       frozen = excluded.frozen
+ where c.business_anchor <= excluded.business_anchor
+returning true
+"""
+
+
+async def read_clock(conn: Connection, *, hold: bool = False) -> ClockState | None:
+    """Return the settable clock, or None when the bank runs on wall time.
+
+    `hold` keeps others from setting it until the transaction ends: what is booked by it is never
+    more than one step behind it.
+    """
+    row = await conn.fetchrow(HOLD_CLOCK if hold else _READ)
+    return None if row is None else clock_of_row(*row)
+
+
+def clock_of_row(
+    business_anchor: datetime | None,
+    wall_anchor: datetime | None,
+    frozen: bool | None,  # noqa: FBT001 - as columns
+) -> ClockState | None:
+    """Return the clock of its columns, which are null when the bank runs on wall time."""
+    if business_anchor is None or wall_anchor is None or frozen is None:
+        return None
+    return ClockState(business_anchor, wall_anchor, frozen)
+
+
+async def write_clock(conn: Connection, state: ClockState) -> None:
+    """Make this the bank's clock. Raises ClockWouldGoBack when another was set further on."""
+    anchors = (state.business_anchor, state.wall_anchor, state.frozen)
+    written = await conn.fetchval(_WRITE, *anchors, _LOCK)
+    if written is None:
+        current = await conn.fetchval("select business_anchor from clock")
+        raise ClockWouldGoBack(current, state.business_anchor)
