@@ -343,9 +343,7 @@ class IdempotencyStore:
 def _recalled(known: _Open, fingerprint: bytes, server: datetime) -> tuple[Verdict, HttpResponse | None]:
     if known.fingerprint != fingerprint:
         return "reused", None
-    if known.response is None or known.server != server:
-        return "running", None
-    return "replay", known.response
+    return ("replay", known.response) if known.response and known.server == server else ("running", None)
 
 
 def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]]) -> tuple[object, ...]:
@@ -366,15 +364,6 @@ def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]]) -> 
         request.fingerprint,
         request.claims,
     )
-
-
-def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
-    """Return the headers that say how many requests are left, until when in Unix seconds."""
-    return [
-        (b"x-ratelimit-limit", str(limit).encode()),
-        (b"x-ratelimit-remaining", str(remaining).encode()),
-        (b"x-ratelimit-reset", str(resets_at).encode()),
-    ]
 
 
 def _place(owner: UUID, key: UUID) -> bytes:
