@@ -24,13 +24,8 @@ from billfold.http.caller import Call
 from billfold.http.deprecations import Deprecations, announcement
 from billfold.http.edge.middleware import EdgeMiddleware, clock_header, create_clock_headers
 from billfold.http.file_forms import boundary_of, open_file_form
-from billfold.http.limits.idempotency import (
-    Admission,
-    AdmissionRequest,
-    IdempotencyStore,
-    rate_limit_headers,
-)
-from billfold.http.limits.rate_limits import count_address
+from billfold.http.limits.idempotency import Admission, AdmissionRequest, IdempotencyStore
+from billfold.http.limits.rate_limits import count_address, rate_limit_headers
 from billfold.http.limits.upload_turns import UploadTurns
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.parameters import parse_uuid

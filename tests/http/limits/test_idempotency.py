@@ -8,11 +8,14 @@ from datetime import timedelta
 import pytest
 from tests.support.whole_bank import VAULT
 
+from benchmarks.replicated_servers import ReplicatedServers
 from billfold.http.limits import idempotency as admissions
 from billfold.http.limits.idempotency import AdmissionRequest, IdempotencyStore
 from billfold.http.responses import HttpResponse
+from billfold.migrations import runner
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connect import connect
 from billfold.platform.database.pool import create_pool
 from billfold.platform.errors import InvariantError
 
@@ -243,3 +246,35 @@ async def test_a_connection_that_breaks_is_replaced(two, pools):
         "WHERE pid <> pg_backend_pid() AND datname = current_database()"
     )
     assert (await two[0].admit(asked(caller()))).verdict == "run"
+
+
+@pytest.fixture
+def servers(tmp_path_factory):
+    """A primary and a replica that does not wait for it."""
+    made = ReplicatedServers(tmp_path_factory.mktemp("replicated"), durable=False)
+    made.start(synchronous=False)
+    yield made
+    made.stop()
+
+
+async def test_an_answer_to_what_was_lost_with_the_primary_is_not_kept_by_the_next_one(servers):
+    dsn = servers.address("billfold")
+    conn = await connect(dsn)
+    await runner.up(conn)
+    await conn.close()
+    pool = await create_pool(dsn)
+    store = IdempotencyStore(pool, VAULT, lease=timedelta(0))
+    stored, repeated = asked(caller()), asked(caller())
+    for request in (stored, repeated):
+        assert (await store.admit(request)).verdict == "run"
+    servers.kill_primary()
+    for request in (stored, repeated):
+        store.store_response(request, ANSWER)
+    again = asyncio.create_task(store.admit(repeated))  # while its answer is in memory alone
+    await asyncio.to_thread(servers.promote_replica)
+    assert (await again).verdict == "running"
+    await store._stored.settle()
+    for request in (stored, repeated):
+        assert (await store.admit(request)).verdict == "run"
+    await store.close()
+    await pool.close()

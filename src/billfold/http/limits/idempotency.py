@@ -2,7 +2,8 @@
 
 Counts requests in fixed minutes of the wall clock, claims the idempotency keys of requests that
 change something, finds stored responses, and reads the business clock on the way. Responses are stored
-in batches after they were sent, encrypted; until then they are in memory. A key is bound to its request whatever
+in batches after they were sent, encrypted; until then they are in memory. One is stored only by the server that had
+admitted its request: the next primary may not have what it speaks of. A key is bound to its request whatever
 becomes of it, one beyond the rate limit too, up to twice the limit.
 """
 
@@ -80,7 +81,8 @@ WITH requested AS MATERIALIZED (
   RETURNING k.caller, k.key
 )
 SELECT a.used, a.money_used, c.key IS NOT NULL AS claimed, k.fingerprint, k.status,
-       k.content_type, k.response_body, t.business_anchor, t.wall_anchor, t.frozen
+       k.content_type, k.response_body, t.business_anchor, t.wall_anchor, t.frozen,
+       pg_postmaster_start_time() AS server
   FROM admitted a
   LEFT JOIN claimed c ON c.caller = a.owner AND c.key = a.key
   LEFT JOIN LATERAL (
@@ -94,8 +96,9 @@ _STORE = """
 INSERT INTO idempotency_key AS k (caller, key, fingerprint, claimed_at, lease_until, status,
                               content_type, response_body)
 SELECT r.caller, r.key, r.fingerprint, $1, $1, r.status, r.content_type, r.response_body
-  FROM unnest($2::uuid[], $3::uuid[], $4::bytea[], $5::smallint[], $6::text[], $7::bytea[])
-    AS r(caller, key, fingerprint, status, content_type, response_body)
+  FROM unnest($2::uuid[], $3::uuid[], $4::bytea[], $5::smallint[], $6::text[], $7::bytea[], $9::timestamptz[])
+    AS r(caller, key, fingerprint, status, content_type, response_body, server)
+ WHERE r.server = pg_postmaster_start_time()
  ORDER BY r.caller, r.key
     ON CONFLICT (caller, key) DO UPDATE
    SET fingerprint = excluded.fingerprint, claimed_at = excluded.claimed_at,
@@ -141,6 +144,8 @@ class Admission:
     remaining: int
     resets_at: int
     clock: ClockState | None
+    server: datetime
+    """When the database server that admitted it was started, by which it is known from others."""
     stored: HttpResponse | None = None
 
 
@@ -149,11 +154,12 @@ class _Open:
     """A key this process is working on, or whose response is about to be stored."""
 
     fingerprint: bytes
+    server: datetime | None = None
     response: HttpResponse | None = None
 
 
 Slot = tuple[UUID, UUID]
-_Stored = tuple[Slot, bytes, HttpResponse]
+_Stored = tuple[Slot, _Open, HttpResponse]
 
 
 class PinnedConnection:
@@ -230,9 +236,9 @@ class IdempotencyStore:
         if (known := self._open.get(slot)) is not None:
             admission = await self._admitted.ask(replace(request, key=None, claims=False))
             if admission.verdict == "run":
-                admission.verdict, admission.stored = _recalled(known, request.fingerprint)
+                admission.verdict, admission.stored = _recalled(known, request.fingerprint, admission.server)
             return admission
-        self._open[slot] = _Open(request.fingerprint)
+        opened = self._open[slot] = _Open(request.fingerprint)
         try:
             admission = await self._admitted.ask(request)
             if admission.stored is not None:
@@ -240,6 +246,7 @@ class IdempotencyStore:
         except BaseException:
             self._open.pop(slot, None)
             raise
+        opened.server = admission.server
         if admission.verdict != "run":
             self._open.pop(slot, None)
         return admission
@@ -249,8 +256,9 @@ class IdempotencyStore:
         if request.key is None:
             return
         slot = (request.key_owner, request.key)
-        self._open[slot] = _Open(request.fingerprint, response)
-        future = self._stored.ask((slot, request.fingerprint, response))
+        known = self._open[slot]
+        known.response = response
+        future = self._stored.ask((slot, known, response))
         future.add_done_callback(lambda done: self._forget(slot, done.exception()))
 
     async def release(self, request: AdmissionRequest) -> None:
@@ -309,18 +317,19 @@ class IdempotencyStore:
         return [_admission(request, row, resets_at) for request, row in zip(batch, rows, strict=True)]
 
     async def _store_all(self, batch: Sequence[_Stored]) -> Sequence[None]:
-        slots, fingerprints, responses = zip(*batch, strict=True)
+        slots, known, responses = zip(*batch, strict=True)
         now = wall_now()
         await self._connections[1].fetch(
             _STORE,
             now,
             [caller for caller, _ in slots],
             [key for _, key in slots],
-            list(fingerprints),
+            [each.fingerprint for each in known],
             [each.status for each in responses],
             [each.content_type for each in responses],
             [self._vault.seal(each.body, _place(*slot)) for slot, _, each in batch],
             now - KEPT,
+            [each.server for each in known],
         )
         return [None] * len(batch)
 
@@ -331,10 +340,10 @@ class IdempotencyStore:
         return [None] * len(batch)
 
 
-def _recalled(known: _Open, fingerprint: bytes) -> tuple[Verdict, HttpResponse | None]:
+def _recalled(known: _Open, fingerprint: bytes, server: datetime) -> tuple[Verdict, HttpResponse | None]:
     if known.fingerprint != fingerprint:
         return "reused", None
-    return ("replay", known.response) if known.response is not None else ("running", None)
+    return ("replay", known.response) if known.response and known.server == server else ("running", None)
 
 
 def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]]) -> tuple[object, ...]:
@@ -357,15 +366,6 @@ def _request_row(request: AdmissionRequest, left: Counter[tuple[UUID, str]]) -> 
     )
 
 
-def rate_limit_headers(limit: int, remaining: int, resets_at: int) -> list[tuple[bytes, bytes]]:
-    """Return the headers that say how many requests are left, until when in Unix seconds."""
-    return [
-        (b"x-ratelimit-limit", str(limit).encode()),
-        (b"x-ratelimit-remaining", str(remaining).encode()),
-        (b"x-ratelimit-reset", str(resets_at).encode()),
-    ]
-
-
 def _place(owner: UUID, key: UUID) -> bytes:
     return associated_data("idempotency_key", "response_body", key, tenant_id=owner)
 
@@ -379,7 +379,7 @@ def _admission(request: AdmissionRequest, row: Record, resets_at: int) -> Admiss
     clock = None
     if row["frozen"] is not None:
         clock = ClockState(row["business_anchor"], row["wall_anchor"], row["frozen"])
-    admission = Admission("run", limit, max(remaining, 0), resets_at=resets_at, clock=clock)
+    admission = Admission("run", limit, max(remaining, 0), resets_at=resets_at, clock=clock, server=row["server"])
     if remaining < 0:
         admission.verdict = "limited"
     elif request.key is not None and not row["claimed"]:
