@@ -8,7 +8,7 @@ from uuid import UUID
 from typing_extensions import override
 
 from billfold.accounts.agreements.rules import accept_agreements
-from billfold.accounts.agreements.types import AcceptanceRow, Consent
+from billfold.accounts.agreements.types import Consent
 from billfold.accounts.customers.rules import close_customer, enrol_customer, set_customer_state, update_customer
 from billfold.accounts.pockets.rules import open_pocket, set_pocket_state, update_pocket
 from billfold.accounts.portals.rules import open_portal, update_portal
@@ -24,7 +24,6 @@ class EnrolCustomer(Command, frozen=True, kw_only=True):
     rule = enrol_customer
     creates_customer = True
     audit = AuditedAction("customer", "created", fields=("role", "type", "name"))
-    fingerprints = (AcceptanceRow,)
 
     partner_id: UUID | None
     role: str
@@ -39,7 +38,6 @@ class AcceptAgreements(Command, frozen=True, kw_only=True):
 
     rule = accept_agreements
     audit = AuditedAction("customer", "accepted_agreements")
-    fingerprints = (AcceptanceRow,)
 
     consent: Consent
 

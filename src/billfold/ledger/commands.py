@@ -20,7 +20,6 @@ from billfold.bills.rules.pricing import NO_BID, subtract_spread
 from billfold.ledger.ports import NoScreening, Screening
 from billfold.ledger.types import Agreements
 from billfold.platform.calendars import WireHours
-from billfold.platform.database.rows import Row
 from billfold.platform.dates import et_date
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.ids import IdSource, command_id
@@ -81,8 +80,6 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     # What the audit log says of it when a user or client requests it. Payments and ends of days are
     # proven by their own rows and the chain of the ledger.
     audit: ClassVar[AuditedAction | None] = None
-    # Rows that change later and of which the outcome keeps a fingerprint.
-    fingerprints: ClassVar[tuple[type[Row], ...]] = ()
     # Does the rule use portals, counterparties or pending transfers?
     needs_identifiers: ClassVar[bool] = True
     creates_customer: ClassVar[bool] = False

@@ -16,7 +16,7 @@ from billfold.accounts.counterparties.rules.verification import (
     settle_link,
     settle_screening,
 )
-from billfold.accounts.counterparties.types import CounterpartyRow, SanctionsStatus
+from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.ledger.commands import AuditedAction, Command, Reference
 
 
@@ -34,7 +34,6 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     audit = AuditedAction(
         "counterparty", "created", fields=("type", "display_name", "verification", "target_pocket_id")
     )
-    fingerprints = (CounterpartyRow,)
 
     type: str
     counterparty_name: dict[str, Any]
@@ -60,7 +59,6 @@ class UpdateCounterparty(Command, frozen=True, kw_only=True):
 
     rule = update_counterparty
     audit = AuditedAction("counterparty", lambda c: "unlinked" if c.unlink else "updated", fields=("display_name",))
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     display_name: str | None = None
@@ -76,7 +74,6 @@ class ConfirmDeposits(Command, frozen=True, kw_only=True):
 
     rule = confirm_deposits
     audit = AuditedAction("counterparty", "deposits_named")
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     amounts: tuple[int, int]
@@ -89,7 +86,6 @@ class DecideVerification(Command, frozen=True, kw_only=True):
     rule = decide_verification
     reference_kinds = (Reference.DOCUMENT,)
     audit = AuditedAction("counterparty", "reviewed", fields=("approved", "reason"))
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     approved: bool
@@ -100,7 +96,6 @@ class FailVerification(Command, frozen=True, kw_only=True):
     """The account is not there, or not to be reached: its micro-deposits came back."""
 
     rule = fail_verification
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     reason: str
@@ -110,7 +105,6 @@ class ExpireVerification(Command, frozen=True, kw_only=True):
     """The wire that was awaited has not come in time."""
 
     rule = expire_verification
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
 
@@ -119,7 +113,6 @@ class SettleLink(Command, frozen=True, kw_only=True):
     """Go on by what the linking provider says of the account now; `numbers` are its details, once they are known."""
 
     rule = settle_link
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     link_status: str
@@ -130,7 +123,6 @@ class SettleScreening(Command, frozen=True, kw_only=True):
     """Keep what screening found of the names: CLEAR, OPEN or CONFIRMED."""
 
     rule = settle_screening
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     sanctions: SanctionsStatus
@@ -140,7 +132,6 @@ class CorrectAccount(Command, frozen=True, kw_only=True):
     """Use what the account's bank says in a notification of change from now on: the details that it gives anew."""
 
     rule = correct_account
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     details: dict[str, str]

@@ -10,8 +10,9 @@ import msgspec
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
-from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
+from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.database.pool import uuid_array
+from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id
 

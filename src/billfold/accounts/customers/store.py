@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.ledger.directory.types import CustomerRow, profile_reference
-from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
+from billfold.platform.database.keyset import BY_OPENING, KeysetList
+from billfold.platform.database.rows import reads
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:

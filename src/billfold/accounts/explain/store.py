@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.history import JOURNAL_NO_MAX
-from billfold.platform.database.keyset import reads
+from billfold.platform.database.rows import reads
 
 if TYPE_CHECKING:
     from billfold.accounts.pockets.types import PocketRow

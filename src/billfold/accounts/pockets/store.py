@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.pockets.types import PocketRow
-from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
+from billfold.platform.database.keyset import BY_OPENING, KeysetList
+from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:

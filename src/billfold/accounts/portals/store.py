@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.portals.types import PortalRow
-from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
+from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from billfold.payments.ach.rules.reversal import reinitiate_ach, reverse_ach
 from billfold.payments.ach.rules.review import review_ach
 from billfold.payments.ach.rules.risk import OriginationHistory
 from billfold.payments.ach.rules.settle import mark_transmitted, reschedule_entries, settle_entries
-from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, PendingReturn
+from billfold.payments.ach.types import AchStatus, IncomingEntry
 
 
 class EntryCommand(Command, frozen=True, kw_only=True):
@@ -44,7 +44,6 @@ class OriginateAch(Command, frozen=True, kw_only=True):
 
     rule = originate_ach
     reference_kinds = (Reference.COUNTERPARTY,)
-    fingerprints = (AchEntry,)
     needs_identifiers = False
 
     ach_id: UUID
@@ -64,7 +63,6 @@ class ReviewAch(EntryCommand, frozen=True, kw_only=True):
 
     rule = review_ach
     audit = AuditedAction("ach", lambda c: c.decision.lower(), fields=("reason",))
-    fingerprints = (AchEntry,)
 
     decision: AchStatus
     reason: str | None = None
@@ -75,7 +73,6 @@ class RescheduleAch(EntriesCommand, frozen=True, kw_only=True):
 
     rule = reschedule_entries
     former_names = ("PostponeAch",)
-    fingerprints = (AchEntry,)
 
 
 class MarkAchTransmitted(EntriesCommand, frozen=True, kw_only=True):
@@ -129,7 +126,6 @@ class ReceiveAch(Command, frozen=True, kw_only=True):
 
     rule = receive_ach
     reference_kinds = (Reference.ACH_ENTRY,)
-    fingerprints = (AchEntry, PendingReturn)
 
     ach_id: UUID
     file_id: UUID
@@ -144,7 +140,6 @@ class ReturnAchEntry(EntryCommand, frozen=True, kw_only=True):
     rule = return_entry
     former_names = ("GiveBackAch",)
     audit = AuditedAction("ach", "given_back", fields=("code",))
-    fingerprints = (PendingReturn,)
 
     code: str
 
@@ -154,7 +149,6 @@ class ReverseAch(EntryCommand, frozen=True, kw_only=True):
 
     rule = reverse_ach
     audit = AuditedAction("ach", "reversed")
-    fingerprints = (AchEntry,)
 
 
 class ReinitiateAch(EntryCommand, frozen=True, kw_only=True):
@@ -163,14 +157,12 @@ class ReinitiateAch(EntryCommand, frozen=True, kw_only=True):
     rule = reinitiate_ach
     former_names = ("RetryAch",)
     audit = AuditedAction("ach", "sent_again")
-    fingerprints = (AchEntry,)
 
 
 class SendMicroDeposits(Command, frozen=True, kw_only=True):
     """Send these amounts (cents) to a counterparty's account, sealed with the bank's key, on behalf of the bank."""
 
     rule = send_micro_deposits
-    fingerprints = (AchEntry,)
     needs_identifiers = False
 
     counterparty_id: UUID

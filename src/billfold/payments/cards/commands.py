@@ -17,7 +17,7 @@ from billfold.payments.cards.rules import (
     record_pin,
     set_card_status,
 )
-from billfold.payments.cards.types import CardOrderRow, CardRow, CardStatus, CardType, ClosureReason, MagstripeStatus
+from billfold.payments.cards.types import CardStatus, CardType, ClosureReason, MagstripeStatus
 
 
 class CreateVirtualCard(Command, frozen=True, kw_only=True):
@@ -25,7 +25,6 @@ class CreateVirtualCard(Command, frozen=True, kw_only=True):
 
     rule = create_virtual_card
     audit = AuditedAction("card", "created", fields=("pocket_id", "last_four"))
-    fingerprints = (CardRow,)
     needs_identifiers = False
 
     card_id: UUID
@@ -40,7 +39,6 @@ class OrderCard(Command, frozen=True, kw_only=True):
 
     rule = order_card
     audit = AuditedAction("card_order", "created", fields=("pocket_id", "name_on_card"))
-    fingerprints = (CardOrderRow,)
     needs_identifiers = False
 
     card_order_id: UUID
@@ -54,7 +52,6 @@ class PlaceCardOrder(Command, frozen=True, kw_only=True):
 
     rule = place_card_order
     reference_kinds = (Reference.CARD,)
-    fingerprints = (CardOrderRow,)
     needs_identifiers = False
 
     card_order_id: UUID
@@ -65,7 +62,6 @@ class ProduceCard(Command, frozen=True, kw_only=True):
 
     rule = produce_card
     reference_kinds = (Reference.CARD,)
-    fingerprints = (CardRow, CardOrderRow)
     needs_identifiers = False
 
     card_order_id: UUID
@@ -80,7 +76,6 @@ class SetCardStatus(Command, frozen=True, kw_only=True):
     rule = set_card_status
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "updated", fields=("status", "magstripe_status"))
-    fingerprints = (CardRow, CardOrderRow)
     needs_identifiers = False
 
     card_id: UUID
@@ -94,7 +89,6 @@ class RecordPin(Command, frozen=True, kw_only=True):
     rule = record_pin
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "pin_set")
-    fingerprints = (CardRow,)
     needs_identifiers = False
 
     card_id: UUID
@@ -106,7 +100,6 @@ class CloseCard(Command, frozen=True, kw_only=True):
     rule = close_card
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "closed", fields=("reason", "lost_stolen_on"))
-    fingerprints = (CardRow,)
     needs_identifiers = False
 
     card_id: UUID
@@ -120,7 +113,6 @@ class CloseCardsOfPocket(Command, frozen=True, kw_only=True):
 
     rule = close_cards_of_pocket
     reference_kinds = (Reference.CARD,)
-    fingerprints = (CardRow,)
     needs_identifiers = False
 
     pocket_id: UUID
@@ -132,7 +124,6 @@ class FreezeCard(Command, frozen=True, kw_only=True):
     rule = freeze_card
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", lambda c: "frozen" if c.is_frozen else "unfrozen", fields=("reason",))
-    fingerprints = (CardRow,)
     needs_identifiers = False
 
     card_id: UUID

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.payments.cards.types import CardOrderRow, CardRow
-from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList, reads
+from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList
+from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:

@@ -6,11 +6,10 @@ from typing import Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.rules.verification_kinds import Account
-from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.rules import receive_money
-from billfold.payments.wires.types import IncomingWireFields, QueuedMessage, WireRow
+from billfold.payments.wires.types import IncomingWireFields
 
 
 class ReceiveMoney(Command, frozen=True, kw_only=True):
@@ -20,7 +19,6 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
     """
 
     rule = receive_money
-    fingerprints = (WireRow, QueuedMessage, CounterpartyRow)
 
     rail: Rail
     portal_id: UUID

@@ -15,8 +15,6 @@ from billfold.payments.suspense.rules import (
     return_from_suspense,
     write_off_from_suspense,
 )
-from billfold.payments.suspense.types import SuspenseItem
-from billfold.payments.wires.types import WireRow
 
 
 class HoldInSuspense(Command, frozen=True, kw_only=True):
@@ -27,7 +25,6 @@ class HoldInSuspense(Command, frozen=True, kw_only=True):
     """
 
     rule = hold_in_suspense
-    fingerprints = (SuspenseItem,)
 
     item_id: UUID
     rail: Rail
@@ -60,7 +57,6 @@ class AssignFromSuspense(Command, frozen=True, kw_only=True):
     rule = assign_from_suspense
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "assigned", fields=("item_id", "portal_id"))
-    fingerprints = (WireRow,)
 
     item_id: UUID
     portal_id: UUID

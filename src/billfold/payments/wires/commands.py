@@ -8,7 +8,6 @@ from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.payments.wires.rules.returns import receive_wire_return, return_wire
 from billfold.payments.wires.rules.send import send_wire
 from billfold.payments.wires.rules.status import complete_wire, reject_wire, submit_wire
-from billfold.payments.wires.types import QueuedMessage, WireRow
 
 
 class SendWire(Command, frozen=True, kw_only=True):
@@ -20,7 +19,6 @@ class SendWire(Command, frozen=True, kw_only=True):
 
     rule = send_wire
     reference_kinds = (Reference.COUNTERPARTY,)
-    fingerprints = (WireRow, QueuedMessage)
     needs_identifiers = False
 
     wire_id: UUID | None
@@ -77,7 +75,6 @@ class ReturnWire(WireCommand, frozen=True, kw_only=True):
     rule = return_wire
     former_names = ("PayBackWire",)
     audit = AuditedAction("wire", "returned", fields=("original_id", "code"))
-    fingerprints = (WireRow, QueuedMessage)
 
     original_id: UUID
     code: str
@@ -93,7 +90,6 @@ class ReceiveWireReturn(WireCommand, frozen=True, kw_only=True):
 
     rule = receive_wire_return
     former_names = ("TakeBackWire",)
-    fingerprints = (WireRow,)
 
     wire_id: UUID
     original_id: UUID

@@ -16,9 +16,6 @@ from billfold.payments.cards.authorizations.rules.give_back import charge_back, 
 from billfold.payments.cards.authorizations.rules.limits import set_card_limits
 from billfold.payments.cards.authorizations.rules.reverse import expire_authorization, reverse_authorization
 from billfold.payments.cards.authorizations.types import (
-    AuthorizationRow,
-    CardLimitsRow,
-    CardPaymentRow,
     EntryMode,
     Merchant,
     authorization_id_of,
@@ -38,7 +35,6 @@ class CardMessage(Command, frozen=True, kw_only=True):
     """A message of the card processor about one purchase; its key is the id of the message."""
 
     reference_kinds = _SEEN
-    fingerprints = (AuthorizationRow,)
     needs_identifiers = False
 
     card_id: UUID
@@ -104,7 +100,6 @@ class CardRecord(Command, frozen=True, kw_only=True):
     """A record of the processor's settlement. `amount` and what the bank earns of it are cents."""
 
     reference_kinds = _SEEN
-    fingerprints = (AuthorizationRow, CardPaymentRow)
     needs_identifiers = False
 
     record_id: UUID
@@ -156,7 +151,6 @@ class SetCardLimits(Command, frozen=True, kw_only=True):
     rule = set_card_limits
     reference_kinds = _SEEN
     audit = AuditedAction("card", "limited", fields=("daily", "categories"))
-    fingerprints = (CardLimitsRow,)
     needs_identifiers = False
 
     card_id: UUID

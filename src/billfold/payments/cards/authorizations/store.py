@@ -18,8 +18,8 @@ from billfold.payments.cards.authorizations.types import (
     spending_id_of,
 )
 from billfold.payments.cards.types import CardRow
-from billfold.platform.database.keyset import reads
 from billfold.platform.database.pool import uuid_array
+from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:

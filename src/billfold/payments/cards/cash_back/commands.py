@@ -6,7 +6,6 @@ from uuid import UUID
 
 from billfold.ledger.commands import Command, Reference
 from billfold.payments.cards.cash_back.rules import give_cash_back
-from billfold.payments.cards.cash_back.types import CashBackRow
 
 
 class GiveCashBack(Command, frozen=True, kw_only=True):
@@ -14,7 +13,6 @@ class GiveCashBack(Command, frozen=True, kw_only=True):
 
     rule = give_cash_back
     reference_kinds = (Reference.CARD,)
-    fingerprints = (CashBackRow,)
     needs_identifiers = False
 
     cash_back_id: UUID

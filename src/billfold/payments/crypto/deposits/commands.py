@@ -6,7 +6,7 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.payments.crypto.deposits.rules import credit_deposit, record_unbooked, restore_deposit, write_off_deposit
-from billfold.payments.crypto.deposits.types import ChainDeposit, CryptoDepositRow, HoldReason
+from billfold.payments.crypto.deposits.types import ChainDeposit, HoldReason
 
 
 class CreditDeposit(Command, frozen=True, kw_only=True):
@@ -17,7 +17,6 @@ class CreditDeposit(Command, frozen=True, kw_only=True):
 
     rule = credit_deposit
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
-    fingerprints = (CryptoDepositRow,)
     audit = AuditedAction("crypto_deposit", "released", fields=("deposit_id",))
 
     deposit_id: UUID
@@ -32,7 +31,6 @@ class RecordUnbooked(Command, frozen=True, kw_only=True):
 
     rule = record_unbooked
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
-    fingerprints = (CryptoDepositRow,)
 
     deposit_id: UUID
     portal_id: UUID
@@ -50,7 +48,6 @@ class WriteOffDeposit(Command, frozen=True, kw_only=True):
 
     rule = write_off_deposit
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
-    fingerprints = (CryptoDepositRow,)
 
     deposit_id: UUID
     is_released: bool = False
@@ -61,7 +58,6 @@ class RestoreDeposit(Command, frozen=True, kw_only=True):
 
     rule = restore_deposit
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
-    fingerprints = (CryptoDepositRow,)
 
     deposit_id: UUID
     block_number: int

@@ -13,7 +13,6 @@ from billfold.payments.crypto.withdrawals.rules.withdrawals import (
     send_usdc,
     submit_withdrawal,
 )
-from billfold.payments.crypto.withdrawals.types import WithdrawalRow
 
 
 class Objection(msgspec.Struct, frozen=True):
@@ -34,7 +33,6 @@ class SendUsdc(Command, frozen=True, kw_only=True):
 
     rule = send_usdc
     reference_kinds = (Reference.COUNTERPARTY,)
-    fingerprints = (WithdrawalRow,)
     needs_identifiers = False
 
     withdrawal_id: UUID
