@@ -98,7 +98,7 @@ def reads(struct: type[StructType]) -> Callable[[Record], StructType]:
 class Table(Generic[StructType]):
     """The rows of a class, as stores read and write them."""
 
-    __slots__ = ("_get", "_insert", "noun", "read", "row", "select")
+    __slots__ = ("_get", "insertion", "noun", "read", "row", "select")
 
     def __init__(
         self, row: type[StructType], table: str = "", *, key: Sequence[str] = (), noun: str | None = None
@@ -112,7 +112,7 @@ class Table(Generic[StructType]):
         self.select = f"SELECT {self.columns()} FROM {table}"
         self._get = f"{self.select} WHERE {' AND '.join(f'{name} = ${n}' for n, name in enumerate(key, 1))}"
         places = ", ".join(f"${n}" for n in range(1, len(names) + 1))
-        self._insert = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"
+        self.insertion = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"
 
     def columns(self, alias: str = "", **computed: str) -> str:
         """Return the columns for a SELECT, of the table `alias`; `computed` are expressions for some of them."""
@@ -146,7 +146,7 @@ class Table(Generic[StructType]):
 
     async def insert(self, conn: Db, row: StructType, then: str = "") -> bool:
         """Insert a row, `then` ON CONFLICT and the like; tell whether it was written."""
-        status: str = await conn.execute(f"{self._insert} {then}", *msgspec.structs.astuple(row))
+        status: str = await conn.execute(f"{self.insertion} {then}", *msgspec.structs.astuple(row))
         return status.endswith(" 1")
 
 

@@ -121,6 +121,7 @@ class AuthorizationRow(Row, frozen=True, kw_only=True):
 
     table = "card_authorization"
     key_column = "authorization_id"
+    noun = "authorization"
     fingerprinted = True
 
     customer_id: UUID
