@@ -11,7 +11,7 @@ from tests.support.damage import report_of, undetected
 
 from billfold.approvals.execute_transfers import reject_request
 from billfold.approvals.store.fingerprints import KEYS
-from billfold.verify.fingerprints import FINGERPRINTED_TABLES, check_fingerprints
+from billfold.verify.fingerprints import AUDITED_TABLES, check_fingerprints
 from billfold.verify.runner import verify_bank
 
 DAMAGES = {
@@ -114,7 +114,7 @@ async def requested(customer_desk, customer_desks, manager, funded, other):
 
 def proofs_of(table):
     """The proof of one table, as a check."""
-    return partial(check_fingerprints, tables=[each for each in FINGERPRINTED_TABLES if each.table == table])
+    return partial(check_fingerprints, tables=[each for each in AUDITED_TABLES if each.table == table])
 
 
 async def test_each_column_of_a_request_is_verified(bank_dsn, requested):

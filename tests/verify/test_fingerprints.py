@@ -1,5 +1,8 @@
 """Wires and counterparties against the fingerprints their commands left."""
 
+import subprocess
+import sys
+
 import pytest
 from tests.support.damage import checks_of, report_of, undetected
 
@@ -10,6 +13,24 @@ import billfold.payments.files.checks as file_checks
 from billfold.verify.fingerprints import check_fingerprints
 
 check_parts = checks_of(account_checks, ach_checks, file_checks, wire_checks)
+
+
+FINGERPRINTED = """
+ach_entry ach_return_entry agreement_acceptance card card_authorization card_limits card_order card_payment cash_back
+counterparty crypto_deposit crypto_withdrawal suspense_item wire wire_message
+"""
+_LIST = """
+from billfold.platform.database.rows import fingerprinted_rows
+from billfold.verify.runner import check_modules
+
+check_modules()
+print(*sorted(row.table for row in fingerprinted_rows()))
+"""
+
+
+def test_the_verification_loads_every_fingerprinted_table():
+    listed = subprocess.run([sys.executable, "-c", _LIST], capture_output=True, text=True, check=True).stdout
+    assert listed.split() == FINGERPRINTED.split()
 
 
 async def test_nothing_is_named_when_nothing_was_damaged(rails):

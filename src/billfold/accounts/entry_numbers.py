@@ -19,7 +19,7 @@ from billfold.platform.paging import Stop
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Db
     from billfold.platform.paging import SortKey
 
 RowType = TypeVar("RowType")
@@ -80,7 +80,7 @@ class BookedIn(NamedTuple):
     last_day: date | None = None
 
 
-async def entries_of(conn: Connection | Pool, customer_id: UUID, booked: BookedIn) -> Entries:
+async def entries_of(conn: Db, customer_id: UUID, booked: BookedIn) -> Entries:
     """Return between which entries of a customer everything of these times is."""
     row = await conn.fetchrow(_BETWEEN, customer_id, *booked)
     assert row is not None
@@ -102,7 +102,7 @@ class MergedList(KeysetList[RowType]):
 
     @override
     async def placed_rows(
-        self, conn: Connection | Pool, *values: Any, after: Place | None = None, descending: bool = True, limit: int
+        self, conn: Db, *values: Any, after: Place | None = None, descending: bool = True, limit: int
     ) -> list[tuple[RowType, SortKey]]:
         span = await self._span(conn, values, after=after, descending=descending)
         return await self._by_windows(conn, values, span, after=after, descending=descending, limit=limit)
@@ -110,7 +110,7 @@ class MergedList(KeysetList[RowType]):
     @override
     async def search(
         self,
-        conn: Connection | Pool,
+        conn: Db,
         *values: Any,
         after: Place | None = None,
         descending: bool = True,
@@ -133,9 +133,7 @@ class MergedList(KeysetList[RowType]):
         seen = span.first if descending else span.end - 1
         return Found(rows, Stop((entry_no, member), await conn.fetchval(_BOOKED_AT, values[0], seen)))
 
-    async def _span(
-        self, conn: Connection | Pool, values: tuple[Any, ...], *, after: Place | None, descending: bool
-    ) -> Entries:
+    async def _span(self, conn: Db, values: tuple[Any, ...], *, after: Place | None, descending: bool) -> Entries:
         """Return the entries that are left from a place on."""
         customer_id, pocket_ids, booked, *_ = values
         # Of one Pocket the rows are next to each other: nothing is merged.
@@ -145,9 +143,7 @@ class MergedList(KeysetList[RowType]):
             return Entries(first, end)
         return Entries(first, min(end, after[0] + 1)) if descending else Entries(max(first, after[0]), end)
 
-    async def _within_reach(
-        self, conn: Connection | Pool, values: tuple[Any, ...], span: Entries, *, descending: bool
-    ) -> Entries:
+    async def _within_reach(self, conn: Db, values: tuple[Any, ...], span: Entries, *, descending: bool) -> Entries:
         """Return as many of these entries as have SEARCHED_MAX rows of the Pockets, or more entries with fewer."""
         customer_id, pocket_ids, *_ = values
         if len(pocket_ids) > _FEW_POCKETS:
@@ -158,7 +154,7 @@ class MergedList(KeysetList[RowType]):
 
     async def _by_windows(
         self,
-        conn: Connection | Pool,
+        conn: Db,
         values: tuple[Any, ...],
         span: Entries,
         *,

@@ -17,7 +17,6 @@ import msgspec
 from billfold.ledger.book.book import Book
 from billfold.ledger.context import Context
 from billfold.ledger.types import Origin
-from billfold.platform.database.rows import Row
 from billfold.platform.ids import command_id
 
 Outcome = dict[str, Any]
@@ -70,8 +69,6 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     # What the audit log says of it when a user or client requests it. Payments and ends of days are
     # proven by their own rows and the chain of the ledger.
     audit: ClassVar[AuditedAction | None] = None
-    # Rows that change later and of which the outcome keeps a fingerprint.
-    fingerprints: ClassVar[tuple[type[Row], ...]] = ()
     # Does the rule use portals, counterparties or pending transfers?
     needs_identifiers: ClassVar[bool] = True
     creates_customer: ClassVar[bool] = False

@@ -10,37 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from billfold.accounts.agreements import commands as agreement_commands
-from billfold.accounts.agreements.types import AcceptanceRow
-from billfold.accounts.counterparties import commands as counterparty_commands
-from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
-from billfold.accounts.customers import commands as customer_commands
-from billfold.accounts.pockets import commands as pocket_commands
-from billfold.accounts.portals import commands as portal_commands
 from billfold.approvals.store.fingerprints import KEYS
-from billfold.ledger.commands import commands
-from billfold.payments.ach import commands as ach_commands
-from billfold.payments.ach.types import AchEntry, PendingReturn
-from billfold.payments.cards import commands as card_commands
-from billfold.payments.cards.authorizations import commands as card_authorization_commands
-from billfold.payments.cards.authorizations.types import AuthorizationRow, CardLimitsRow, CardPaymentRow
-from billfold.payments.cards.cash_back import commands as cash_back_commands
-from billfold.payments.cards.cash_back.types import CashBackRow
-from billfold.payments.cards.types import CardOrderRow, CardRow
-from billfold.payments.crypto.deposits import commands as crypto_deposit_commands
-from billfold.payments.crypto.deposits.types import CryptoDepositRow
-from billfold.payments.crypto.withdrawals import commands as withdrawal_commands
-from billfold.payments.crypto.withdrawals.types import WithdrawalRow
-from billfold.payments.deposits import commands as deposit_commands
-from billfold.payments.suspense import commands as suspense_commands
-from billfold.payments.suspense.types import SuspenseItem
-from billfold.payments.wires import commands as wire_commands
-from billfold.payments.wires.types import QueuedMessage, WireRow
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, any_rows
-from billfold.platform.database.rows import proof_of, stored_name
+from billfold.platform.database.rows import fingerprinted_rows, proof_of, reads, stored_name
 
 if TYPE_CHECKING:
     from asyncpg import Record
@@ -48,23 +23,6 @@ if TYPE_CHECKING:
     from billfold.platform.database.pool import Connection
     from billfold.platform.database.rows import Row
 
-LEAVING = (
-    agreement_commands,
-    customer_commands,
-    pocket_commands,
-    portal_commands,
-    ach_commands,
-    card_commands,
-    card_authorization_commands,
-    cash_back_commands,
-    crypto_deposit_commands,
-    counterparty_commands,
-    deposit_commands,
-    suspense_commands,
-    wire_commands,
-    withdrawal_commands,
-)
-"""Loaded, so that `commands` knows all that leave a fingerprint."""
 _BATCH_SIZE = 2_000
 _CHANGED = "it differs from its last fingerprint"
 _DELETED = "its fingerprint was left, and the row is missing"
@@ -74,6 +32,14 @@ _QUERY_COLUMNS = frozenset({"said", "is_there", "needs_one", "of_customer", "of_
 _OWNER = """CASE c.kind WHEN 'AssignFromSuspense' THEN (c.outcome->>'owner_id')::uuid
                   ELSE c.customer_id END"""
 """The customer of the row. What the bank assigns from suspense belongs to its owner."""
+
+
+# Few kinds of commands leave any, and the search in the text is half the price of parsing what has none.
+_LEFT_BY = """
+SELECT p.key, string_agg(DISTINCT quote_literal(c.kind), ', ') AS kinds
+  FROM command c, json_object_keys(c.outcome->'proves') p(key)
+ WHERE c.accepted AND c.outcome::text LIKE '%"proves"%' GROUP BY p.key
+"""
 
 
 class Log(NamedTuple):
@@ -102,11 +68,11 @@ _ENTRIES = Log(
 
 
 class FingerprintedTable(NamedTuple):
-    """A table: its key, who leaves its rows, what a row comes to, which rows need one, who says."""
+    """A table: its key, who leaves its rows (for an IN), what a row comes to, which rows need one, who says."""
 
     table: str
     key: tuple[str, ...]
-    left_by: tuple[str, ...]
+    left_by: str
     proof_of: Callable[[Record], str]
     needs_one: str = "true"
     log: Log = _COMMANDS
@@ -114,84 +80,63 @@ class FingerprintedTable(NamedTuple):
     @property
     def fingerprints(self) -> str:
         """All that were left, as SQL after a FROM."""
-        left_by = ", ".join(f"'{each}'" for each in self.left_by)
-        return self.log.fingerprints.format(table=stored_name(self.table), left_by=left_by)
-
-
-def _proved(
-    row: type[Row], key: str, proof_of: Callable[[Record], str] | None = None, needs_one: str = "true"
-) -> FingerprintedTable:
-    """Rows of which the commands that leave them keep a fingerprint."""
-    left_by = sorted(name for each in commands() if row in each.fingerprints for name in each.names())
-    return FingerprintedTable(
-        row.table, (key,), tuple(left_by), proof_of=proof_of or _proof_as(row), needs_one=needs_one
-    )
-
-
-def _proof_as(row: type[Any]) -> Callable[[Record], str]:
-    fields = row.__struct_fields__
-    return lambda record: str(row(**{name: record[name] for name in fields}).proof)
+        return self.log.fingerprints.format(table=stored_name(self.table), left_by=self.left_by)
 
 
 def _of_all(row: Record) -> str:
     return proof_of(row, set(row.keys()) - _QUERY_COLUMNS)
 
 
-FINGERPRINTED_TABLES = (
-    _proved(AchEntry, "ach_id"),
-    # Returns of the bank itself were held in suspense, or move nothing.
-    _proved(PendingReturn, "return_entry_id", needs_one="t.customer_id <> (SELECT bank_customer_id FROM bank)"),
-    _proved(WireRow, "wire_id"),
-    _proved(WithdrawalRow, "withdrawal_id"),
-    # Recalls and their answers move no customer's money; nor do the bank's own returns.
-    _proved(
-        QueuedMessage,
-        "message_id",
-        needs_one="t.kind LIKE 'pacs.%' AND t.customer_id <> (SELECT bank_customer_id FROM bank)",
-    ),
-    _proved(CounterpartyRow, "counterparty_id", lambda row: payee_from_row(row).proof),
-    _proved(SuspenseItem, "item_id"),
-    # Earlier releases left none.
-    _proved(AcceptanceRow, "acceptance_id", needs_one="t.accepted_by IS NOT NULL"),
-    _proved(CardRow, "card_id"),
-    _proved(CardOrderRow, "card_order_id"),
-    _proved(AuthorizationRow, "authorization_id"),
-    _proved(CardPaymentRow, "record_id"),
-    _proved(CardLimitsRow, "card_id"),
-    _proved(CryptoDepositRow, "deposit_id"),
-    *(
-        FingerprintedTable(
-            table, key, ("transfer_request", "authorization_request", "customer"), proof_of=_of_all, log=_ENTRIES
-        )
-        for table, key in KEYS.items()
-    ),
-    *(
-        FingerprintedTable(table, key, ("application",), proof_of=_of_all, log=_ENTRIES)
-        for table, key in (
-            ("application", ("application_id",)),
-            ("application_move", ("move_id",)),
-            ("related_party_application", ("application_id", "related_party_id")),
-            ("application_invite", ("invite_id",)),
-            ("awaited_team_member", ("member_id",)),
-        )
-    ),
-    *(
-        FingerprintedTable(table, key, ("agreements",), proof_of=_of_all, log=_ENTRIES)
-        for table, key in (("agreement_version", ("version",)), ("agreement_document", ("version", "type")))
-    ),
-    _proved(CashBackRow, "cash_back_id"),
-    FingerprintedTable("cash_back_rule", ("version",), ("cash_back_rule",), proof_of=_of_all, log=_ENTRIES),
-    FingerprintedTable("tax_status", ("version",), ("tax_status",), proof_of=_of_all, log=_ENTRIES),
-    FingerprintedTable("freeze_proposal", ("proposal_id",), ("freeze", "movement"), proof_of=_of_all, log=_ENTRIES),
-    FingerprintedTable("sanctions_hit", ("hit_id",), ("sanctions_hit",), proof_of=_of_all, log=_ENTRIES),
+AUDITED_TABLES = tuple(
+    FingerprintedTable(table, key, left_by, proof_of=_of_all, log=_ENTRIES)
+    for left_by, tables in (
+        ("'transfer_request', 'authorization_request', 'customer'", KEYS),
+        (
+            "'application'",
+            {
+                "application": ("application_id",),
+                "application_move": ("move_id",),
+                "related_party_application": ("application_id", "related_party_id"),
+                "application_invite": ("invite_id",),
+                "awaited_team_member": ("member_id",),
+            },
+        ),
+        ("'agreements'", {"agreement_version": ("version",), "agreement_document": ("version", "type")}),
+        ("'cash_back_rule'", {"cash_back_rule": ("version",)}),
+        ("'tax_status'", {"tax_status": ("version",)}),
+        ("'freeze', 'movement'", {"freeze_proposal": ("proposal_id",)}),
+        ("'sanctions_hit'", {"sanctions_hit": ("hit_id",)}),
+    )
+    for table, key in tables.items()
 )
+"""Tables whose rows have their fingerprints in the audit log."""
+
+
+async def tables_of_commands(conn: Connection) -> list[FingerprintedTable]:
+    """Return the tables of the fingerprinted classes of rows that are loaded."""
+    left_by = {row["key"]: row["kinds"] for row in await conn.fetch(_LEFT_BY, timeout=STATEMENT_TIMEOUT_SECONDS)}
+    return [
+        FingerprintedTable(
+            row.table,
+            (row.key_column or "customer_id",),
+            left_by.get(stored_name(row.table), "NULL"),
+            proof_of=_proof_as(row),
+            needs_one=row.proof_needed,
+        )
+        for row in sorted(fingerprinted_rows(), key=lambda row: row.table)
+    ]
+
+
+def _proof_as(row: type[Row]) -> Callable[[Record], str]:
+    read = reads(row)
+    return lambda record: read(record).proof
 
 
 async def check_fingerprints(
-    conn: Connection, findings: Findings, tables: Iterable[FingerprintedTable] = FINGERPRINTED_TABLES
+    conn: Connection, findings: Findings, tables: Iterable[FingerprintedTable] | None = None
 ) -> None:
-    """Compare every row of these tables with what was last said about it."""
-    tables = tuple(tables)
+    """Compare every row of these tables, by default of all, with what was last said about it."""
+    tables = (*await tables_of_commands(conn), *AUDITED_TABLES) if tables is None else tuple(tables)
     rows = [f"SELECT FROM {each.table} UNION ALL SELECT FROM {each.fingerprints}" for each in tables]
     for fingerprinted in compress(tables, await any_rows(conn, rows)):
         await _check(conn, findings, fingerprinted)

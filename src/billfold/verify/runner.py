@@ -78,6 +78,7 @@ async def verify_bank(
         walk = LedgerWalk(conn, findings, market, progress=progress)
         await walk.go()
         await _read_whole_tables(conn, distributed=distributed)
+        check_modules()  # with them the classes of rows are loaded that have fingerprints
         await check_fingerprints(conn, findings)
         await check_parts(conn, findings)
         await check_bank_totals(conn, findings, walk.totals)
@@ -114,7 +115,7 @@ def _keys_of(vault: Vault | None) -> DataKeys | None:
 
 async def check_parts(conn: Connection, findings: Findings) -> None:
     """Run what the parts declare in their `checks` modules, in the order of the modules' names."""
-    modules = _check_modules()
+    modules = check_modules()
     checks: list[Check] = [check for module in modules for check in getattr(module, "CHECKS", ())]
     await run_checks(conn, findings, checks)
     for module in modules:
@@ -130,13 +131,14 @@ async def check_with_keys(conn: Connection, findings: Findings, keys: DataKeys |
     ring = None if keys is None else await load_key(conn, findings, keys, bank_id)
     bank_key = None if ring is None else ring.get(bank_id)
     if bank_key is not None:
-        for module in _check_modules():
+        for module in check_modules():
             if hasattr(module, "check_opened"):
                 await module.check_opened(conn, findings, bank_key)
         findings.next_section()
 
 
 @cache
-def _check_modules() -> list[ModuleType]:
+def check_modules() -> list[ModuleType]:
+    """Return the `checks` modules of all parts."""
     names = [each.name for each in pkgutil.walk_packages(billfold.__path__, "billfold.")]
     return [importlib.import_module(name) for name in sorted(names) if name.endswith(".checks")]

@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from billfold.accounts.agreements.types import AcceptanceRow, Consent
+from billfold.accounts.agreements.types import Consent
 from billfold.ledger.commands import AuditedAction, Command
 
 
@@ -14,7 +14,6 @@ class AcceptAgreements(Command, frozen=True, kw_only=True):
     """Record that the customer accepted the agreements in force."""
 
     audit = AuditedAction("customer", "accepted_agreements")
-    fingerprints = (AcceptanceRow,)
 
     consent: Consent
 

@@ -44,7 +44,7 @@ def record_consent(book: Book, consent: Consent, ctx: Context) -> bool:
     row = AcceptanceRow(customer_id=book.customer_id, acceptance_id=ctx.ids.next(), recorded_at=ctx.now, **given)
     book.agreement_version = consent.version
     book.draft.add(row)
-    book.keep_fingerprint(AcceptanceRow, row.acceptance_id, row.proof)
+    book.keep_fingerprint(row)
     return True
 
 

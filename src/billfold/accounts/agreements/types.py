@@ -8,7 +8,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
 
 
@@ -38,6 +37,9 @@ class AcceptanceRow(Row, frozen=True, kw_only=True):
 
     table = "agreement_acceptance"
     key_column = "acceptance_id"
+    fingerprinted = True
+    # Earlier releases left none.
+    proof_needed = "t.accepted_by IS NOT NULL"
 
     customer_id: UUID
     acceptance_id: UUID
@@ -49,8 +51,3 @@ class AcceptanceRow(Row, frozen=True, kw_only=True):
     ip_address: str | None
     user_agent: str | None
     application_id: UUID | None
-
-    @property
-    def proof(self) -> str:
-        """The fingerprint of all of it."""
-        return fingerprint(msgspec.structs.astuple(self))

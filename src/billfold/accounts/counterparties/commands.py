@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.names import NameMatch, match_payee
-from billfold.accounts.counterparties.types import CounterpartyRow, SanctionsStatus
+from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.ledger.commands import AuditedAction, Command, Reference
 
 
@@ -23,7 +23,6 @@ class AddCounterparty(Command, frozen=True, kw_only=True):
     audit = AuditedAction(
         "counterparty", "created", fields=("type", "display_name", "verification", "target_pocket_id")
     )
-    fingerprints = (CounterpartyRow,)
 
     type: str
     counterparty_name: dict[str, Any]
@@ -48,7 +47,6 @@ class UpdateCounterparty(Command, frozen=True, kw_only=True):
     """Give another display name, or unlink for ever."""
 
     audit = AuditedAction("counterparty", lambda c: "unlinked" if c.unlink else "updated", fields=("display_name",))
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     display_name: str | None = None
@@ -63,7 +61,6 @@ class ConfirmDeposits(Command, frozen=True, kw_only=True):
     """
 
     audit = AuditedAction("counterparty", "deposits_named")
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     amounts: tuple[int, int]
@@ -75,7 +72,6 @@ class DecideVerification(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.DOCUMENT,)
     audit = AuditedAction("counterparty", "reviewed", fields=("approved", "reason"))
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     approved: bool
@@ -85,8 +81,6 @@ class DecideVerification(Command, frozen=True, kw_only=True):
 class FailVerification(Command, frozen=True, kw_only=True):
     """The account is not there, or not to be reached: its micro-deposits came back."""
 
-    fingerprints = (CounterpartyRow,)
-
     counterparty_id: UUID
     reason: str
 
@@ -94,15 +88,11 @@ class FailVerification(Command, frozen=True, kw_only=True):
 class ExpireVerification(Command, frozen=True, kw_only=True):
     """The wire that was awaited has not come in time."""
 
-    fingerprints = (CounterpartyRow,)
-
     counterparty_id: UUID
 
 
 class SettleLink(Command, frozen=True, kw_only=True):
     """Go on by what the linking provider says of the account now; `numbers` are its details, once they are known."""
-
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     link_status: str
@@ -112,16 +102,12 @@ class SettleLink(Command, frozen=True, kw_only=True):
 class SettleScreening(Command, frozen=True, kw_only=True):
     """Keep what screening found of the names: CLEAR, OPEN or CONFIRMED."""
 
-    fingerprints = (CounterpartyRow,)
-
     counterparty_id: UUID
     sanctions: SanctionsStatus
 
 
 class CorrectAccount(Command, frozen=True, kw_only=True):
     """Use what the account's bank says in a notification of change from now on: the details that it gives anew."""
-
-    fingerprints = (CounterpartyRow,)
 
     counterparty_id: UUID
     details: dict[str, str]

@@ -10,9 +10,9 @@ import msgspec
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
-from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
+from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.database.pool import uuid_array
-from billfold.platform.errors import NotFound
+from billfold.platform.database.rows import Table
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
@@ -20,16 +20,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.ledger.book.book import Book
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Connection, Db, Pool
 
-_counterparty = reads(CounterpartyRow)
-_COLUMNS = """
-SELECT customer_id, counterparty_id, type, status, counterparty_name, display_name,
-       account_number, target_customer_id, target_pocket_id, verification, details, created_at,
-       updated_at, written_no
-  FROM counterparty
-"""
-_GET = f"{_COLUMNS} WHERE customer_id = $1 AND counterparty_id = $2"
+_counterparties = Table(CounterpartyRow)
 _PAYEES = """
 SELECT customer_id, counterparty_id, type, status, counterparty_name, verification, details,
        target_customer_id, target_pocket_id
@@ -47,7 +40,7 @@ _STOPPED = """
              WHERE stopped.customer_id = {table}.customer_id AND stopped.counterparty_id = {table}.counterparty_id
                AND coalesce(stopped.verification->>'sanctions', 'CLEAR') <> 'CLEAR'))
 """
-_AWAITING_REVIEW = f"""{_COLUMNS} c
+_AWAITING_REVIEW = f"""{_counterparties.select} c
  WHERE status = 'PENDING' AND verification->>'type' = 'supporting_documents'
    AND NOT EXISTS (SELECT 1 FROM document d
                     WHERE d.customer_id = c.customer_id
@@ -84,13 +77,14 @@ SELECT coalesce(bool_and(coalesce(e.status IN ('IN_TRANSIT', 'PROCESSED', 'FAILE
 """
 _FORGET_EXCHANGED = "DELETE FROM linking_exchange WHERE customer_id = $1 AND exchange_id = $2"
 COUNTERPARTIES = KeysetList(
-    f"""{_COLUMNS}
+    f"""SELECT {_counterparties.columns()}, written_no FROM counterparty
  WHERE customer_id = $1
    AND ($2::text[] IS NULL OR type = ANY($2)) AND ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
-    _counterparty,
+    _counterparties.read,
     **BY_CREATION,
 )
 """Counterparties of a customer, of some types and statuses or of all, newest first."""
+get_counterparty = _counterparties.get
 
 _decode = msgspec.json.Decoder().decode
 
@@ -114,14 +108,6 @@ class PeerRow(NamedTuple):
     payee_address: str | None
 
 
-async def get_counterparty(conn: Connection | Pool, customer_id: UUID, counterparty_id: UUID) -> CounterpartyRow:
-    """The customer's counterparty. Raises NotFound."""
-    row = await conn.fetchrow(_GET, customer_id, counterparty_id)
-    if row is None:
-        raise NotFound("There is no such counterparty.")
-    return _counterparty(row)
-
-
 def document_ids_of(row: CounterpartyRow) -> list[UUID]:
     """Return the ids of the documents that a counterparty's verification names."""
     return [UUID(each) for each in _decode(row.verification).get("document_ids", ())]
@@ -135,12 +121,12 @@ def is_stopped(table: str) -> str:
     return _STOPPED.format(table=table)
 
 
-async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[CounterpartyRow]:
+async def list_awaiting_review(conn: Db, limit: int) -> list[CounterpartyRow]:
     """Counterparties whose documents wait for their review, the oldest first."""
-    return [_counterparty(row) for row in await conn.fetch(_AWAITING_REVIEW, limit)]
+    return await _counterparties.all(conn, _AWAITING_REVIEW, limit)
 
 
-async def are_deposits_sent(conn: Connection | Pool, bank_customer_id: UUID, counterparty_id: UUID) -> bool:
+async def are_deposits_sent(conn: Db, bank_customer_id: UUID, counterparty_id: UUID) -> bool:
     """Return whether both micro-deposits of a counterparty have left the bank in a file."""
     sent_by = command_id(DEPOSITS_CALLER, counterparty_id)
     return await conn.fetchval(_DEPOSITS_SENT, bank_customer_id, sent_by) is True
@@ -162,9 +148,7 @@ async def forget_exchanged(pool: Pool, owner: UUID, exchange_id: UUID) -> None:
     await pool.execute(_FORGET_EXCHANGED, owner, exchange_id)
 
 
-async def find_payees(
-    conn: Connection | Pool, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
+async def find_payees(conn: Db, customer_ids: Sequence[UUID], ids: Sequence[UUID]) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are counterparties of these customers, as flows see them."""
     rows = await conn.fetch(_FIND_PAYEES, uuid_array(customer_ids), uuid_array(ids))
     return [(row["customer_id"], row["counterparty_id"], payee_from_row(row)) for row in rows]
@@ -176,7 +160,7 @@ async def load_payees(conn: Connection, books: Mapping[UUID, Book]) -> None:
         books[row["customer_id"]].counterparties[row["counterparty_id"]] = payee_from_row(row)
 
 
-async def find_peers(conn: Connection | Pool, links: Sequence[PeerKey]) -> list[PeerRow | None]:
+async def find_peers(conn: Db, links: Sequence[PeerKey]) -> list[PeerRow | None]:
     """Return what each link leads to, None for a counterparty that is not the customer's."""
     peers: list[PeerRow | None] = [None] * len(links)
     customers, pockets, ids = zip(*links, strict=True)

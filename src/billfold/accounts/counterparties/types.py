@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import msgspec
+from typing_extensions import override
 
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
@@ -80,6 +81,7 @@ class CounterpartyRow(Row, frozen=True):
 
     table = "counterparty"
     key_column = "counterparty_id"
+    fingerprinted = True
 
     customer_id: UUID
     counterparty_id: UUID
@@ -94,6 +96,11 @@ class CounterpartyRow(Row, frozen=True):
     details: str
     created_at: datetime
     updated_at: datetime
+
+    @property
+    @override
+    def proof(self) -> str:
+        return payee_from_row(self).proof
 
 
 def payee_from_row(row: Record | CounterpartyRow) -> Payee:

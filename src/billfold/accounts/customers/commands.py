@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from billfold.accounts.agreements.types import AcceptanceRow, Consent
+from billfold.accounts.agreements.types import Consent
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.directory.types import CustomerStatus
 
@@ -14,7 +14,6 @@ class EnrolCustomer(Command, frozen=True, kw_only=True):
 
     creates_customer = True
     audit = AuditedAction("customer", "created", fields=("role", "type", "name"))
-    fingerprints = (AcceptanceRow,)
 
     partner_id: UUID | None
     role: str

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
 from billfold.ledger.directory.types import CustomerRow, profile_reference
-from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
+from billfold.platform.database.keyset import BY_OPENING, KeysetList
+from billfold.platform.database.rows import Table
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Connection, Db
 
-_OWNERS = """
-SELECT k.kind, k.value, c.customer_id, c.partner_id, c.role, c.type, c.name, c.account_status, c.profile,
-       c.opened_at, c.closed_at, c.closure_reason, c.agreement_version
+_customers = Table(CustomerRow)
+_OWNERS = f"""
+SELECT k.kind, k.value, {_customers.columns("c")}
   FROM unnest($1::text[], $2::text[]) AS k(kind, value)
   JOIN directory d ON d.kind = k.kind AND d.value = k.value
   JOIN customer c USING (customer_id)
@@ -35,22 +36,21 @@ SELECT EXISTS (
 Entry = tuple[str, str]
 """A kind of the directory and what stands for an object of it: ("pocket", its id)."""
 
-_LISTED = """
-SELECT customer_id, partner_id, role, type, name, account_status, profile, opened_at, closed_at, closure_reason,
-       agreement_version, written_no
+_LISTED = f"""
+SELECT {_customers.columns()}, written_no
   FROM customer
  WHERE partner_id = $1 AND role IN ('customer', 'partner')
    AND ($2::text IS NULL OR account_status = $2) AND ($3::text IS NULL OR type = $3)
 """
-CUSTOMERS = KeysetList(_LISTED + " AND {page}", reads(CustomerRow), **BY_OPENING)
+CUSTOMERS = KeysetList(_LISTED + " AND {page}", _customers.read, **BY_OPENING)
 _BY_NAME = KeysetList(
-    _LISTED + " AND lower(name) ~>=~ $4 AND lower(name) ~<~ $5 AND {page}", reads(CustomerRow), **BY_OPENING
+    _LISTED + " AND lower(name) ~>=~ $4 AND lower(name) ~<~ $5 AND {page}", _customers.read, **BY_OPENING
 )
 _OF_IDS = KeysetList(
     _LISTED
     + """ AND customer_id = ANY($4::uuid[])
    AND ($5::text IS NULL OR lower(name) ~>=~ $5 AND lower(name) ~<~ $6) AND {page}""",
-    reads(CustomerRow),
+    _customers.read,
     **BY_OPENING,
 )
 _LAST = "\U0010ffff"
@@ -101,35 +101,33 @@ async def find_profiles(
     return [(customer_id, profile_reference(customer_id), profile) for customer_id, profile in rows]
 
 
-async def list_for_operator(
-    conn: Connection | Pool, status: str | None, partner: str | None, *, limit: int
-) -> list[ListedCustomer]:
+async def list_for_operator(conn: Db, status: str | None, partner: str | None, *, limit: int) -> list[ListedCustomer]:
     """Return customers of all partners, or of the one with this slug, newest first."""
     return [ListedCustomer(*row) for row in await conn.fetch(_FOR_OPERATOR, status, partner, limit)]
 
 
-async def list_features(conn: Connection | Pool, customer_id: UUID) -> frozenset[str]:
+async def list_features(conn: Db, customer_id: UUID) -> frozenset[str]:
     """Return the features a customer has: what was switched for it alone, else what its partner has."""
     return frozenset(await conn.fetchval(_FEATURES, customer_id))
 
 
-async def list_own_features(conn: Connection | Pool, customer_id: UUID) -> dict[str, bool]:
+async def list_own_features(conn: Db, customer_id: UUID) -> dict[str, bool]:
     """Return what was switched for a customer alone: on or off."""
     return {row["feature"]: row["enabled"] for row in await conn.fetch(_OWN_FEATURES, customer_id)}
 
 
-async def set_feature(conn: Connection | Pool, customer_id: UUID, feature: str, *, enabled: bool) -> None:
+async def set_feature(conn: Db, customer_id: UUID, feature: str, *, enabled: bool) -> None:
     """Switch a feature for one customer, whatever its partner has."""
     await conn.execute(_SET_FEATURE, customer_id, feature, enabled)
 
 
-async def require_feature(conn: Connection | Pool, customer_id: UUID, feature: str) -> None:
+async def require_feature(conn: Db, customer_id: UUID, feature: str) -> None:
     """Raise Refused `feature-not-enabled` unless the customer has the feature."""
     if feature not in await list_features(conn, customer_id):
         raise Refused("feature-not-enabled", f"The feature `{feature}` is not switched on.")
 
 
-async def list_owners(conn: Connection | Pool, entries: Collection[Entry]) -> dict[Entry, CustomerRow]:
+async def list_owners(conn: Db, entries: Collection[Entry]) -> dict[Entry, CustomerRow]:
     """Return whose the objects are, as their owners are registered now."""
     if not entries:
         return {}
@@ -137,6 +135,6 @@ async def list_owners(conn: Connection | Pool, entries: Collection[Entry]) -> di
     return {(kind, value): CustomerRow(*row) for kind, value, *row in await conn.fetch(_OWNERS, kinds, values)}
 
 
-async def is_frozen_by_others(conn: Connection | Pool, customer_id: UUID, caller: str) -> bool:
+async def is_frozen_by_others(conn: Db, customer_id: UUID, caller: str) -> bool:
     """Tell whether others than a caller have frozen a customer since it was unfrozen last."""
     return bool(await conn.fetchval(_FROZEN_BY_OTHERS, customer_id, caller))

@@ -28,7 +28,7 @@ from billfold.platform.dates import DAY_RANGE, et_date, is_day, parse_day, requi
 from billfold.platform.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Db
 
 POCKETS_MAX = 30
 
@@ -67,7 +67,7 @@ class PeriodEnds(NamedTuple):
 
 
 async def read_ends(
-    conn: Connection | Pool, bank: Bank, rows: list[PocketRow], query: EarningsQuery, now: datetime
+    conn: Db, bank: Bank, rows: list[PocketRow], query: EarningsQuery, now: datetime
 ) -> list[PeriodEnds]:
     """Return the period of every pocket: the states at both ends are read for all of them at once."""
     name, bounds = query.period, (query.date_from, query.date_to)

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.history import JOURNAL_NO_MAX
-from billfold.platform.database.keyset import reads
+from billfold.platform.database.rows import Table
 
 if TYPE_CHECKING:
     from billfold.accounts.pockets.types import PocketRow
@@ -136,7 +136,7 @@ class Stretch(NamedTuple):
     end: datetime
 
 
-_cash, _trade, _money = reads(CashRow), reads(MovedTrade), reads(MovedMoney)
+_trades, _money = Table(MovedTrade, "trade"), Table(MovedMoney, "transaction")
 
 
 async def list_accounts(conn: Connection, customer_id: UUID, pocket_id: UUID) -> list[AccountRow]:
@@ -147,7 +147,7 @@ async def list_accounts(conn: Connection, customer_id: UUID, pocket_id: UUID) ->
 async def get_cash(conn: Connection, customer_id: UUID, pocket_id: UUID) -> CashRow:
     """Return what the cash of a Pocket is made of."""
     (row,) = await conn.fetch(_CASH, customer_id, pocket_id)
-    return _cash(row)
+    return CashRow(*row)
 
 
 async def stretch_of(conn: Connection, row: PocketRow, period: Period, calendars: Calendars) -> Stretch:
@@ -160,18 +160,16 @@ async def stretch_of(conn: Connection, row: PocketRow, period: Period, calendars
 
 async def list_trades(conn: Connection, of: Stretch, activities: list[str]) -> list[MovedTrade]:
     """Return the newest trades, one more than is shown; of the last thousand."""
-    rows = await conn.fetch(_TRADES, *of, activities)
-    return [_trade(row) for row in rows]
+    return await _trades.all(conn, _TRADES, *of, activities)
 
 
 async def list_transactions(
     conn: Connection, of: Stretch, *, direction: str | None = None, is_fee: bool | None = None
 ) -> list[MovedMoney]:
     """Return the newest transactions, one more than is shown; of the last thousand."""
-    rows = await conn.fetch(_TRANSACTIONS, *of, direction, is_fee)
-    return [_money(row) for row in rows]
+    return await _money.all(conn, _TRANSACTIONS, *of, direction, is_fee)
 
 
 async def list_charges(conn: Connection, of: Stretch) -> list[MovedMoney]:
     """Return the charges of the fee on assets after the start and through the end: of a month of one Pocket at most."""
-    return [_money(row) for row in await conn.fetch(_CHARGED, *of)]
+    return await _money.all(conn, _CHARGED, *of)

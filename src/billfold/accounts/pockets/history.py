@@ -16,7 +16,7 @@ from billfold.bills.rules.earnings import PocketState
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Db
 
 JOURNAL_NO_MAX = 2**63 - 1
 _TOTALS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
@@ -76,7 +76,7 @@ def current_pocket_state(pocket: PocketRow) -> PocketState:
     return PocketState(positions=tuple(pocket.positions().items()), **totals)
 
 
-async def pocket_states_before(conn: Connection | Pool, boundaries: Sequence[Boundary]) -> list[PocketState]:
+async def pocket_states_before(conn: Db, boundaries: Sequence[Boundary]) -> list[PocketState]:
     """The state just before each boundary, in their order."""
     if not boundaries:
         return []

@@ -7,33 +7,29 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.pockets.types import PocketRow
-from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
-from billfold.platform.errors import NotFound
+from billfold.platform.database.keyset import BY_OPENING, KeysetList
+from billfold.platform.database.rows import Table
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Db
 
-_pocket = reads(PocketRow)
-_ROW = """
-SELECT p.customer_id, p.pocket_id, p.partner_id, p.name, p.type, p.status, p.deposit_weeks,
-       p.reinvestment_weeks, p.real_time_yield, p.opened_at, p.inflow, p.outflow, p.fees,
-       p.realised, p.fee_accrued, p.accrued_through,
-       coalesce(h.cash, 0) AS cash, coalesce(h.basis, 0) AS earnings_basis,
-       coalesce(h.cusips, '{}') AS lot_cusips, coalesce(h.units, '{}') AS lot_units,
-       coalesce(h.dates, '{}') AS lot_dates, coalesce(h.owed, 0) AS owed,
-       coalesce(h.reserved, 0) AS reserved, p.unsettled_discount, p.unsettled_on, p.written_no
-"""
+_pockets = Table(PocketRow, "pocket")
+_HELD = {
+    **{name: f"coalesce(h.{name}, 0)" for name in ("cash", "earnings_basis", "owed", "reserved")},
+    **{name: f"coalesce(h.{name}, '{{}}')" for name in ("lot_cusips", "lot_units", "lot_dates")},
+}
+_ROW = f"SELECT {_pockets.columns('p', **_HELD)}, p.written_no"
 _HOLDINGS = """
   LEFT JOIN LATERAL (
     SELECT max(a.credits - a.debits) FILTER (WHERE a.kind = 'cash') AS cash,
            max(a.debits - a.credits) FILTER (WHERE a.kind = 'owed') AS owed,
            max(a.reserved) FILTER (WHERE a.kind = 'cash') AS reserved,
-           sum(a.earnings_basis)::bigint AS basis,
-           array_agg(a.asset) FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS cusips,
+           sum(a.earnings_basis)::bigint AS earnings_basis,
+           array_agg(a.asset) FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS lot_cusips,
            array_agg(a.credits - a.debits)
-             FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS units,
+             FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS lot_units,
            array_agg(a.acquired_on)
-             FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS dates
+             FILTER (WHERE a.kind = 'lot' AND a.credits > a.debits) AS lot_dates
       FROM account a
      WHERE a.customer_id = p.customer_id AND a.pocket_id = p.pocket_id AND a.live
   ) h ON true
@@ -56,7 +52,7 @@ _OF_CUSTOMERS = """
 
 
 def _list_of(selected: str) -> KeysetList[PocketRow]:
-    return KeysetList(f"{_ROW} FROM ({selected}) p {_HOLDINGS} {{order}}", _pocket, **BY_OPENING)
+    return KeysetList(f"{_ROW} FROM ({selected}) p {_HOLDINGS} {{order}}", _pockets.read, **BY_OPENING)
 
 
 _OF_CUSTOMER = """customer_id = $1 AND ($2::text[] IS NULL OR status = ANY($2))
@@ -74,42 +70,35 @@ POCKETS_OF_PARTNER, POCKETS_OF_CUSTOMERS = _list_of(_OF_PARTNER), _list_of(_OF_C
 _NOT_CLOSED = ["PENDING", "OPEN", "FROZEN"]
 
 
-async def get_pocket(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID) -> PocketRow:
+async def get_pocket(conn: Db, customer_id: UUID, pocket_id: UUID) -> PocketRow:
     """The pocket and what it holds. Raises NotFound."""
-    row = await conn.fetchrow(_GET, customer_id, pocket_id)
-    if row is None:
-        raise NotFound("There is no such pocket.")
-    return _pocket(row)
+    return await _pockets.one(conn, _GET, customer_id, pocket_id)
 
 
-async def list_by_id(conn: Connection | Pool, keys: Sequence[tuple[UUID, UUID]]) -> list[PocketRow]:
+async def list_by_id(conn: Db, keys: Sequence[tuple[UUID, UUID]]) -> list[PocketRow]:
     """These pockets, given as (customer_id, pocket_id), oldest first."""
-    rows = await conn.fetch(_BY_ID, [c for c, _ in keys], [p for _, p in keys])
-    return [_pocket(row) for row in rows]
+    return await _pockets.all(conn, _BY_ID, [c for c, _ in keys], [p for _, p in keys])
 
 
-async def list_ids(conn: Connection | Pool, customer_id: UUID, among: Sequence[UUID] | None = None) -> list[UUID]:
+async def list_ids(conn: Db, customer_id: UUID, among: Sequence[UUID] | None = None) -> list[UUID]:
     """The ids of a customer's pockets, closed ones included; of those `among` these."""
     rows = await conn.fetch(_IDS, customer_id, among)
     return [row["pocket_id"] for row in rows]
 
 
-async def list_open(
-    conn: Connection | Pool, partner_id: UUID, customer_id: UUID | None, *, limit: int
-) -> list[PocketRow]:
+async def list_open(conn: Db, partner_id: UUID, customer_id: UUID | None, *, limit: int) -> list[PocketRow]:
     """The oldest `limit` pockets that are not closed, of a partner or one of its customers."""
     listed, owners = (POCKETS_OF_PARTNER, partner_id) if customer_id is None else (POCKETS_OF_CUSTOMERS, [customer_id])
     return await listed.rows(conn, owners, _NOT_CLOSED, descending=False, limit=limit)
 
 
-async def list_not_closed(conn: Connection | Pool, customer_id: UUID) -> list[PocketRow]:
+async def list_not_closed(conn: Db, customer_id: UUID) -> list[PocketRow]:
     """All pockets of a customer that are not closed, the oldest first."""
-    rows = await conn.fetch(_NOT_CLOSED_OF_CUSTOMER, customer_id, _NOT_CLOSED)
-    return [_pocket(row) for row in rows]
+    return await _pockets.all(conn, _NOT_CLOSED_OF_CUSTOMER, customer_id, _NOT_CLOSED)
 
 
 async def list_page_by_offset(
-    conn: Connection | Pool,
+    conn: Db,
     customer_id: UUID,
     *,
     statuses: list[str] | None,
@@ -120,5 +109,4 @@ async def list_page_by_offset(
     """How many pockets a customer has, among `pocket_ids` if given, and `limit` beyond `offset`, newest first."""
     wanted = (customer_id, statuses, pocket_ids)
     count: int = await conn.fetchval(_COUNT, *wanted)
-    rows = await conn.fetch(_PAGE_BY_OFFSET, *wanted, offset, limit) if offset < count else []
-    return count, [_pocket(row) for row in rows]
+    return count, await _pockets.all(conn, _PAGE_BY_OFFSET, *wanted, offset, limit) if offset < count else []

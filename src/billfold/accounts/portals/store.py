@@ -7,22 +7,16 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.portals.types import PortalRow
-from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
+from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Connection, Db
 
-_portal = reads(PortalRow)
-_COLUMNS = """
-SELECT customer_id, portal_id, pocket_id, type, name, status, routing_number, account_number,
-       network_address, payment_rails, chain, wallet_address, asset, xpub_id,
-       address_index, created_at, updated_at, written_no
-  FROM portal
-"""
-_GET = f"{_COLUMNS} WHERE customer_id = $1 AND portal_id = $2"
-_OF_CUSTOMERS = f"{_COLUMNS} WHERE customer_id = ANY($1::uuid[])"
+_portals = Table(PortalRow)
+_OF_CUSTOMERS = f"{_portals.select} WHERE customer_id = ANY($1::uuid[])"
 FIRST_NETWORK_ADDRESS = """
 (SELECT network_address FROM portal p
   WHERE p.customer_id = {customer} AND p.pocket_id = {pocket}
@@ -31,26 +25,24 @@ FIRST_NETWORK_ADDRESS = """
 """
 """The first open address of a Pocket on the network, in a statement that names both."""
 PORTALS = KeysetList(
-    f"""{_COLUMNS}
+    f"""SELECT {_portals.columns()}, written_no FROM portal
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND ($3::text[] IS NULL OR type = ANY($3))
    AND {{page}}""",
-    _portal,
+    _portals.read,
     **BY_CREATION,
 )
 """Portals of a customer, of one pocket or of all, of some types or of all, newest first."""
 
 
-async def get_portal(
-    conn: Connection | Pool, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID | None = None
-) -> PortalRow:
+async def get_portal(conn: Db, customer_id: UUID, portal_id: UUID, *, pocket_id: UUID | None = None) -> PortalRow:
     """The portal, of this pocket when one is named. Raises NotFound."""
-    row = await conn.fetchrow(_GET, customer_id, portal_id)
-    if row is None or (pocket_id is not None and row["pocket_id"] != pocket_id):
+    portal = await _portals.get(conn, customer_id, portal_id)
+    if pocket_id is not None and portal.pocket_id != pocket_id:
         raise NotFound("There is no such portal.")
-    return _portal(row)
+    return portal
 
 
 async def load_portals(conn: Connection, books: Mapping[UUID, Book]) -> None:
     """Load the portals of these books, by customer."""
-    for row in await conn.fetch(_OF_CUSTOMERS, list(books)):
-        books[row["customer_id"]].portals[row["portal_id"]] = _portal(row)
+    for portal in await _portals.all(conn, _OF_CUSTOMERS, list(books)):
+        books[portal.customer_id].portals[portal.portal_id] = portal

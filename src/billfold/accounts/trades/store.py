@@ -9,6 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.entry_numbers import BookedIn, MergedList, entries_of
+from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import place_of
 
@@ -16,20 +17,11 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.calendars import Calendars
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Db
 
 _ONE_DAY = timedelta(days=1)
 _FIRST_DAY = date(2000, 1, 31)
 """No trade is so old; what the calendars say of earlier days is never asked for."""
-_COLUMNS = (
-    "t.customer_id, t.pocket_id, t.entry_no, t.trade_no, t.trade_id, t.activity, t.incoming, "
-    "t.cusip, t.units, t.price_micros, t.notional, t.traded_at, t.book_date, t.settles_on, "
-    "t.counter_pocket_id, t.transfer_id, t.tax_basis, "
-    # Only of what went elsewhere is the other side looked up.
-    "CASE WHEN t.activity = 'EXTERNAL_SECURITY_TRANSFER' THEN (SELECT s.counterparty_name "
-    "FROM security_transfer s WHERE s.customer_id = $1 "
-    "AND s.transfer_id = t.transfer_id) END AS counterparty_name"
-)
 
 
 class TradeRow(msgspec.Struct, frozen=True):
@@ -53,6 +45,15 @@ class TradeRow(msgspec.Struct, frozen=True):
     transfer_id: UUID | None
     tax_basis: int
     counterparty_name: str | None = None
+
+
+_trades = Table(TradeRow, "trade")
+_COLUMNS = _trades.columns(
+    "t",
+    # Only of what went elsewhere is the other side looked up.
+    counterparty_name="CASE WHEN t.activity = 'EXTERNAL_SECURITY_TRANSFER' THEN (SELECT s.counterparty_name "
+    "FROM security_transfer s WHERE s.customer_id = $1 AND s.transfer_id = t.transfer_id) END",
+)
 
 
 class TradeFilters(msgspec.Struct, frozen=True, kw_only=True):
@@ -102,7 +103,7 @@ SELECT {_COLUMNS} FROM unnest($2::uuid[]) AS p(pocket_id) CROSS JOIN LATERAL (
      AND {{page}}) t
  {{order}}
 """,
-    lambda row: TradeRow(*row),
+    _trades.read,
     entry_no="bigint",
     trade_no="smallint",
 )
@@ -114,7 +115,7 @@ _BY_PLACE = f"{_BY_ID} AND t.entry_no = $4 AND t.trade_no = $5::int"
 _ONE = f"SELECT {_COLUMNS} FROM trade t"
 
 
-async def get_trade_row(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, trade_id: UUID) -> TradeRow:
+async def get_trade_row(conn: Db, customer_id: UUID, pocket_id: UUID, trade_id: UUID) -> TradeRow:
     """Return a trade of a Pocket. Raises NotFound."""
     row = await find_by_id(conn, _ONE, (customer_id, pocket_id, trade_id))
     if row is None:
@@ -122,15 +123,13 @@ async def get_trade_row(conn: Connection | Pool, customer_id: UUID, pocket_id: U
     return TradeRow(*row)
 
 
-async def find_by_id(conn: Connection | Pool, selected: str, key: tuple[UUID, UUID, UUID]) -> Record | None:
+async def find_by_id(conn: Db, selected: str, key: tuple[UUID, UUID, UUID]) -> Record | None:
     """Return a trade of a customer and a Pocket by its id, as `selected` FROM trade t."""
     row = await conn.fetchrow(f"{selected} WHERE {_BY_PLACE}", *key, *place_of(key[2]))
     return row or await conn.fetchrow(f"{selected} WHERE {_BY_ID}", *key)
 
 
-async def count_trades(
-    conn: Connection | Pool, customer_id: UUID, pocket_ids: list[UUID], booked: BookedIn, *filters: object
-) -> int:
+async def count_trades(conn: Db, customer_id: UUID, pocket_ids: list[UUID], booked: BookedIn, *filters: object) -> int:
     """Return how many trades there are in the list of these values."""
     count: int = await conn.fetchval(
         _COUNT, customer_id, pocket_ids, *await entries_of(conn, customer_id, booked), *filters

@@ -10,7 +10,7 @@ from billfold.accounts.entry_numbers import Entries, MergedList
 from billfold.platform.database import keyset
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Db
 
 RowType = TypeVar("RowType")
 _FAR_OF_BANK = {
@@ -35,8 +35,6 @@ class BankBookingList(PaymentList[RowType]):
     __slots__ = ()
 
     @override
-    async def _within_reach(
-        self, conn: Connection | Pool, values: tuple[Any, ...], span: Entries, *, descending: bool
-    ) -> Entries:
+    async def _within_reach(self, conn: Db, values: tuple[Any, ...], span: Entries, *, descending: bool) -> Entries:
         entry_no = await conn.fetchval(_FAR_OF_BANK[descending], values[0], *span, keyset.SEARCHED_MAX)
         return span.cut(entry_no, descending=descending)

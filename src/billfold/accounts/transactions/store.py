@@ -18,6 +18,7 @@ from billfold.accounts.transactions.search import BankBookingList, PaymentList
 from billfold.accounts.transactions.settlement import ACH_SETTLES_AT, closures_of, settlement_of
 from billfold.accounts.transactions.types import BankBooking, TransactionRow
 from billfold.platform.database.keyset import Along, BoundedList, Place
+from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
 from billfold.platform.paging import Stop
@@ -26,17 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from billfold.platform.calendars import Calendars
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Connection, Db
     from billfold.platform.paging import SortKey
 
 SWEEP_MEMBER = 1000
 """The sweep beside member n of a transaction is its member 1000 + n."""
 _MEMBER_MAX = 65_535
 
-_COLUMNS = (
-    "customer_id, pocket_id, entry_no, posting_no, activity_id, transaction_id, type, direction, "
-    "amount, title, description, booked_at, settles_at, details, remittance, written_no, swept"
-)
 _ACH_ENTRIES = f"""
 SELECT e.customer_id, e.entry_no, {ACH_SETTLES_AT}, e.trace_number FROM ach_entry e
  WHERE e.customer_id = ANY($1::uuid[]) AND e.ach_id = ANY($2::uuid[]) AND e.way = 'ORIGINATION'
@@ -135,14 +132,15 @@ def _lists(
     return {
         filters_settlement: kind(
             sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=is_shown)),
-            lambda row: TransactionRow(*row),
+            _transactions.read,
             **key,
         )
         for filters_settlement, settles_at in ((False, "a.settles_at"), (True, settlement))
     }
 
 
-_PREFIXED = ", ".join(f"a.{name}" for name in _COLUMNS.split(", "))
+_transactions = Table(TransactionRow, "transaction")
+_PREFIXED = _transactions.columns("a")
 _OF_CUSTOMER = _lists(
     PaymentList,
     f"""
@@ -223,7 +221,7 @@ class Activity:
 
     async def rows(
         self,
-        conn: Connection | Pool,
+        conn: Db,
         filters: TransactionFilters,
         *,
         now: datetime,
@@ -239,7 +237,7 @@ class Activity:
 
     async def search(
         self,
-        conn: Connection | Pool,
+        conn: Db,
         filters: TransactionFilters,
         *,
         now: datetime,
@@ -272,7 +270,7 @@ class Activity:
 
 
 async def get_transaction_row(
-    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID
+    conn: Db, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID
 ) -> TransactionRow:
     """The activity with this id, or the pocket's of the transaction with it. Raises NotFound.
 
@@ -283,10 +281,7 @@ async def get_transaction_row(
     sweep = member >= SWEEP_MEMBER
     first = member_of(group, member - SWEEP_MEMBER) if sweep else requested_id
     last = first if member else member_of(group, _MEMBER_MAX)
-    row = await conn.fetchrow(_ONE, customer_id, pocket_id, first, last)
-    if row is None:
-        raise NotFound("There is no such transaction.")
-    (found,) = await _as_read(conn, [TransactionRow(*row)])
+    (found,) = await _as_read(conn, [await _transactions.one(conn, _ONE, customer_id, pocket_id, first, last)])
     if sweep and found.is_hold:
         raise NotFound("There is no such transaction.")
     return swept(found) if sweep else found
@@ -325,12 +320,12 @@ class _AchDetails(msgspec.Struct):
     ach_id: UUID | None = None
 
 
-async def _as_read(conn: Connection | Pool, found: list[TransactionRow]) -> list[TransactionRow]:
+async def _as_read(conn: Db, found: list[TransactionRow]) -> list[TransactionRow]:
     """Return activity as it is read: payments by ACH as their entries are, wires with their references."""
     return await _with_wires(conn, await _with_ach_entries(conn, found))
 
 
-async def _with_wires(conn: Connection | Pool, found: list[TransactionRow]) -> list[TransactionRow]:
+async def _with_wires(conn: Db, found: list[TransactionRow]) -> list[TransactionRow]:
     """Return activity with what payer and network call its wires; an outgoing one is numbered when it is sent."""
     details = {row.activity_id: msgspec.json.decode(row.details) for row in found if row.type == "WIRE"}
     wire_ids = [each["wire_id"] for each in details.values() if each.get("wire_id")]
@@ -346,7 +341,7 @@ async def _with_wires(conn: Connection | Pool, found: list[TransactionRow]) -> l
     ]
 
 
-async def _with_ach_entries(conn: Connection | Pool, found: list[TransactionRow]) -> list[TransactionRow]:
+async def _with_ach_entries(conn: Db, found: list[TransactionRow]) -> list[TransactionRow]:
     """Return activity as it is read: payments by ACH settle when their entries do, and have their trace numbers."""
     outgoing_ach = [row for row in found if row.type == "ACH" and row.direction == "DEBIT"]
     if not outgoing_ach:

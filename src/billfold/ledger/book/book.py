@@ -330,9 +330,9 @@ class Book(msgspec.Struct, eq=False, kw_only=True, gc=False):
         """Record a change of a row that is already stored."""
         self.draft.add(Update(row, key, columns))
 
-    def keep_fingerprint(self, row: type[Row], key: UUID, value: str) -> None:
+    def keep_fingerprint(self, row: Row) -> None:
         """Let the command's outcome say what a row comes to that changes later."""
-        self.draft.add(Fingerprint(row, key, value))
+        self.draft.add(Fingerprint(type(row), getattr(row, row.key_column or "customer_id"), row.proof))
 
     def schedule(self, kind: str, object_id: UUID, at: datetime, *, of_customer: bool = True) -> None:
         """Schedule a job on the business clock."""

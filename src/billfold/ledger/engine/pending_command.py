@@ -98,7 +98,7 @@ def record_outcome(book: Book, job: PendingCommand, outcome: Outcome, now: datet
     command, job.outcome = job.command, outcome
     fingerprints = book.draft.take(Fingerprint)
     if fingerprints:
-        outcome["proves"] = _proved(command, fingerprints)
+        outcome["proves"] = _proved(fingerprints)
     book.draft.add(
         CommandEntry(
             customer_id=book.customer_id,
@@ -115,12 +115,12 @@ def record_outcome(book: Book, job: PendingCommand, outcome: Outcome, now: datet
     )
 
 
-def _proved(command: Command, fingerprints: Sequence[Fingerprint]) -> dict[str, dict[str, str]]:
+def _proved(fingerprints: Sequence[Fingerprint]) -> dict[str, dict[str, str]]:
     """Return the fingerprints of the rows a command leaves, by table and id."""
     proved: dict[str, dict[str, str]] = {}
     for row, key, value in fingerprints:
-        if row not in command.fingerprints:
-            raise InvariantError(f"{type(command).__name__} does not name {row.__name__}.")
+        if not row.fingerprinted:
+            raise InvariantError(f"{row.__name__} is not fingerprinted.")
         proved.setdefault(stored_name(row.table), {})[str(key)] = value
     return proved
 

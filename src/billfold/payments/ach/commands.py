@@ -7,7 +7,7 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
-from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, OriginationHistory, PendingReturn
+from billfold.payments.ach.types import AchStatus, IncomingEntry, OriginationHistory
 
 
 class EntryCommand(Command, frozen=True, kw_only=True):
@@ -35,7 +35,6 @@ class OriginateAch(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.COUNTERPARTY,)
-    fingerprints = (AchEntry,)
     needs_identifiers = False
 
     ach_id: UUID
@@ -54,7 +53,6 @@ class ReviewAch(EntryCommand, frozen=True, kw_only=True):
     """Approve, reject or cancel an entry."""
 
     audit = AuditedAction("ach", lambda c: c.decision.lower(), fields=("reason",))
-    fingerprints = (AchEntry,)
 
     decision: AchStatus
     reason: str | None = None
@@ -64,7 +62,6 @@ class RescheduleAch(EntriesCommand, frozen=True, kw_only=True):
     """Move entries of one customer that missed their window to the next one."""
 
     former_names = ("PostponeAch",)
-    fingerprints = (AchEntry,)
 
 
 class MarkAchTransmitted(EntriesCommand, frozen=True, kw_only=True):
@@ -111,7 +108,6 @@ class ReceiveAch(Command, frozen=True, kw_only=True):
     """Receive an entry for a portal. `references` holds its id, to find an earlier copy."""
 
     reference_kinds = (Reference.ACH_ENTRY,)
-    fingerprints = (AchEntry, PendingReturn)
 
     ach_id: UUID
     file_id: UUID
@@ -125,7 +121,6 @@ class ReturnAchEntry(EntryCommand, frozen=True, kw_only=True):
 
     former_names = ("GiveBackAch",)
     audit = AuditedAction("ach", "given_back", fields=("code",))
-    fingerprints = (PendingReturn,)
 
     code: str
 
@@ -134,7 +129,6 @@ class ReverseAch(EntryCommand, frozen=True, kw_only=True):
     """Originate the reversal of an entry that was sent in error."""
 
     audit = AuditedAction("ach", "reversed")
-    fingerprints = (AchEntry,)
 
 
 class ReinitiateAch(EntryCommand, frozen=True, kw_only=True):
@@ -142,13 +136,11 @@ class ReinitiateAch(EntryCommand, frozen=True, kw_only=True):
 
     former_names = ("RetryAch",)
     audit = AuditedAction("ach", "sent_again")
-    fingerprints = (AchEntry,)
 
 
 class SendMicroDeposits(Command, frozen=True, kw_only=True):
     """Send these amounts (cents) to a counterparty's account, sealed with the bank's key, on behalf of the bank."""
 
-    fingerprints = (AchEntry,)
     needs_identifiers = False
 
     counterparty_id: UUID

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime
 from enum import StrEnum
-from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 from stdnum.us import rtn
+from typing_extensions import override
 
 from billfold.ledger.types import Direction
-from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
 
 
@@ -53,6 +51,13 @@ class AchEntry(Row, frozen=True, kw_only=True):
 
     table = "ach_entry"
     key_column = "ach_id"
+    fingerprinted = True
+    changing = frozenset(
+        {
+            *("status", "reason", "return_code", "trace_number", "file_id"),
+            *("entry_no", "change_code", "corrected", "updated_at"),
+        }
+    )
 
     customer_id: UUID
     ach_id: UUID
@@ -104,29 +109,11 @@ class AchEntry(Row, frozen=True, kw_only=True):
         return (self.direction == Direction.CREDIT) == (self.way == AchWay.ORIGINATION)
 
     @property
-    def proof(self) -> str:
-        """The fingerprint of the fields that no longer change once the entry is approved."""
+    @override
+    def lasting(self) -> tuple[object, ...]:
         # A received entry has the trace number of its sender, and its file from the start.
         origin_fields = (self.trace_number, self.file_id) if self.way == AchWay.RECEIVING else ()
-        return fingerprint((*_immutable_values(self), *origin_fields))
-
-
-_MUTABLE_FIELDS = frozenset(
-    {
-        "status",
-        "reason",
-        "return_code",
-        "trace_number",
-        "file_id",
-        "entry_no",
-        "change_code",
-        "corrected",
-        "updated_at",
-    }
-)
-_immutable_values: Callable[[AchEntry], tuple[object, ...]] = attrgetter(
-    *(name for name in AchEntry.__struct_fields__ if name not in _MUTABLE_FIELDS)
-)
+        return (*super().lasting, *origin_fields)
 
 
 class IncomingEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,17 +158,17 @@ class PendingReturn(Row, frozen=True, kw_only=True):
     """A return that waits for its window; `payload` is the JSON text of a `ReturnEntry`."""
 
     table = "ach_return_entry"
+    key_column = "return_entry_id"
+    fingerprinted = True
+    changing = frozenset({"created_at"})
+    # Returns of the bank itself were held in suspense, or move nothing.
+    proof_needed = "t.customer_id <> (SELECT bank_customer_id FROM bank)"
 
     return_entry_id: UUID
     customer_id: UUID
     due_at: datetime
     payload: str
     created_at: datetime
-
-    @property
-    def proof(self) -> str:
-        """The fingerprint of the fields that do not change when it is sent."""
-        return fingerprint((self.return_entry_id, self.customer_id, self.due_at, self.payload))
 
 
 class ReturnEntry(msgspec.Struct, frozen=True, kw_only=True):

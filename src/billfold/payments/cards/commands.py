@@ -6,14 +6,13 @@ from datetime import date
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.cards.types import CardOrderRow, CardRow, CardStatus, CardType, ClosureReason, MagstripeStatus
+from billfold.payments.cards.types import CardStatus, CardType, ClosureReason, MagstripeStatus
 
 
 class CreateVirtualCard(Command, frozen=True, kw_only=True):
     """Record a virtual card that the processor has issued."""
 
     audit = AuditedAction("card", "created", fields=("pocket_id", "last_four"))
-    fingerprints = (CardRow,)
     needs_identifiers = False
 
     card_id: UUID
@@ -27,7 +26,6 @@ class OrderCard(Command, frozen=True, kw_only=True):
     """Order a physical card. `shipping_address` is sealed."""
 
     audit = AuditedAction("card_order", "created", fields=("pocket_id", "name_on_card"))
-    fingerprints = (CardOrderRow,)
     needs_identifiers = False
 
     card_order_id: UUID
@@ -40,7 +38,6 @@ class PlaceCardOrder(Command, frozen=True, kw_only=True):
     """Record that the processor has an order. References the order."""
 
     reference_kinds = (Reference.CARD,)
-    fingerprints = (CardOrderRow,)
     needs_identifiers = False
 
     card_order_id: UUID
@@ -50,7 +47,6 @@ class ProduceCard(Command, frozen=True, kw_only=True):
     """Record the card that the processor has made of an order. References the order."""
 
     reference_kinds = (Reference.CARD,)
-    fingerprints = (CardRow, CardOrderRow)
     needs_identifiers = False
 
     card_order_id: UUID
@@ -64,7 +60,6 @@ class SetCardStatus(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "updated", fields=("status", "magstripe_status"))
-    fingerprints = (CardRow, CardOrderRow)
     needs_identifiers = False
 
     card_id: UUID
@@ -77,7 +72,6 @@ class RecordPin(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "pin_set")
-    fingerprints = (CardRow,)
     needs_identifiers = False
 
     card_id: UUID
@@ -88,7 +82,6 @@ class CloseCard(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", "closed", fields=("reason", "lost_stolen_on"))
-    fingerprints = (CardRow,)
     needs_identifiers = False
 
     card_id: UUID
@@ -101,7 +94,6 @@ class CloseCardsOfPocket(Command, frozen=True, kw_only=True):
     """Close the cards of a Pocket that has been closed. References them."""
 
     reference_kinds = (Reference.CARD,)
-    fingerprints = (CardRow,)
     needs_identifiers = False
 
     pocket_id: UUID
@@ -112,7 +104,6 @@ class FreezeCard(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.CARD,)
     audit = AuditedAction("card", lambda c: "frozen" if c.is_frozen else "unfrozen", fields=("reason",))
-    fingerprints = (CardRow,)
     needs_identifiers = False
 
     card_id: UUID

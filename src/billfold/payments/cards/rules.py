@@ -97,7 +97,7 @@ def order_card(books: Books, cmd: OrderCard, ctx: Context) -> Outcome:
     )
     book.draft.add(order)
     book.put(book.referenced, order.card_order_id, order)
-    book.keep_fingerprint(CardOrderRow, order.card_order_id, order.proof)
+    book.keep_fingerprint(order)
     book.enter("card_order", str(order.card_order_id), order.card_order_id)
     book.schedule(ORDER_JOB, order.card_order_id, ctx.now)
     return {"card_order_id": str(order.card_order_id), "status": order.status}
@@ -282,7 +282,7 @@ def _change(book: Book, card: CardRow, ctx: Context, **columns: object) -> Outco
 
 def _record(book: Book, card: CardRow, ctx: Context, *, is_moved: bool) -> Outcome:
     book.put(book.referenced, card.card_id, card)
-    book.keep_fingerprint(CardRow, card.card_id, card.proof)
+    book.keep_fingerprint(card)
     if is_moved:
         book.schedule(STATUS_JOB, card.card_id, ctx.now)
     if is_moved and card.status in _EVENTS:
@@ -295,5 +295,5 @@ def _change_order(book: Book, order: CardOrderRow, ctx: Context, **columns: obje
     changed = msgspec.structs.replace(order, updated_at=ctx.now, **columns)
     book.put(book.referenced, order.card_order_id, changed)
     book.change(CardOrderRow, order.card_order_id, updated_at=ctx.now, **columns)
-    book.keep_fingerprint(CardOrderRow, order.card_order_id, changed.proof)
+    book.keep_fingerprint(changed)
     return changed

@@ -8,23 +8,18 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from billfold.payments.cards.types import CardOrderRow, CardRow
-from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList, reads
-from billfold.platform.errors import NotFound
+from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList
+from billfold.platform.database.rows import Table
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Connection, Db
 
-_card, _order = reads(CardRow), reads(CardOrderRow)
-_CARD_COLUMNS = ", ".join(CardRow.__struct_fields__)
-_ORDER_COLUMNS = ", ".join(CardOrderRow.__struct_fields__)
+_cards, _orders = Table(CardRow), Table(CardOrderRow)
 # A Pocket that closes takes its cards with it; their rows follow by a job.
-_CARD = ", ".join(
-    "CASE WHEN p.status = 'CLOSED' THEN 'CLOSED' ELSE c.status END AS status"
-    if name == "status"
-    else "CASE WHEN p.status = 'CLOSED' THEN 'OFF' ELSE c.magstripe_status END AS magstripe_status"
-    if name == "magstripe_status"
-    else f"c.{name}"
-    for name in CardRow.__struct_fields__
+_CARD = _cards.columns(
+    "c",
+    status="CASE WHEN p.status = 'CLOSED' THEN 'CLOSED' ELSE c.status END",
+    magstripe_status="CASE WHEN p.status = 'CLOSED' THEN 'OFF' ELSE c.magstripe_status END",
 )
 _CARDS = f"SELECT {_CARD}, c.written_no FROM card c JOIN pocket p USING (customer_id, pocket_id)"
 _GET = f"{_CARDS} WHERE c.customer_id = $1 AND c.card_id = $2"
@@ -32,15 +27,12 @@ _NEWEST = f"""
 SELECT * FROM ({_CARDS} WHERE $1::uuid IS NULL OR c.pocket_id = $1) newest
  ORDER BY created_at DESC, written_no DESC LIMIT $2
 """
-_REFERENCED_CARDS = f"""
-SELECT {_CARD_COLUMNS} FROM card WHERE customer_id = ANY($1::uuid[]) AND card_id = ANY($2::uuid[])
-"""
+_REFERENCED_CARDS = f"{_cards.select} WHERE customer_id = ANY($1::uuid[]) AND card_id = ANY($2::uuid[])"
 _REFERENCED_ORDERS = f"""
-SELECT {_ORDER_COLUMNS} FROM card_order o WHERE customer_id = ANY($1::uuid[]) AND (card_order_id = ANY($2::uuid[])
+{_orders.select} o WHERE customer_id = ANY($1::uuid[]) AND (card_order_id = ANY($2::uuid[])
    OR EXISTS (SELECT 1 FROM card c WHERE c.customer_id = o.customer_id AND c.card_id = ANY($2::uuid[])
                  AND c.card_order_id = o.card_order_id))
 """
-_GET_ORDER = f"SELECT {_ORDER_COLUMNS} FROM card_order WHERE customer_id = $1 AND card_order_id = $2"
 _OPEN_OF_POCKET = "SELECT card_id FROM card WHERE customer_id = $1 AND pocket_id = $2 AND status <> 'CLOSED'"
 _CLAIM_KEY = """
 INSERT INTO card_detail_key AS k (fingerprint, command_id, used_at) VALUES ($1, $2, $3)
@@ -49,7 +41,7 @@ INSERT INTO card_detail_key AS k (fingerprint, command_id, used_at) VALUES ($1, 
 CARDS = KeysetList(
     f"""SELECT * FROM ({_CARDS} WHERE c.customer_id = $1 AND ($2::uuid IS NULL OR c.pocket_id = $2)) found
  WHERE ($3::text[] IS NULL OR status = ANY($3)) AND {{page}}""",
-    _card,
+    _cards.read,
     **BY_CREATION,
 )
 """Cards of a customer, of one Pocket or of all, in some statuses or in all, newest first."""
@@ -60,49 +52,37 @@ CARDS_OF_PARTNER = BoundedList(
         for of in ("c.partner_id = $1", "c.partner_id IS NULL AND p.partner_id = $1")
     )
     + " {order}",
-    _card,
+    _cards.read,
     Along("card WHERE partner_id = $1"),
     **BY_CREATION,
 )
 """Cards of all customers of a partner, in some statuses or in all, newest first."""
 ORDERS = KeysetList(
-    f"""SELECT {_ORDER_COLUMNS}, written_no FROM card_order
+    f"""SELECT {_orders.columns()}, written_no FROM card_order
  WHERE customer_id = $1 AND ($2::uuid IS NULL OR pocket_id = $2) AND {{page}}""",
-    _order,
+    _orders.read,
     **BY_CREATION,
 )
 """Card orders of a customer, of one Pocket or of all, newest first."""
+get_order = _orders.get
 
 
-async def get_card(conn: Connection | Pool, customer_id: UUID, card_id: UUID) -> CardRow:
+async def get_card(conn: Db, customer_id: UUID, card_id: UUID) -> CardRow:
     """Return a card. Raises NotFound."""
-    row = await conn.fetchrow(_GET, customer_id, card_id)
-    if row is None:
-        raise NotFound("There is no such card.")
-    return _card(row)
+    return await _cards.one(conn, _GET, customer_id, card_id)
 
 
-async def get_order(conn: Connection | Pool, customer_id: UUID, card_order_id: UUID) -> CardOrderRow:
-    """Return a card order. Raises NotFound."""
-    row = await conn.fetchrow(_GET_ORDER, customer_id, card_order_id)
-    if row is None:
-        raise NotFound("There is no such card order.")
-    return _order(row)
-
-
-async def list_open_cards(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID) -> list[UUID]:
+async def list_open_cards(conn: Db, customer_id: UUID, pocket_id: UUID) -> list[UUID]:
     """Return the ids of a Pocket's cards that are not closed."""
     return [row["card_id"] for row in await conn.fetch(_OPEN_OF_POCKET, customer_id, pocket_id)]
 
 
-async def list_newest(conn: Connection | Pool, pocket_id: UUID | None, *, limit: int) -> list[CardRow]:
+async def list_newest(conn: Db, pocket_id: UUID | None, *, limit: int) -> list[CardRow]:
     """Return the newest cards of the bank, of one Pocket or of all."""
-    return [_card(row) for row in await conn.fetch(_NEWEST, pocket_id, limit)]
+    return await _cards.all(conn, _NEWEST, pocket_id, limit)
 
 
-async def claim_key(
-    conn: Connection | Pool, fingerprint: bytes, command_id: UUID, *, wall: datetime, since: datetime
-) -> bool:
+async def claim_key(conn: Db, fingerprint: bytes, command_id: UUID, *, wall: datetime, since: datetime) -> bool:
     """Take a public key for one request; tell whether no other has used it, nor this one before `since`."""
     return bool(await conn.fetchval(_CLAIM_KEY, fingerprint, command_id, wall, since))
 
@@ -111,8 +91,8 @@ async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return the cards and orders of these customers among the ids, with the orders of the cards."""
-    cards = [_card(row) for row in await conn.fetch(_REFERENCED_CARDS, customer_ids, ids)]
-    orders = [_order(row) for row in await conn.fetch(_REFERENCED_ORDERS, customer_ids, ids)]
+    cards = await _cards.all(conn, _REFERENCED_CARDS, customer_ids, ids)
+    orders = await _orders.all(conn, _REFERENCED_ORDERS, customer_ids, ids)
     return [
         *((each.customer_id, each.card_id, each) for each in cards),
         *((each.customer_id, each.card_order_id, each) for each in orders),

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import date, datetime
 from enum import StrEnum
-from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
-import msgspec
-
-from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
 
 ORDER_JOB: Final = "card.order"
@@ -78,6 +73,9 @@ class CardRow(Row, frozen=True, kw_only=True):
 
     table = "card"
     key_column = "card_id"
+    fingerprinted = True
+    # That of its Pocket: earlier cards have none.
+    changing = frozenset({"partner_id"})
 
     customer_id: UUID
     card_id: UUID
@@ -96,22 +94,13 @@ class CardRow(Row, frozen=True, kw_only=True):
     lost_stolen_on: date | None = None
     partner_id: UUID | None = None
 
-    @property
-    def proof(self) -> str:
-        """The fingerprint of its columns but for the partner, which is its Pocket's: earlier cards have none."""
-        return fingerprint(_proven(self))
-
-
-_proven: Callable[[CardRow], tuple[object, ...]] = attrgetter(
-    *(name for name in CardRow.__struct_fields__ if name != "partner_id")
-)
-
 
 class CardOrderRow(Row, frozen=True, kw_only=True):
     """An order of a physical card. `shipping_address` is sealed JSON text."""
 
     table = "card_order"
     key_column = "card_order_id"
+    fingerprinted = True
 
     customer_id: UUID
     card_order_id: UUID
@@ -122,8 +111,3 @@ class CardOrderRow(Row, frozen=True, kw_only=True):
     card_id: UUID | None
     created_at: datetime
     updated_at: datetime
-
-    @property
-    def proof(self) -> str:
-        """The fingerprint of all its columns."""
-        return fingerprint(msgspec.structs.astuple(self))

@@ -6,10 +6,9 @@ from typing import Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.rules.verification_kinds import Account
-from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail
-from billfold.payments.wires.types import IncomingWireFields, QueuedMessage, WireRow
+from billfold.payments.wires.types import IncomingWireFields
 
 
 class ReceiveMoney(Command, frozen=True, kw_only=True):
@@ -17,8 +16,6 @@ class ReceiveMoney(Command, frozen=True, kw_only=True):
 
     `wire` is set for a wire that came in a Fedwire message; the key is then the wire's id.
     """
-
-    fingerprints = (WireRow, QueuedMessage, CounterpartyRow)
 
     rail: Rail
     portal_id: UUID

@@ -8,8 +8,6 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.suspense.types import SuspenseItem
-from billfold.payments.wires.types import WireRow
 
 
 class HoldInSuspense(Command, frozen=True, kw_only=True):
@@ -18,8 +16,6 @@ class HoldInSuspense(Command, frozen=True, kw_only=True):
     A fee in `details` is part of the amount and is paid by the bank. `settles_on` is the settlement
     date of the rail; None is today.
     """
-
-    fingerprints = (SuspenseItem,)
 
     item_id: UUID
     rail: Rail
@@ -50,7 +46,6 @@ class AssignFromSuspense(Command, frozen=True, kw_only=True):
 
     reference_kinds = (Reference.SUSPENSE_ITEM,)
     audit = AuditedAction("suspense", "assigned", fields=("item_id", "portal_id"))
-    fingerprints = (WireRow,)
 
     item_id: UUID
     portal_id: UUID

@@ -59,7 +59,7 @@ def hold_in_suspense(books: Books, cmd: HoldInSuspense, ctx: Context) -> Outcome
     )
     item = msgspec.structs.replace(item, entry_no=_post(book, ctx, item, settles_on=cmd.settles_on))
     book.draft.add(item)
-    book.keep_fingerprint(SuspenseItem, item.item_id, item.proof)
+    book.keep_fingerprint(item)
     book.put(book.referenced, item.item_id, item)
     recorded = {name: getattr(item, name) for name in ("status", *RECORDED)}
     return {**recorded, "item_id": str(cmd.item_id), "journal_no": item.entry_no}

@@ -6,8 +6,9 @@ from datetime import datetime
 from enum import StrEnum
 from uuid import UUID
 
+from typing_extensions import override
+
 from billfold.ledger.types import Direction, Rail
-from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
 
 
@@ -35,6 +36,7 @@ class SuspenseItem(Row, frozen=True, kw_only=True):
 
     table = "suspense_item"
     key_column = "item_id"
+    fingerprinted = True
 
     customer_id: UUID
     item_id: UUID
@@ -52,6 +54,6 @@ class SuspenseItem(Row, frozen=True, kw_only=True):
     owner_id: UUID | None = None
 
     @property
-    def proof(self) -> str:
-        """The fingerprint of the fields that never change."""
-        return fingerprint((self.details,))
+    @override
+    def lasting(self) -> tuple[object, ...]:
+        return (self.details,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.wires.types import QueuedMessage, WireRow
 
 
 class SendWire(Command, frozen=True, kw_only=True):
@@ -16,7 +15,6 @@ class SendWire(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.COUNTERPARTY,)
-    fingerprints = (WireRow, QueuedMessage)
     needs_identifiers = False
 
     wire_id: UUID | None
@@ -66,7 +64,6 @@ class ReturnWire(WireCommand, frozen=True, kw_only=True):
 
     former_names = ("PayBackWire",)
     audit = AuditedAction("wire", "returned", fields=("original_id", "code"))
-    fingerprints = (WireRow, QueuedMessage)
 
     original_id: UUID
     code: str
@@ -81,7 +78,6 @@ class ReceiveWireReturn(WireCommand, frozen=True, kw_only=True):
     """
 
     former_names = ("TakeBackWire",)
-    fingerprints = (WireRow,)
 
     wire_id: UUID
     original_id: UUID

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
-from operator import attrgetter
 from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
+from typing_extensions import override
 
-from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
 
 
@@ -47,6 +45,8 @@ class WireRow(Row, frozen=True, kw_only=True):
 
     table = "wire"
     key_column = "wire_id"
+    fingerprinted = True
+    changing = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})
 
     customer_id: UUID
     wire_id: UUID
@@ -86,16 +86,10 @@ class WireRow(Row, frozen=True, kw_only=True):
         return in_process and self.direction == WireDirection.OUTGOING
 
     @property
-    def proof(self) -> str:
-        """The fingerprint of the fields that never change."""
+    @override
+    def lasting(self) -> tuple[object, ...]:
         # An incoming wire has the IMAD of its sender; an outgoing one gets it with its message.
-        return fingerprint((*_immutable_values(self), self.imad if self.direction == WireDirection.INCOMING else None))
-
-
-_MUTABLE_FIELDS = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})
-_immutable_values: Callable[[WireRow], tuple[object, ...]] = attrgetter(
-    *(name for name in WireRow.__struct_fields__ if name not in _MUTABLE_FIELDS)
-)
+        return (*super().lasting, self.imad if self.direction == WireDirection.INCOMING else None)
 
 
 class ReferencedWire(NamedTuple):
@@ -131,6 +125,11 @@ class QueuedMessage(Row, frozen=True, kw_only=True):
     """A queued message. `terms` is the JSON text of its content (`rules.messages`)."""
 
     table = "wire_message"
+    key_column = "message_id"
+    fingerprinted = True
+    changing = frozenset({"send_at"})
+    # Recalls and their answers move no customer's money; nor do the bank's own returns.
+    proof_needed = "t.kind LIKE 'pacs.%' AND t.customer_id <> (SELECT bank_customer_id FROM bank)"
 
     message_id: UUID
     customer_id: UUID
@@ -138,8 +137,3 @@ class QueuedMessage(Row, frozen=True, kw_only=True):
     kind: str
     send_at: datetime
     terms: str
-
-    @property
-    def proof(self) -> str:
-        """The fingerprint of the fields that do not change when it is sent."""
-        return fingerprint((self.message_id, self.customer_id, self.wire_id, self.kind, self.terms))

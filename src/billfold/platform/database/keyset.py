@@ -16,10 +16,9 @@ from billfold.platform.paging import SortKey, Stop
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Db
 
 RowType = TypeVar("RowType")
-StructType = TypeVar("StructType", bound=msgspec.Struct)
 Place = tuple[Any, ...]
 """Where a row stands in its list: its values in the columns of the order."""
 _READERS: Mapping[str, Callable[[Any], object]] = {
@@ -51,12 +50,6 @@ class Found(NamedTuple, Generic[RowType]):
     stop: Stop | None = None
 
 
-def reads(struct: type[StructType]) -> Callable[[Record], StructType]:
-    """Return how a row becomes a struct: field by field, whatever else is selected."""
-    names = struct.__struct_fields__
-    return lambda row: struct(**{name: row[name] for name in names})
-
-
 class KeysetList(Generic[RowType]):
     """A list: its statement, how a row is read, and the columns of its order with their SQL types.
 
@@ -77,7 +70,7 @@ class KeysetList(Generic[RowType]):
 
     async def rows(
         self,
-        conn: Connection | Pool,
+        conn: Db,
         *values: object,
         after: Place | None = None,
         descending: bool = True,
@@ -89,7 +82,7 @@ class KeysetList(Generic[RowType]):
 
     async def placed_rows(
         self,
-        conn: Connection | Pool,
+        conn: Db,
         *values: object,
         after: Place | None = None,
         descending: bool = True,
@@ -102,7 +95,7 @@ class KeysetList(Generic[RowType]):
 
     async def search(
         self,
-        conn: Connection | Pool,
+        conn: Db,
         *values: Any,
         after: Place | None = None,
         descending: bool = True,
@@ -156,7 +149,7 @@ class BoundedList(KeysetList[RowType]):
     @override
     async def placed_rows(
         self,
-        conn: Connection | Pool,
+        conn: Db,
         *values: object,
         after: Place | None = None,
         descending: bool = True,
@@ -168,7 +161,7 @@ class BoundedList(KeysetList[RowType]):
     @override
     async def search(
         self,
-        conn: Connection | Pool,
+        conn: Db,
         *values: Any,
         after: Place | None = None,
         descending: bool = True,

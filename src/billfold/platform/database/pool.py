@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 
     Connection: TypeAlias = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]
     Pool: TypeAlias = asyncpg.Pool[asyncpg.Record]
+    Db: TypeAlias = Connection | Pool
 else:
     Connection, Pool = asyncpg.Connection, asyncpg.Pool  # take no parameters at run time
+    Db = Connection | Pool
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

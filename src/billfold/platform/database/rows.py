@@ -1,27 +1,153 @@
-"""Rows as they are written to the database."""
+"""Rows of tables, and how stores read and write them.
+
+A row class names its table, its key and what one is called:
+
+    class CardRow(Row, frozen=True, kw_only=True):
+        table = "card"
+        key_column = "card_id"
+        fingerprinted = True
+
+Its store asks `Table(CardRow)`, made once, at import. A read that only passes on is the bound method:
+
+    _cards = Table(CardRow)
+    _OF_POCKET = f"SELECT {_cards.columns('c')} FROM card c WHERE c.customer_id = $1 AND c.pocket_id = $2"
+
+    get_card = _cards.get    # await get_card(conn, customer_id, card_id): "There is no such card."
+    find_card = _cards.find  # the same, or None
+
+    async def list_of_pocket(conn: Db, customer_id: UUID, pocket_id: UUID) -> list[CardRow]:
+        return await _cards.all(conn, _OF_POCKET, customer_id, pocket_id)
+
+Statements by hand use `one` (or NotFound), `first` (or None), `all`, `select` and `columns`; a `KeysetList` takes
+`read`. `Table(X, "x", key=("x_id",), noun="thing")` does the same for a struct that is no `Row`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from operator import attrgetter, itemgetter
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import msgspec
 
 from billfold.platform.crypto import fingerprint
+from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from asyncpg import Record
+
+    from billfold.platform.database.pool import Db
+
+StructType = TypeVar("StructType", bound=msgspec.Struct)
 
 
 class Row(msgspec.Struct, frozen=True, gc=False):
     """A row of `table`: its fields are the columns, in their order.
 
     `key_column` is the column by which a row is found among its customer's; None where there is
-    one row per customer.
+    one row per customer. `noun` is what one is called, by default the table's name.
+
+    Of `fingerprinted` rows the outcome of each command that leaves one keeps the `proof`, which `billfold verify`
+    compares. The fields in `changing` are no part of it. `proof_needed` is the condition, on a row `t`, that some
+    command has left one.
     """
 
     table: ClassVar[str]
     key_column: ClassVar[str | None] = None
+    noun: ClassVar[str | None] = None
+    fingerprinted: ClassVar[bool] = False
+    changing: ClassVar[frozenset[str]] = frozenset()
+    proof_needed: ClassVar[str] = "true"
+
+    @property
+    def lasting(self) -> tuple[object, ...]:
+        """The values of which the proof is made."""
+        return _lasting_values(type(self))(self)
+
+    @property
+    def proof(self) -> str:
+        """The fingerprint of what lasts."""
+        return fingerprint(self.lasting)
+
+
+@cache
+def _lasting_values(row: type[Row]) -> Callable[[Row], tuple[object, ...]]:
+    return attrgetter(*(name for name in row.__struct_fields__ if name not in row.changing))
+
+
+def fingerprinted_rows() -> Iterator[type[Row]]:
+    """Every fingerprinted class of rows whose module is loaded."""
+    waiting = Row.__subclasses__()
+    while waiting:
+        row = waiting.pop()
+        waiting += row.__subclasses__()
+        if row.fingerprinted:
+            yield row
+
+
+def reads(struct: type[StructType]) -> Callable[[Record], StructType]:
+    """Return how a record becomes a struct: field by field, whatever else is selected."""
+    names = struct.__struct_fields__
+    if len(names) > 1 and struct.__match_args__ == names:
+        values = itemgetter(*names)
+        return lambda record: struct(*values(record))
+    return lambda record: struct(**{name: record[name] for name in names})
+
+
+class Table(Generic[StructType]):
+    """The rows of a class, as stores read and write them."""
+
+    __slots__ = ("_get", "insertion", "noun", "read", "row", "select")
+
+    def __init__(
+        self, row: type[StructType], table: str = "", *, key: Sequence[str] = (), noun: str | None = None
+    ) -> None:
+        names = row.__struct_fields__
+        table = table or getattr(row, "table")  # noqa: B009 -- a struct that is no Row has none
+        key = key or [each for each in ("customer_id", getattr(row, "key_column", None)) if each]
+        self.row = row
+        self.read = reads(row)
+        self.noun = noun or getattr(row, "noun", None) or table.replace("_", " ")
+        self.select = f"SELECT {self.columns()} FROM {table}"
+        self._get = f"{self.select} WHERE {' AND '.join(f'{name} = ${n}' for n, name in enumerate(key, 1))}"
+        places = ", ".join(f"${n}" for n in range(1, len(names) + 1))
+        self.insertion = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"
+
+    def columns(self, alias: str = "", **computed: str) -> str:
+        """Return the columns for a SELECT, of the table `alias`; `computed` are expressions for some of them."""
+        dot = alias and f"{alias}."
+        names = self.row.__struct_fields__
+        return ", ".join(f"{computed[name]} AS {name}" if name in computed else f"{dot}{name}" for name in names)
+
+    async def get(self, conn: Db, *key: object) -> StructType:
+        """Return the row with this key, by default the customer's id and its own. Raises NotFound."""
+        return await self.one(conn, self._get, *key)
+
+    async def find(self, conn: Db, *key: object) -> StructType | None:
+        """Return the row with this key, or None."""
+        return await self.first(conn, self._get, *key)
+
+    async def one(self, conn: Db, sql: str, *values: object) -> StructType:
+        """Return the first row of a statement. Raises NotFound."""
+        record = await conn.fetchrow(sql, *values)
+        if record is None:
+            raise NotFound(f"There is no such {self.noun}.")
+        return self.read(record)
+
+    async def first(self, conn: Db, sql: str, *values: object) -> StructType | None:
+        """Return the first row of a statement, or None."""
+        record = await conn.fetchrow(sql, *values)
+        return None if record is None else self.read(record)
+
+    async def all(self, conn: Db, sql: str, *values: object) -> list[StructType]:
+        """Return the rows of a statement."""
+        return [self.read(record) for record in await conn.fetch(sql, *values)]
+
+    async def insert(self, conn: Db, row: StructType, then: str = "") -> bool:
+        """Insert a row, `then` ON CONFLICT and the like; tell whether it was written."""
+        status: str = await conn.execute(f"{self.insertion} {then}", *msgspec.structs.astuple(row))
+        return status.endswith(" 1")
 
 
 _STORED_NAMES = {"ach_return_entry": "ach_answer", "authorization_request": "change_request"}

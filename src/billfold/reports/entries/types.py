@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec

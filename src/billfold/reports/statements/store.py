@@ -11,7 +11,8 @@ import msgspec
 
 from billfold.accounts.trades.store import TradeRow
 from billfold.bills.rules.earnings import PocketState
-from billfold.platform.database.keyset import BY_CREATION, KeysetList, reads
+from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 from billfold.reports.statements.types import MONTHLY, Month, StatementRow, StatementType
 

@@ -21,6 +21,7 @@ from billfold.accounts.counterparties.types import (
 )
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
+from billfold.ledger.book.rows import Fingerprint
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.directory.types import CustomerStatus
@@ -122,7 +123,7 @@ def get_counterparty(book: Book, counterparty_id: UUID) -> Payee:
 
 def keep_counterparty(book: Book, payee: Payee) -> None:
     """Update a counterparty in the book; `undo` reverts it."""
-    book.keep_fingerprint(CounterpartyRow, payee.counterparty_id, payee.proof)
+    book.draft.add(Fingerprint(CounterpartyRow, payee.counterparty_id, payee.proof))
     book.put(book.counterparties, payee.counterparty_id, payee)
     book.put(book.referenced, payee.counterparty_id, payee)
 

@@ -52,7 +52,7 @@ def referenced_entry(book: Book, ach_id: UUID) -> AchEntry:
 def add_entry(book: Book, entry: AchEntry) -> None:
     """Record a new entry, visible to later commands of the batch."""
     book.draft.add(entry)
-    book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
+    book.keep_fingerprint(entry)
     book.put(book.referenced, entry.ach_id, entry)
 
 
@@ -90,7 +90,7 @@ def approve(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> dict[
 def approve_stored(book: Book, entry: AchEntry, times: Schedule, ctx: Context) -> None:
     """Approve an entry that was recorded before, for a first or another window."""
     approved = update_entry(book, entry, ctx, **approve(book, entry, times, ctx=ctx))
-    book.keep_fingerprint(AchEntry, entry.ach_id, approved.proof)
+    book.keep_fingerprint(approved)
 
 
 def schedule_window(book: Book, due_at: datetime) -> None:

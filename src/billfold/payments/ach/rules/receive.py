@@ -141,7 +141,7 @@ def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> N
         created_at=ctx.now,
     )
     book.draft.add(row)
-    book.keep_fingerprint(PendingReturn, return_entry_id, row.proof)
+    book.keep_fingerprint(row)
     schedule_window(book, due_at)
 
 

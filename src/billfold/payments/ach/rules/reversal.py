@@ -80,7 +80,7 @@ def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
     add_entry(book, new_entry)
     # The returned entry itself is not reinitiated again.
     entry = update_entry(book, entry, ctx, times=2)
-    book.keep_fingerprint(AchEntry, entry.ach_id, entry.proof)
+    book.keep_fingerprint(entry)
     return {"ach_id": str(new_entry.ach_id), "status": new_entry.status}
 
 

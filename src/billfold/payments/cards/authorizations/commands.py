@@ -7,9 +7,6 @@ from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.payments.cards.authorizations.types import (
-    AuthorizationRow,
-    CardLimitsRow,
-    CardPaymentRow,
     EntryMode,
     Merchant,
     authorization_id_of,
@@ -29,7 +26,6 @@ class CardMessage(Command, frozen=True, kw_only=True):
     """A message of the card processor about one purchase; its key is the id of the message."""
 
     reference_kinds = _SEEN
-    fingerprints = (AuthorizationRow,)
     needs_identifiers = False
 
     card_id: UUID
@@ -86,7 +82,6 @@ class CardRecord(Command, frozen=True, kw_only=True):
     """A record of the processor's settlement. `amount` and what the bank earns of it are cents."""
 
     reference_kinds = _SEEN
-    fingerprints = (AuthorizationRow, CardPaymentRow)
     needs_identifiers = False
 
     record_id: UUID
@@ -129,7 +124,6 @@ class SetCardLimits(Command, frozen=True, kw_only=True):
 
     reference_kinds = _SEEN
     audit = AuditedAction("card", "limited", fields=("daily", "categories"))
-    fingerprints = (CardLimitsRow,)
     needs_identifiers = False
 
     card_id: UUID

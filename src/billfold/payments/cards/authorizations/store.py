@@ -18,17 +18,15 @@ from billfold.payments.cards.authorizations.types import (
     spending_id_of,
 )
 from billfold.payments.cards.types import CardRow
-from billfold.platform.database.keyset import reads
 from billfold.platform.database.pool import uuid_array
-from billfold.platform.errors import NotFound
+from billfold.platform.database.rows import Table
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Connection, Db
 
-_card, _authorization = reads(CardRow), reads(AuthorizationRow)
-_payment, _limits = reads(CardPaymentRow), reads(CardLimitsRow)
-_GET = "SELECT * FROM card_authorization WHERE customer_id = $1 AND authorization_id = $2"
-_GET_PAYMENT = "SELECT * FROM card_payment WHERE customer_id = $1 AND record_id = $2"
+_cards, _authorizations = Table(CardRow), Table(AuthorizationRow)
+_payments, _limits = Table(CardPaymentRow), Table(CardLimitsRow)
+_late = Table(LateMessageRow, key=("message_id",), noun="message")
 # One query, as a card waits for it: cards, authorizations, payments, limits with what was spent on the last day.
 _REFERENCED = """
 WITH k AS MATERIALIZED (SELECT $1::text::uuid[] AS customers, $2::text::uuid[] AS ids)
@@ -55,59 +53,27 @@ SELECT ARRAY(SELECT c FROM card c
      GROUP BY authorized_on) a ON true
  WHERE l.customer_id = ANY((SELECT customers FROM k)::uuid[]) AND l.card_id = ANY((SELECT ids FROM k)::uuid[])
 """
-_KEEP_LATE = """
-INSERT INTO card_late_message (message_id, customer_id, message) VALUES ($1, $2, $3) ON CONFLICT (message_id) DO NOTHING
-"""
-_GET_LATE = "SELECT message FROM card_late_message WHERE message_id = $1"
-_GET_LIMITS = "SELECT * FROM card_limits WHERE customer_id = $1 AND card_id = $2"
+get_authorization = _authorizations.get
+get_payment = _payments.get
+find_limits = _limits.find
+get_late = _late.get
 
 
 async def find_authorization(
-    conn: Connection | Pool, customer_id: UUID, card_id: UUID, network_reference: str
+    conn: Db, customer_id: UUID, card_id: UUID, network_reference: str
 ) -> AuthorizationRow | None:
     """Return the authorization of a purchase, if there is one."""
-    row = await conn.fetchrow(_GET, customer_id, authorization_id_of(card_id, network_reference))
-    return None if row is None else _authorization(row)
+    return await _authorizations.find(conn, customer_id, authorization_id_of(card_id, network_reference))
 
 
-async def get_authorization(conn: Connection | Pool, customer_id: UUID, authorization_id: UUID) -> AuthorizationRow:
-    """Return an authorization. Raises NotFound."""
-    row = await conn.fetchrow(_GET, customer_id, authorization_id)
-    if row is None:
-        raise NotFound("There is no such authorization.")
-    return _authorization(row)
-
-
-async def get_payment(conn: Connection | Pool, customer_id: UUID, record_id: UUID) -> CardPaymentRow:
-    """Return what a record of the settlement moved. Raises NotFound."""
-    row = await conn.fetchrow(_GET_PAYMENT, customer_id, record_id)
-    if row is None:
-        raise NotFound("There is no such card payment.")
-    return _payment(row)
-
-
-async def keep_late(conn: Connection | Pool, late: LateMessageRow) -> None:
+async def keep_late(conn: Db, late: LateMessageRow) -> None:
     """Keep a message that was not decided in time; one that is kept stays."""
-    await conn.execute(_KEEP_LATE, *msgspec.structs.astuple(late))
+    await _late.insert(conn, late, "ON CONFLICT (message_id) DO NOTHING")
 
 
-async def is_late(conn: Connection | Pool, message_id: UUID) -> bool:
+async def is_late(conn: Db, message_id: UUID) -> bool:
     """Tell whether a message was not decided in time."""
-    return await conn.fetchval(_GET_LATE, message_id) is not None
-
-
-async def get_late(conn: Connection | Pool, message_id: UUID) -> str:
-    """Return a message that was not decided in time, as JSON text. Raises NotFound."""
-    message: str | None = await conn.fetchval(_GET_LATE, message_id)
-    if message is None:
-        raise NotFound("There is no such message.")
-    return message
-
-
-async def find_limits(conn: Connection | Pool, customer_id: UUID, card_id: UUID) -> CardLimitsRow | None:
-    """Return the limits of a card, if they were ever set."""
-    row = await conn.fetchrow(_GET_LIMITS, customer_id, card_id)
-    return None if row is None else _limits(row)
+    return await _late.find(conn, message_id) is not None
 
 
 async def load_references(
@@ -118,14 +84,14 @@ async def load_references(
     assert found is not None
     cards, authorizations, payments, limits, days, spent = (each or () for each in found)
     return [
-        *((row["customer_id"], row["card_id"], _card(row)) for row in cards),
-        *((row["customer_id"], row["authorization_id"], _authorization(row)) for row in authorizations),
-        *((row["customer_id"], row["record_id"], _payment(row)) for row in payments),
+        *((row["customer_id"], row["card_id"], _cards.read(row)) for row in cards),
+        *((row["customer_id"], row["authorization_id"], _authorizations.read(row)) for row in authorizations),
+        *((row["customer_id"], row["record_id"], _payments.read(row)) for row in payments),
         *(
             (
                 row["customer_id"],
                 spending_id_of(row["card_id"]),
-                CardSpending(_limits(row), day, msgspec.json.decode(cents or "{}")),
+                CardSpending(_limits.read(row), day, msgspec.json.decode(cents or "{}")),
             )
             for row, day, cents in zip(limits, days, spent, strict=True)
         ),

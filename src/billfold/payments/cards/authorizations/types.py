@@ -9,7 +9,6 @@ from uuid import UUID, uuid5
 
 import msgspec
 
-from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
 
 EXPIRY_JOB: Final = "card.hold_expiry"
@@ -122,6 +121,8 @@ class AuthorizationRow(Row, frozen=True, kw_only=True):
 
     table = "card_authorization"
     key_column = "authorization_id"
+    noun = "authorization"
+    fingerprinted = True
 
     customer_id: UUID
     authorization_id: UUID
@@ -148,11 +149,6 @@ class AuthorizationRow(Row, frozen=True, kw_only=True):
     updated_at: datetime
 
     @property
-    def proof(self) -> str:
-        """The fingerprint of all its columns."""
-        return fingerprint(msgspec.structs.astuple(self))
-
-    @property
     def spent(self) -> int:
         """Cents that it took, or may still take."""
         return max(self.approved - self.reversed, self.cleared)
@@ -171,6 +167,7 @@ class CardPaymentRow(Row, frozen=True, kw_only=True):
 
     table = "card_payment"
     key_column = "record_id"
+    fingerprinted = True
 
     customer_id: UUID
     record_id: UUID
@@ -189,17 +186,13 @@ class CardPaymentRow(Row, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
 
-    @property
-    def proof(self) -> str:
-        """The fingerprint of all its columns."""
-        return fingerprint(msgspec.structs.astuple(self))
-
 
 class CardLimitsRow(Row, frozen=True, kw_only=True):
     """What a card may spend in a day, in cents: in all, and by merchant category (JSON text). Zero blocks."""
 
     table = "card_limits"
     key_column = "card_id"
+    fingerprinted = True
 
     customer_id: UUID
     card_id: UUID
@@ -207,11 +200,6 @@ class CardLimitsRow(Row, frozen=True, kw_only=True):
     categories: str
     created_at: datetime
     updated_at: datetime
-
-    @property
-    def proof(self) -> str:
-        """The fingerprint of all its columns."""
-        return fingerprint(msgspec.structs.astuple(self))
 
 
 class LateMessageRow(Row, frozen=True, kw_only=True):

@@ -34,7 +34,7 @@ async def expire_hold(bank: Bank, job: ScheduledJob) -> None:
 async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
     """Reverse what a message was approved after it had been declined; one that is not decided yet is decided first."""
     assert job.customer_id is not None
-    message = msgspec.json.decode(await store.get_late(bank.pool, job.object_id), type=Message)
+    message = msgspec.json.decode((await store.get_late(bank.pool, job.object_id)).message, type=Message)
     command = command_of(message, job.customer_id)
     assert isinstance(command, AuthorizeCard | IncrementAuthorization)
     cents = (await bank.engine.submit(command)).outcome["approved_amount"]

@@ -18,7 +18,7 @@ from billfold.platform.money import format_usd
 if TYPE_CHECKING:
     from billfold.identity.partners.types import PartnerRow
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Connection, Db
 
 group = CommandGroup("cash-back", "Set a partner's rule of cash back, and list what was given.", example="rules acme")
 
@@ -89,7 +89,7 @@ async def given(bank: Bank, period: Annotated[str, typer.Argument(help="A month 
     ]
 
 
-async def _partner(conn: Connection | Pool, slug: str) -> PartnerRow:
+async def _partner(conn: Db, slug: str) -> PartnerRow:
     partner = await partner_store.find_partner(conn, slug)
     if partner is None:
         raise CliError(f"There is no partner {slug!r}.", "See `billfold partner list`.")

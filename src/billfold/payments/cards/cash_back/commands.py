@@ -5,14 +5,12 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import Command, Reference
-from billfold.payments.cards.cash_back.types import CashBackRow
 
 
 class GiveCashBack(Command, frozen=True, kw_only=True):
     """Give a card's cash back for a month, by a version of the partner's rule. Amounts are cents."""
 
     reference_kinds = (Reference.CARD,)
-    fingerprints = (CashBackRow,)
     needs_identifiers = False
 
     cash_back_id: UUID

@@ -67,7 +67,7 @@ def give_cash_back(books: Books, cmd: GiveCashBack, ctx: Context) -> Outcome:
         created_at=ctx.now,
     )
     book.draft.add(row)
-    book.keep_fingerprint(CashBackRow, row.cash_back_id, row.proof)
+    book.keep_fingerprint(row)
     return {"cash_back_id": str(row.cash_back_id), "amount": amount, "journal_no": row.entry_no}
 
 

@@ -10,23 +10,23 @@ from uuid import UUID
 import msgspec
 
 from billfold.payments.cards.cash_back.types import NEVER_PURCHASES, CardMonth, CashBackRow, CashBackRule
+from billfold.platform.database.rows import Table
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.ledger.types import ScheduledJob
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Connection, Db
 
-_RULE = ", ".join(CashBackRule.__struct_fields__)
-_INSERT_RULE = f"INSERT INTO cash_back_rule ({_RULE}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING *"
-_LIST_RULES = f"SELECT {_RULE} FROM cash_back_rule WHERE partner_id = $1 ORDER BY version"
+_rules, _given = Table(CashBackRule, "cash_back_rule"), Table(CashBackRow)
+_INSERT_RULE = f"{_rules.insertion} RETURNING *"
+_LIST_RULES = f"{_rules.select} WHERE partner_id = $1 ORDER BY version"
 _IN_FORCE = f"""
-SELECT {_RULE} FROM cash_back_rule WHERE partner_id = $1 AND from_month <= $2
+{_rules.select} WHERE partner_id = $1 AND from_month <= $2
  ORDER BY from_month DESC, version DESC LIMIT 1
 """
 _HAS_JOB = "SELECT EXISTS (SELECT 1 FROM scheduled_job WHERE kind = $1 AND object_id = $2)"
-_CASH_BACK = ", ".join(CashBackRow.__struct_fields__)
-_GIVEN = f"SELECT {_CASH_BACK} FROM cash_back WHERE period = $1 ORDER BY customer_id, card_id LIMIT $2"
+_GIVEN = f"{_given.select} WHERE period = $1 ORDER BY customer_id, card_id LIMIT $2"
 # What a month counts of a payment `p`: nothing of an excluded category.
 COUNTED_MONTH = """
 SELECT p.customer_id, p.card_id,
@@ -61,31 +61,28 @@ async def add_rule(conn: Connection, rule: CashBackRule) -> Record:
     return row
 
 
-async def list_rules(conn: Connection | Pool, partner_id: UUID) -> list[CashBackRule]:
+async def list_rules(conn: Db, partner_id: UUID) -> list[CashBackRule]:
     """Return the rules of a partner, in the order in which they were set."""
-    return [CashBackRule(**row) for row in await conn.fetch(_LIST_RULES, partner_id)]
+    return await _rules.all(conn, _LIST_RULES, partner_id)
 
 
-async def find_rule(conn: Connection | Pool, partner_id: UUID, period: str) -> CashBackRule | None:
+async def find_rule(conn: Db, partner_id: UUID, period: str) -> CashBackRule | None:
     """Return the rule by which a partner gives cash back for a month."""
-    row = await conn.fetchrow(_IN_FORCE, partner_id, period)
-    return None if row is None else CashBackRule(**row)
+    return await _rules.first(conn, _IN_FORCE, partner_id, period)
 
 
-async def list_months(
-    conn: Connection | Pool, rule: CashBackRule, period: str, span: tuple[datetime, datetime]
-) -> list[CardMonth]:
+async def list_months(conn: Db, rule: CashBackRule, period: str, span: tuple[datetime, datetime]) -> list[CardMonth]:
     """Return the cards of a partner that paid or got something back in a month, and have no cash back for it yet."""
     excluded: Sequence[str] = [*NEVER_PURCHASES, *rule.excluded_categories]
     return [CardMonth(**row) for row in await conn.fetch(_MONTHS, rule.partner_id, *span, excluded, period)]
 
 
-async def list_given(conn: Connection | Pool, period: str, *, limit: int = 1_000) -> list[CashBackRow]:
+async def list_given(conn: Db, period: str, *, limit: int = 1_000) -> list[CashBackRow]:
     """Return what was given for a month."""
-    return [CashBackRow(**row) for row in await conn.fetch(_GIVEN, period, limit)]
+    return await _given.all(conn, _GIVEN, period, limit)
 
 
-async def has_job(conn: Connection | Pool, job: ScheduledJob) -> bool:
+async def has_job(conn: Db, job: ScheduledJob) -> bool:
     """Tell whether a job of this kind is scheduled for this object, at whatever time."""
     is_scheduled: bool = await conn.fetchval(_HAS_JOB, job.kind, job.object_id)
     return is_scheduled

@@ -8,7 +8,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
 
 CASH_BACK_JOB: Final = "card.cash_back"
@@ -49,6 +48,7 @@ class CashBackRow(Row, frozen=True, kw_only=True):
 
     table = "cash_back"
     key_column = "cash_back_id"
+    fingerprinted = True
 
     customer_id: UUID
     cash_back_id: UUID
@@ -62,8 +62,3 @@ class CashBackRow(Row, frozen=True, kw_only=True):
     pocket_id: UUID | None
     entry_no: int | None
     created_at: datetime
-
-    @property
-    def proof(self) -> str:
-        """The fingerprint of all its columns."""
-        return fingerprint(msgspec.structs.astuple(self))

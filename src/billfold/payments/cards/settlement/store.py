@@ -7,26 +7,28 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
+from msgspec.structs import astuple
+
 from billfold.payments.cards.authorizations.types import CardPaymentKind
 from billfold.payments.cards.settlement.types import SettlementFileRow, SettlementRecordRow
+from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.pool import Connection, Db
 
-_FILE_COLUMNS, _RECORD_COLUMNS = SettlementFileRow.__struct_fields__, SettlementRecordRow.__struct_fields__
-_FILE = ", ".join(_FILE_COLUMNS)
-_RECORD = ", ".join(f"r.{each}" for each in _RECORD_COLUMNS)
+_files = Table(SettlementFileRow, "card_settlement_file")
+_records = Table(SettlementRecordRow, "card_settlement_record")
 _INSERT_FILE = f"""
-INSERT INTO card_settlement_file ({_FILE}, accepted_at)
+INSERT INTO card_settlement_file ({_files.columns()}, accepted_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT (file_id) DO NOTHING RETURNING true
 """
-_FIND_FILES = f"SELECT {_FILE} FROM card_settlement_file WHERE file_id = $1 OR reference = $2"
-_LIST_FILES = f"SELECT {_FILE} FROM card_settlement_file ORDER BY settles_on DESC, accepted_at DESC LIMIT 100"
-_RECORDS_OF = f"SELECT {_RECORD} FROM card_settlement_record r WHERE file_id = $1 ORDER BY line"
-_GET_RECORD = f"SELECT {_RECORD} FROM card_settlement_record r WHERE item_id = $1"
+_FIND_FILES = f"{_files.select} WHERE file_id = $1 OR reference = $2"
+_LIST_FILES = f"{_files.select} ORDER BY settles_on DESC, accepted_at DESC LIMIT 100"
+_RECORDS_OF = f"{_records.select} WHERE file_id = $1 ORDER BY line"
+_GET_RECORD = f"{_records.select} WHERE item_id = $1"
 _HELD = f"""
-SELECT {_RECORD}, i.reason AS held_for
+SELECT {_records.columns("r")}, i.reason AS held_for
   FROM card_settlement_record r JOIN suspense_item i USING (item_id)
  WHERE i.status = 'HELD' ORDER BY i.created_at, r.file_id, r.line LIMIT 500
 """
@@ -140,74 +142,72 @@ async def save_file(
     conn: Connection, file: SettlementFileRow, records: Sequence[SettlementRecordRow], *, now: datetime
 ) -> None:
     """Record an accepted file with its records. A file that is recorded stays unchanged."""
-    values = [getattr(file, each) for each in _FILE_COLUMNS]
-    if await conn.fetchval(_INSERT_FILE, *values, now):
-        rows = [tuple(getattr(each, name) for name in _RECORD_COLUMNS) for each in records]
-        await conn.copy_records_to_table("card_settlement_record", columns=_RECORD_COLUMNS, records=rows)
+    if await conn.fetchval(_INSERT_FILE, *astuple(file), now):
+        names = SettlementRecordRow.__struct_fields__
+        await conn.copy_records_to_table("card_settlement_record", columns=names, records=map(astuple, records))
 
 
-async def find_files(conn: Connection | Pool, file_id: UUID, reference: str) -> list[SettlementFileRow]:
+async def find_files(conn: Db, file_id: UUID, reference: str) -> list[SettlementFileRow]:
     """Return the accepted file with this id, and that with this reference."""
-    return [SettlementFileRow(**row) for row in await conn.fetch(_FIND_FILES, file_id, reference)]
+    return await _files.all(conn, _FIND_FILES, file_id, reference)
 
 
-async def list_files(conn: Connection | Pool) -> list[SettlementFileRow]:
+async def list_files(conn: Db) -> list[SettlementFileRow]:
     """Return the last hundred accepted files, newest settlement date first."""
-    return [SettlementFileRow(**row) for row in await conn.fetch(_LIST_FILES)]
+    return await _files.all(conn, _LIST_FILES)
 
 
-async def list_records(conn: Connection | Pool, file_id: UUID) -> list[SettlementRecordRow]:
+async def list_records(conn: Db, file_id: UUID) -> list[SettlementRecordRow]:
     """Return the records of a file, in order."""
-    return [SettlementRecordRow(**row) for row in await conn.fetch(_RECORDS_OF, file_id)]
+    return await _records.all(conn, _RECORDS_OF, file_id)
 
 
-async def get_record(conn: Connection | Pool, item_id: UUID) -> SettlementRecordRow:
+async def get_record(conn: Db, item_id: UUID) -> SettlementRecordRow:
     """Return the record that is held in suspense as this item. Raises NotFound."""
-    row = await conn.fetchrow(_GET_RECORD, item_id)
-    if row is None:
+    record = await _records.first(conn, _GET_RECORD, item_id)
+    if record is None:
         raise NotFound("This is no item of a card settlement file.")
-    return SettlementRecordRow(**row)
+    return record
 
 
-async def list_held(conn: Connection | Pool) -> list[tuple[SettlementRecordRow, str]]:
+async def list_held(conn: Db) -> list[tuple[SettlementRecordRow, str]]:
     """Return the records that are held in suspense, each with the reason, oldest first."""
-    rows = [dict(row) for row in await conn.fetch(_HELD)]
-    return [(SettlementRecordRow(**{name: row[name] for name in _RECORD_COLUMNS}), row["held_for"]) for row in rows]
+    return [(_records.read(row), row["held_for"]) for row in await conn.fetch(_HELD)]
 
 
-async def find_recorded(conn: Connection | Pool, record_ids: Collection[UUID]) -> set[UUID]:
+async def find_recorded(conn: Db, record_ids: Collection[UUID]) -> set[UUID]:
     """Return the records among these that an accepted file has."""
     return {row["record_id"] for row in await conn.fetch(_RECORDED, list(record_ids))}
 
 
-async def find_payments(conn: Connection | Pool, record_ids: Collection[UUID]) -> dict[UUID, BookedRecord]:
+async def find_payments(conn: Db, record_ids: Collection[UUID]) -> dict[UUID, BookedRecord]:
     """Return what is booked of these records."""
     return {row["record_id"]: BookedRecord(*row) for row in await conn.fetch(_PAYMENTS, list(record_ids))}
 
 
-async def find_holders(conn: Connection | Pool, card_ids: Collection[UUID]) -> dict[UUID, UUID]:
+async def find_holders(conn: Db, card_ids: Collection[UUID]) -> dict[UUID, UUID]:
     """Return the customers of these cards, as far as there are such cards."""
     rows = await conn.fetch(_HOLDERS, [str(each) for each in card_ids])
     return {UUID(row["value"]): row["customer_id"] for row in rows}
 
 
-async def get_business_date(conn: Connection | Pool, bank_id: UUID) -> date:
+async def get_business_date(conn: Db, bank_id: UUID) -> date:
     """Return the open business date of the bank."""
     day: date = await conn.fetchval(_BUSINESS_DATE, bank_id)
     return day
 
 
-async def find_decision(conn: Connection | Pool, customer_id: UUID, command_id: UUID) -> bool | None:
+async def find_decision(conn: Db, customer_id: UUID, command_id: UUID) -> bool | None:
     """Tell whether a command booked its record; None where there was no such command."""
     is_booked: bool | None = await conn.fetchval(_DECISION, customer_id, command_id)
     return is_booked
 
 
-async def reconcile(conn: Connection | Pool, bank_id: UUID) -> list[DateReconciliation]:
+async def reconcile(conn: Db, bank_id: UUID) -> list[DateReconciliation]:
     """Compare the files with what is booked, per settlement date, newest first."""
     return [DateReconciliation(*row) for row in await conn.fetch(_RECONCILED, bank_id)]
 
 
-async def list_differences(conn: Connection | Pool) -> list[RecordDifference]:
+async def list_differences(conn: Db) -> list[RecordDifference]:
     """Return the records that are stated and not booked, or booked and not stated; newest settlement date first."""
     return [RecordDifference(*row) for row in await conn.fetch(_DIFFERENCES)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.crypto.deposits.types import ChainDeposit, CryptoDepositRow, HoldReason
+from billfold.payments.crypto.deposits.types import ChainDeposit, HoldReason
 
 
 class CreditDeposit(Command, frozen=True, kw_only=True):
@@ -15,7 +15,6 @@ class CreditDeposit(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
-    fingerprints = (CryptoDepositRow,)
     audit = AuditedAction("crypto_deposit", "released", fields=("deposit_id",))
 
     deposit_id: UUID
@@ -29,7 +28,6 @@ class RecordUnbooked(Command, frozen=True, kw_only=True):
     """Record a deposit that is not credited: in suspense with `amount` cents, or QUESTIONED with none."""
 
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
-    fingerprints = (CryptoDepositRow,)
 
     deposit_id: UUID
     portal_id: UUID
@@ -46,7 +44,6 @@ class WriteOffDeposit(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
-    fingerprints = (CryptoDepositRow,)
 
     deposit_id: UUID
     is_released: bool = False
@@ -56,7 +53,6 @@ class RestoreDeposit(Command, frozen=True, kw_only=True):
     """A deposit that was written off is on the chain again, in this block. `customers` are owner and bank."""
 
     reference_kinds = (Reference.CRYPTO_DEPOSIT,)
-    fingerprints = (CryptoDepositRow,)
 
     deposit_id: UUID
     block_number: int

@@ -147,7 +147,7 @@ def _row(
 
 def _keep(book: Book, row: CryptoDepositRow) -> None:
     book.draft.add(row)
-    book.keep_fingerprint(CryptoDepositRow, row.deposit_id, row.proof)
+    book.keep_fingerprint(row)
     book.put(book.referenced, row.deposit_id, row)
     _carry(book, row, row.carried)
 
@@ -155,7 +155,7 @@ def _keep(book: Book, row: CryptoDepositRow) -> None:
 def _change(book: Book, known: CryptoDepositRow, ctx: Context, **columns: Any) -> CryptoDepositRow:
     row = msgspec.structs.replace(known, updated_at=ctx.now, **columns)
     book.change(CryptoDepositRow, row.deposit_id, updated_at=ctx.now, **columns)
-    book.keep_fingerprint(CryptoDepositRow, row.deposit_id, row.proof)
+    book.keep_fingerprint(row)
     book.put(book.referenced, row.deposit_id, row)
     _carry(book, row, row.carried - known.carried)
     return row

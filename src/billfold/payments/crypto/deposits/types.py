@@ -10,7 +10,6 @@ from uuid import UUID
 import msgspec
 
 from billfold.payments.crypto.chains.rules import units_of
-from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
 from billfold.platform.ids import command_id
 
@@ -72,6 +71,8 @@ class CryptoDepositRow(Row, frozen=True, kw_only=True):
 
     table = "crypto_deposit"
     key_column = "deposit_id"
+    fingerprinted = True
+    changing = frozenset({"created_at", "updated_at"})
 
     customer_id: UUID
     deposit_id: UUID
@@ -111,11 +112,6 @@ class CryptoDepositRow(Row, frozen=True, kw_only=True):
         if self.reason != HoldReason.REORGED:
             return self.deposit_id
         return command_id(f"crypto-held:{self.block_hash}", self.deposit_id)
-
-    @property
-    def proof(self) -> str:
-        """The fingerprint of the whole row but its times."""
-        return fingerprint(tuple(getattr(self, name) for name in self.__struct_fields__[:-2]))
 
 
 class CarriedUnits(NamedTuple):

@@ -7,7 +7,6 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.commands import Command, Reference
-from billfold.payments.crypto.withdrawals.types import WithdrawalRow
 
 
 class Objection(msgspec.Struct, frozen=True):
@@ -27,7 +26,6 @@ class SendUsdc(Command, frozen=True, kw_only=True):
     """
 
     reference_kinds = (Reference.COUNTERPARTY,)
-    fingerprints = (WithdrawalRow,)
     needs_identifiers = False
 
     withdrawal_id: UUID

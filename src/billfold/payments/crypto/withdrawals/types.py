@@ -10,7 +10,6 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
 
 
@@ -35,6 +34,8 @@ class WithdrawalRow(Row, frozen=True, kw_only=True):
 
     table = "crypto_withdrawal"
     key_column = "withdrawal_id"
+    fingerprinted = True
+    changing = frozenset({"status", "reason", "transaction_hash", "return_entry_no", "settled_at", "updated_at"})
 
     customer_id: UUID
     withdrawal_id: UUID
@@ -60,28 +61,6 @@ class WithdrawalRow(Row, frozen=True, kw_only=True):
     def is_open(self) -> bool:
         """Whether it is still to be paid, or rejected."""
         return self.status in UNDER_WAY
-
-    @property
-    def proof(self) -> str:
-        """The fingerprint of the fields that never change."""
-        return fingerprint(tuple(getattr(self, name) for name in _LASTING_FIELDS))
-
-
-_LASTING_FIELDS = (
-    "customer_id",
-    "withdrawal_id",
-    "partner_id",
-    "pocket_id",
-    "counterparty_id",
-    "counterparty_name",
-    "chain",
-    "asset",
-    "wallet_address",
-    "amount",
-    "transaction_id",
-    "entry_no",
-    "created_at",
-)
 
 
 class TransactionState(StrEnum):

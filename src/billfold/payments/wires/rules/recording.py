@@ -37,7 +37,7 @@ def referenced_wire(book: Book, wire_id: UUID) -> ReferencedWire:
 def add_wire(book: Book, wire: WireRow) -> None:
     """Record a new wire."""
     book.draft.add(wire)
-    book.keep_fingerprint(WireRow, wire.wire_id, wire.proof)
+    book.keep_fingerprint(wire)
     book.enter("wire", str(wire.wire_id), wire.wire_id)
 
 
@@ -135,5 +135,5 @@ def queue_message(
         terms=to_json(terms),
     )
     book.draft.add(message)
-    book.keep_fingerprint(QueuedMessage, message.message_id, message.proof)
+    book.keep_fingerprint(message)
     book.schedule(WIRE_SEND, message.message_id, send_at)

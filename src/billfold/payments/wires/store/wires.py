@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 from billfold.payments.wires.types import ReferencedWire, WireRow
-from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, reads
+from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList
+from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:

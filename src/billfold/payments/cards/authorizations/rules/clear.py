@@ -139,7 +139,7 @@ def store_payment(
     )
     book.draft.add(payment)
     book.put(book.referenced, payment.record_id, payment)
-    book.keep_fingerprint(CardPaymentRow, payment.record_id, payment.proof)
+    book.keep_fingerprint(payment)
     return {
         "record_id": str(cmd.record_id),
         "authorization_id": None if authorization_id is None else str(authorization_id),

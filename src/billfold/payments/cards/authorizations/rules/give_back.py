@@ -162,4 +162,4 @@ def _set_disputed(book: Book, purchase: CardPaymentRow, cents: int, ctx: Context
     changed = msgspec.structs.replace(purchase, disputed=cents, updated_at=ctx.now)
     book.change(CardPaymentRow, purchase.record_id, disputed=cents, updated_at=ctx.now)
     book.put(book.referenced, purchase.record_id, changed)
-    book.keep_fingerprint(CardPaymentRow, purchase.record_id, changed.proof)
+    book.keep_fingerprint(changed)

@@ -114,7 +114,7 @@ def store_authorization(book: Book, before: AuthorizationRow | None, row: Author
         }
         book.change(AuthorizationRow, row.authorization_id, **columns)
     book.put(book.referenced, row.authorization_id, row)
-    book.keep_fingerprint(AuthorizationRow, row.authorization_id, row.proof)
+    book.keep_fingerprint(row)
     if row.remaining and (before is None or not before.remaining or before.expires_at != row.expires_at):
         book.schedule(EXPIRY_JOB, row.authorization_id, row.expires_at)
     counted = before.spent_that_day if before is not None and before.authorized_on == row.authorized_on else 0

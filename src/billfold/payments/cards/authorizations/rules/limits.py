@@ -38,7 +38,7 @@ def set_card_limits(books: Books, cmd: SetCardLimits, ctx: Context) -> Outcome:
     else:
         book.change(CardLimitsRow, card.card_id, daily=row.daily, categories=row.categories, updated_at=ctx.now)
     book.put(book.referenced, spending_id_of(card.card_id), msgspec.structs.replace(seen, limits=row))
-    book.keep_fingerprint(CardLimitsRow, card.card_id, row.proof)
+    book.keep_fingerprint(row)
     return {"card_id": str(card.card_id)}
 
 

@@ -78,7 +78,7 @@ def _send(book: Book, cmd: SendUsdc, ctx: Context) -> Outcome:
     require_minimum(cmd.amount, ctx.terms)
     withdrawal = _book(book, pocket, cmd, ctx=ctx, payee=payee)
     book.draft.add(withdrawal)
-    book.keep_fingerprint(WithdrawalRow, withdrawal.withdrawal_id, withdrawal.proof)
+    book.keep_fingerprint(withdrawal)
     book.enter(WithdrawalRow.table, str(withdrawal.withdrawal_id), withdrawal.withdrawal_id)
     _raise_event(book, ctx, kinds.CRYPTO_OUT_PROCESSING, withdrawal_id=cmd.withdrawal_id, pocket_id=cmd.pocket_id)
     return _outcome(withdrawal)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow
-from billfold.platform.database.keyset import reads
+from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
