@@ -27,7 +27,7 @@ from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.wiring import open_bank as open_bank_module
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import Pool
 
 SEED = b"the seed of every benchmarked bank"
 PARTNER = derive(SEED, command_id("bench", "partner"), 0)

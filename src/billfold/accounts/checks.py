@@ -18,7 +18,7 @@ from billfold.ledger.checks import TrackedTable, change_check, creation_checks, 
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings, names_in_sql
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _PORTAL = TrackedTable("portal", "portal_id", (OpenPocket, OpenPortal), created_at="created_at")
 _TABLES = (

@@ -19,7 +19,7 @@ from billfold.platform.paging import Stop
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from billfold.platform.database.pool import Db
+    from billfold.platform.database.connection import Db
     from billfold.platform.paging import SortKey
 
 RowType = TypeVar("RowType")

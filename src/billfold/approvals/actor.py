@@ -9,7 +9,7 @@ from uuid import UUID
 from billfold.identity.users.types import Confirmation, Role
 from billfold.ledger.types import Origin
 from billfold.platform.crypto import Vault
-from billfold.platform.database.pool import Pool
+from billfold.platform.database.connection import Pool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

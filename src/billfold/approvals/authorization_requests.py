@@ -41,7 +41,7 @@ from billfold.platform.errors import Refused
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _DESCRIPTIONS = {

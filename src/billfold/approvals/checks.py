@@ -16,7 +16,7 @@ from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _CONTENT_HASH = """
 SELECT customer_id, request_id FROM {table}

@@ -41,7 +41,7 @@ from billfold.platform.ids import command_id
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 CALLER: Final = "transfer-request"
 """Who gives the command by which a request is carried out; its key is the request's id."""

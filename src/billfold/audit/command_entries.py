@@ -9,7 +9,7 @@ from billfold.audit.types import NewEntry
 from billfold.ledger.engine.pending_command import PendingCommand
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
-from billfold.platform.database.pool import Connection
+from billfold.platform.database.connection import Connection
 
 
 async def record_commands(conn: Connection, batch: Sequence[PendingCommand], *, vault: Vault) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.http.caller import Call
     from billfold.ledger.bank import Bank
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _LOCK = """
 SELECT customer_id, entry_no, hash, recorded_at FROM audit_chain_head

@@ -17,7 +17,7 @@ from billfold.platform.errors import BillfoldError
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _OWN_LOG = "SELECT bank_customer_id FROM bank"
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from billfold.documents.ports import StoredFile
     from billfold.documents.types import DocumentRow
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _BATCH_SIZE = 100
 

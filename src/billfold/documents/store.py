@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from billfold.documents.ports import StoredFile
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
     from billfold.platform.file_kinds import FileKind
 
 _COLUMNS = """customer_id, document_id, type, status, exception_reason, name, media_type, file_key,

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command, Outcome
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _CALLER = "operator"
 

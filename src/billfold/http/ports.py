@@ -9,7 +9,7 @@ from uuid import UUID
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, StreamedResponse
-from billfold.platform.database.pool import Pool
+from billfold.platform.database.connection import Pool
 
 
 class RequestLog(Protocol):

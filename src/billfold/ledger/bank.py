@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from billfold.ledger.engine.engine import Engine
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
     from billfold.platform.database.replica import Replica
     from billfold.platform.paging import Pager
     from billfold.platform.settings.settings import Settings

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.draft import Kind
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 
 class DryRun(NamedTuple):

@@ -15,7 +15,7 @@ from billfold.platform.clock import business_now
 from billfold.platform.dates import ET, et_instant
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 COUNT_MAX = 10_000
 RECONCILED_DAYS = 7

@@ -14,7 +14,7 @@ from billfold.platform import crypto
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 ACCESS_TOKEN_LIFETIME = timedelta(seconds=900)
 USE_RECORDED_EVERY = timedelta(minutes=1)

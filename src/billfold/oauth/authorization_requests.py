@@ -17,7 +17,7 @@ from billfold.platform.errors import NotFound
 if TYPE_CHECKING:
     from billfold.oauth.rules.authorization_params import AuthorizationParams
     from billfold.oauth.types import Client
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 PUSHED_REQUEST_LIFETIME = timedelta(seconds=90)
 """How long a pushed request may be brought to the authorization endpoint."""

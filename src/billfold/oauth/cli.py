@@ -19,7 +19,7 @@ from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _CREATE = "create Books --redirect-uri https://books.example/callback --scope 'openid pockets.read' --key public.pem"
 group = CommandGroup("oauth-client", "Register clients of the Customer API, and revoke them.", example=_CREATE)

@@ -21,7 +21,7 @@ from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.oauth.rules.public_keys import PublicKeyInfo
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 KEYS_MAX = 10
 """How many keys a client of a company, or a service user, may have."""

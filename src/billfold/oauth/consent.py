@@ -13,7 +13,7 @@ from billfold.platform import crypto, ids
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 CODE_LIFETIME = timedelta(seconds=60)
 FORM_POST_PATH = "/api/oauth2/form-post/"

@@ -25,7 +25,7 @@ from billfold.oauth.rules.public_keys import (
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 LEEWAY_SECONDS = 10
 _LEEWAY = timedelta(seconds=LEEWAY_SECONDS)

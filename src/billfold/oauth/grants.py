@@ -16,7 +16,7 @@ from billfold.platform import crypto
 
 if TYPE_CHECKING:
     from billfold.oauth.types import Client
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _GRANTS = """
 SELECT g.grant_id, g.client_id, c.name AS client_name, g.customer_id, k.name AS customer_name, g.scopes,

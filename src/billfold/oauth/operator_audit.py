@@ -14,7 +14,7 @@ from billfold.platform.clock import wall_now
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.oauth.types import Client
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _OWNED_CLIENT_ACTIONS = {
     "service_user.created": "program.created",

@@ -21,7 +21,7 @@ from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 ALGORITHMS = ("PS256", "RS256")
 """PS256 signs for fapi2 clients, RS256 for documented ones."""

@@ -24,7 +24,7 @@ from billfold.oauth.types import REFRESH_TOKEN, Client, TokenSubject
 from billfold.platform import crypto
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=90)
 """From consent on; using a refresh token does not extend it."""

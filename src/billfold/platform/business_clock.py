@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from billfold.platform.clock import ClockState, ClockWouldGoBack
-from billfold.platform.database.pool import Connection
+from billfold.platform.database.connection import Connection
 
 _LOCK = 0x636C6F63  # "cloc": shared by those who book by the clock, alone for whoever sets it
 

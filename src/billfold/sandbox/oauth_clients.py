@@ -19,7 +19,7 @@ from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 REDIRECT_URIS = ("http://127.0.0.1:8765/callback", "https://localhost:8765/callback")
 

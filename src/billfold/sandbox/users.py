@@ -23,7 +23,7 @@ from billfold.platform.crypto import hash_password
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 
 _CONFIRMED_EARLIER = timedelta(minutes=2)

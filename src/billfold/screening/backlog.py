@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _ENUMERATED = "UPDATE sanctions_list SET is_enumerated = true WHERE is_current AND NOT is_enumerated RETURNING list_id"
 _ENUMERATE = """

@@ -28,7 +28,7 @@ from billfold.screening.types import HitStatus, InvalidList
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
     from billfold.screening.types import HitRow
 
 LISTS_SHOWN = 20

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from billfold.audit.record import AuditedAction
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _FIELDS = HitRow.__struct_fields__
 _COLUMNS = ", ".join(_FIELDS)

@@ -17,7 +17,7 @@ from billfold.screening.sdn_xml import Progress, read_xml
 from billfold.screening.types import FILE_BYTES_MAX, InvalidList, ListRow, SanctionsList
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 
 def read_list(path: Path, published_on: date | None = None, progress: Progress | None = None) -> SanctionsList:

@@ -23,7 +23,7 @@ from billfold.screening.types import HitContent, HitRow, HitStatus, Match, Subje
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 NEW_HITS_MAX: Final = 20
 """How many new hits of one name are kept at once, the highest scores first."""

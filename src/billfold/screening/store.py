@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _COLUMNS = ", ".join(ListRow.__struct_fields__)
 _CURRENT = f"SELECT {_COLUMNS} FROM sanctions_list WHERE is_current"

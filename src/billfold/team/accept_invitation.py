@@ -29,7 +29,7 @@ from billfold.platform.errors import Refused
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _IS_VALID = """i.expires_at > $2 AND i.link_expires_at > $3 AND i.member_id IN (
   SELECT member_id FROM invitation WHERE link_hash = $1

@@ -30,7 +30,7 @@ from billfold.team.welcome_email import send_password_link as mail_password_link
 if TYPE_CHECKING:
     from billfold.identity.users.types import User
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 group = CommandGroup(
     "users",

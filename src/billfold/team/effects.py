@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 # Whoever registered a key, or a key of the service user that did, may have the private one.
 _WITHOUT_MAKER = """

@@ -26,7 +26,7 @@ from billfold.team.administrator import Administrator, audited, check_grant, not
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _IS_KNOWN = f"""
 SELECT true FROM membership m JOIN user_account p USING (user_id) WHERE m.customer_id = $1 AND {has_email("$2", "$4")}

@@ -25,7 +25,7 @@ from billfold.team.administrator import Administrator, audited, check_grant, not
 from billfold.team.effects import notifying_of_effects
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 # In one order for everybody, so that two who demote each other wait instead of locking up; the
 # second then sees what the first has left.

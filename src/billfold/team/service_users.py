@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 
 class ServiceUser(NamedTuple):

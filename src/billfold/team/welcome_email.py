@@ -13,7 +13,7 @@ from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 
 async def send_password_link(bank: Bank, conn: Connection, user_id: UUID) -> str:

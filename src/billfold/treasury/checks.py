@@ -9,7 +9,7 @@ from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findi
 from billfold.treasury.market_log import FINGERPRINTS, KEYS, MARKET_LOG, RECORDED
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _COMPARED = f"""
 SELECT kind, key, number, found.fingerprint AS found, said.fingerprint AS said

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 MARKET_LOG = UUID("00000000-0000-8000-8000-6d61726b6574")
 """Whose log it is: that of no customer. The last digits spell its name."""

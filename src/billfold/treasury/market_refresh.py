@@ -23,7 +23,7 @@ from billfold.treasury.market_log import seconds_since_change
 
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import Pool
 
 log = structlog.get_logger(__name__)
 

@@ -20,7 +20,7 @@ from billfold.platform.database.rows import fingerprinted_rows, proof_of, reads,
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
     from billfold.platform.database.rows import Row
 
 _BATCH_SIZE = 2_000

@@ -32,7 +32,7 @@ from billfold.verify.fingerprints import check_fingerprints
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 __all__ = ["BankNotInitialized", "Finding", "ProgressCallback", "Report", "verify_bank"]
 

@@ -23,7 +23,7 @@ from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 from billfold.web.page_context import PageContext, PageResponse
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 LOGIN = "user.login"
 

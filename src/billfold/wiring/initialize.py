@@ -27,7 +27,7 @@ from billfold.treasury.market_log import begin_market_log
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
     from billfold.platform.settings.settings import Settings
 
 _INSERT_BANK = """

@@ -64,7 +64,7 @@ from billfold.wiring.scheduled_jobs import job_runners
 
 if TYPE_CHECKING:
     from billfold.data_keys.master_keys import MasterKeys
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
     from billfold.sandbox.simulation import Simulation
 
 POOL_MAX = 12

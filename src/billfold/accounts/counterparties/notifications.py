@@ -8,7 +8,7 @@ from billfold.events.notifications.notify import notify
 from billfold.ledger.engine.pending_command import PendingCommand
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
-from billfold.platform.database.pool import Connection
+from billfold.platform.database.connection import Connection
 
 
 async def notify_changes(conn: Connection, batch: Sequence[PendingCommand], *, vault: Vault) -> None:

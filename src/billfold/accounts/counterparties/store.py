@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.ledger.book.book import Book
-    from billfold.platform.database.pool import Connection, Db, Pool
+    from billfold.platform.database.connection import Connection, Db, Pool
 
 _counterparties = Table(CounterpartyRow)
 _PAYEES = """

@@ -30,7 +30,7 @@ from billfold.platform.errors import Refused
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.directory.types import CustomerRow
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 group = CommandGroup("customers", "See customers, freeze them, switch their features.", example="list --status FROZEN")
 

@@ -13,7 +13,7 @@ from billfold.platform.database.rows import Table
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Db
+    from billfold.platform.database.connection import Connection, Db
 
 _customers = Table(CustomerRow)
 _OWNERS = f"""

@@ -28,7 +28,7 @@ from billfold.platform.dates import DAY_RANGE, et_date, is_day, parse_day, requi
 from billfold.platform.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Db
+    from billfold.platform.database.connection import Db
 
 POCKETS_MAX = 30
 

@@ -11,7 +11,7 @@ from billfold.platform.database.keyset import BY_OPENING, KeysetList
 from billfold.platform.database.rows import Table
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Db
+    from billfold.platform.database.connection import Db
 
 _pockets = Table(PocketRow, "pocket")
 _HELD = {

@@ -13,7 +13,7 @@ from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.platform.database.pool import Connection, Db
+    from billfold.platform.database.connection import Connection, Db
 
 _portals = Table(PortalRow)
 _OF_CUSTOMERS = f"{_portals.select} WHERE customer_id = ANY($1::uuid[])"

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from billfold.platform.calendars import Calendars
-    from billfold.platform.database.pool import Connection, Db
+    from billfold.platform.database.connection import Connection, Db
     from billfold.platform.paging import SortKey
 
 SWEEP_MEMBER = 1000

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.audit.record import AuditedAction
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _LIST = "SELECT * FROM approval_rule WHERE customer_id = $1 ORDER BY created_at, written_no"
 _ONE = "SELECT * FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from billfold.data_keys.types import DataKey
     from billfold.ledger.bank import Bank
     from billfold.ledger.directory.types import CustomerRow
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 
 async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent) -> dict[str, Any]:

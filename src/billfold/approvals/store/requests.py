@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 RequestType = TypeVar("RequestType", bound=StoredRequest)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from billfold.audit.record import AuditedAction
     from billfold.identity.users.types import Role
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _REVIEWS = """
 SELECT v.request_id, v.review_no, v.member_id, v.user_id, v.role, v.decision, v.comment,

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 RECIPIENTS_MAX = 1_000
 """How many users an audience names at most."""

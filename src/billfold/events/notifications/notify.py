@@ -21,7 +21,7 @@ from billfold.platform.plain_text import plain_text, without_links
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _WRITE = """
 INSERT INTO notification (customer_id, notification_id, type, title, description, metadata,

@@ -18,7 +18,7 @@ from billfold.platform.clock import wall_now
 if TYPE_CHECKING:
     from billfold.events.webhooks.attempts import OnFailing
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _FAILING_TEXT = "Its last deliveries all failed. They are tried again as its retry policy says."
 _DISABLED_TEXT = "Its receiver answered 410 Gone, so it was disabled and receives nothing any more."

@@ -14,7 +14,7 @@ from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 COLUMNS = """subscription_id AS id, url, description, events, status, disabled_because, retry_policy,
        created_at AS time_created, updated_at"""

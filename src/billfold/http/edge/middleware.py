@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import Pool
     from billfold.platform.settings.settings import Settings
 
 TRACE_HEADER = b"x-service-trace-id"

@@ -14,7 +14,7 @@ from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _TEAM = """
 SELECT * FROM (

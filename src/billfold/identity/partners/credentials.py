@@ -23,7 +23,7 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _RSA_BITS_MIN = 2048
 _OWN_NETWORK = "partner_login.network"

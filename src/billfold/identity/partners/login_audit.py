@@ -15,7 +15,7 @@ from billfold.platform.clock import wall_now
 if TYPE_CHECKING:
     from billfold.identity.partners.types import PartnerKey, PartnerUser
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 LOGIN, LOCKED = "user.login", "user.locked"
 

@@ -23,7 +23,7 @@ from billfold.platform.network.addresses import network_of
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import Pool
 
 CredentialText = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 

@@ -30,7 +30,7 @@ from billfold.platform.crypto import Vault, hash_token, is_unambiguous, verify_s
 from billfold.platform.errors import BillfoldError, InvalidInput
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import Pool
 
 MISMATCH = (
     "The signature does not match what was received. Sign the key, the path as sent without its "

@@ -19,7 +19,7 @@ from billfold.identity.partners.types import (
 from billfold.platform.crypto import Vault, associated_data
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _PARTNER = """p.partner_id, p.slug, p.name, p.own_customer_id, p.features, p.rate_per_minute,
        p.money_per_minute, p.allowed_networks::text[]"""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _BATCH_SIZE = 2_000
 _ROWS = """

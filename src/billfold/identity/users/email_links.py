@@ -16,7 +16,7 @@ from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _LASTS = {"welcome": rules.WELCOME_LINK_LIFETIME, "reset": rules.RESET_LINK_LIFETIME}
 _OPENS = "link_hash = $1 AND used_at IS NULL AND expires_at > $2"

@@ -19,7 +19,7 @@ from billfold.platform.network.addresses import network_of
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 Factor = Literal["password", "code", "address", "partner"]
 

@@ -16,7 +16,7 @@ from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 # The address may be that of a row without the index that is unique: one of an earlier release or under a former key.
 _ENROL = f"""

@@ -25,7 +25,7 @@ from billfold.identity.users.types import Confirmation, Passkey, User
 from billfold.platform import ids
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _CHALLENGE_BYTES = 32
 _INVALID = (WebAuthnException, ValueError, KeyError, TypeError)

@@ -13,7 +13,7 @@ from billfold.platform.crypto import hash_password, verify_password
 from billfold.platform.errors import Unavailable
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 AT_ONCE = 2
 """How many are worked on side by side; each takes 19 MiB and a core."""

@@ -15,7 +15,7 @@ from billfold.identity.users.types import AuthMethod, ClientInfo
 from billfold.platform import crypto, ids
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _TOUCH_INTERVAL = timedelta(minutes=1)
 

@@ -17,7 +17,7 @@ _T = TypeVar("_T")
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _PERSON = """p.user_id, p.email, p.email_verified_at, p.first_name, p.last_name, p.phone_number,
        p.phone_verified_at, p.time_zone, p.created_at, p.last_login_at"""

@@ -12,7 +12,7 @@ import pyotp
 from billfold.platform.crypto import Vault, associated_data
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 STEP_SECONDS = 30
 _SKEW_STEPS = 1

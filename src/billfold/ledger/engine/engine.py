@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from billfold.ledger.engine.pending_command import ReferenceReaders
     from billfold.ledger.engine.ports import BatchRecorder, CatchUpRule, IdentifierLoader
     from billfold.platform.calendars import Calendars
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 log = structlog.get_logger(__name__)
 

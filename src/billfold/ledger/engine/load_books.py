@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from billfold.ledger.engine.ports import IdentifierLoader
     from billfold.platform.calendars import Calendars
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _HEADS = """
 SELECT h.customer_id, h.version, h.entry_no, h.event_no, h.account_no, h.booked_at,

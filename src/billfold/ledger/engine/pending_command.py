@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.ledger.book.book import Book
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _KNOWN = """
 SELECT c.customer_id, c.command_id, c.request_hash, c.accepted, c.outcome

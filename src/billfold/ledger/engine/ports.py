@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.context import Context
     from billfold.ledger.engine.pending_command import PendingCommand
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 CatchUpRule = Callable[["Book", "Context"], int]
 """Does everything that was due in a book by the context's `now`; returns how many things were done."""

@@ -38,7 +38,7 @@ from billfold.platform.database.rows import Row
 
 if TYPE_CHECKING:
     from billfold.platform.calendars import Calendars
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 SINGLE_CALL_MAX_BOOKS = 60
 """Up to so many books go over in one call; COPY takes half the time per row of more."""

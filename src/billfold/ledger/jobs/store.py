@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from billfold.ledger.types import ScheduledJob
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _SCHEDULE = "SELECT scheduled_job_set($1)"
 _COMPLETE = "SELECT scheduled_job_complete($1, $2::text::uuid[], $3)"

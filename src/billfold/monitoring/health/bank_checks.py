@@ -24,7 +24,7 @@ from billfold.reports.proofs.roots.store import find_root, list_refusals
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.payments.files.types import RailFile
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
     from billfold.platform.settings.settings import Settings
 
 REFUSED_FOR = timedelta(days=1)

@@ -16,7 +16,7 @@ from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
     from billfold.platform.database.connect import Host
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _WHAT: Final = "replicas read"
 _POLL_SECONDS: Final = 0.1

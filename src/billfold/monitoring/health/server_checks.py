@@ -10,7 +10,7 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 SKEW_LIMIT = timedelta(seconds=2)
 LAG_LIMIT = timedelta(seconds=30)

@@ -28,7 +28,7 @@ from billfold.onboarding.agreements.types import DocumentRow, VersionRow
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 
 class Publisher(NamedTuple):

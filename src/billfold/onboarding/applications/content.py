@@ -30,7 +30,7 @@ from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 Content = dict[str, Any]
 """The fields of a form, ready for JSON, without those that are not there."""

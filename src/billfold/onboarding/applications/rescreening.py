@@ -35,7 +35,7 @@ from billfold.screening.types import REASON, HitStatus, ScreenedName, Subject, S
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _UNTIL_ENROLLED: Final = timedelta(minutes=1)
 _BATCH_MAX: Final = 50

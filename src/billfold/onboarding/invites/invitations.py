@@ -34,7 +34,7 @@ from billfold.platform.plain_text import is_name, plain_text
 if TYPE_CHECKING:
     from billfold.http.caller import Call
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = MappingProxyType(
     {

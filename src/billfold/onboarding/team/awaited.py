@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.types import ScheduledJob
     from billfold.oauth.caller import CustomerCaller
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 AWAITED_MAX: Final = 50
 

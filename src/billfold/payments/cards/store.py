@@ -12,7 +12,7 @@ from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, K
 from billfold.platform.database.rows import Table
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Db
+    from billfold.platform.database.connection import Connection, Db
 
 _cards, _orders = Table(CardRow), Table(CardOrderRow)
 # A Pocket that closes takes its cards with it; their rows follow by a job.

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.payments.files.types import RailFile
     from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 log = structlog.get_logger(__name__)
 

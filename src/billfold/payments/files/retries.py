@@ -22,7 +22,7 @@ from billfold.platform.dates import iso_z
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ from billfold.payments.settlement.worker import find_unsettled
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.payments.clearing.types import ClearingTotals
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 HORIZON = timedelta(days=7)
 FACE_CENTS = 100_00

@@ -25,7 +25,7 @@ from billfold.treasury.market_log import record_closing_prices
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 
 _NEXT_OPEN_DAY = """

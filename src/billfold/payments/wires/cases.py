@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from billfold.ledger.commands import Outcome
     from billfold.payments.wires.commands import ReturnWire
     from billfold.payments.wires.types import WireRow
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 
 async def recall(bank: Bank, wire_id: UUID, code: str) -> str:

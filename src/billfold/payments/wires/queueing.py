@@ -18,7 +18,7 @@ from billfold.platform.ids import command_id, derive
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.payments.wires.rules.messages import MessageFields
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 
 async def queue_about(

@@ -16,7 +16,7 @@ from billfold.platform.paging import SortKey, Stop
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Db
+    from billfold.platform.database.connection import Db
 
 RowType = TypeVar("RowType")
 Place = tuple[Any, ...]

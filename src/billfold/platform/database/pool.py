@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -19,17 +19,8 @@ from asyncpg.pgproto import pgproto
 
 from billfold.platform import ids
 from billfold.platform.database.connect import CONNECT_SECONDS, Connector, WatchedConnection
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.shortage import Patience
-
-if TYPE_CHECKING:
-    from asyncpg.pool import PoolConnectionProxy
-
-    Connection: TypeAlias = asyncpg.Connection[asyncpg.Record] | PoolConnectionProxy[asyncpg.Record]
-    Pool: TypeAlias = asyncpg.Pool[asyncpg.Record]
-    Db: TypeAlias = Connection | Pool
-else:
-    Connection, Pool = asyncpg.Connection, asyncpg.Pool  # take no parameters at run time
-    Db = Connection | Pool
 
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -37,7 +37,7 @@ from billfold.platform.errors import NotFound
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Db
+    from billfold.platform.database.connection import Db
 
 StructType = TypeVar("StructType", bound=msgspec.Struct)
 

@@ -14,7 +14,7 @@ from billfold.platform.errors import NotFound
 from billfold.reports.entries.types import LedgerPosition, ListedTransaction, Movements, TradeTotal, TransferInKind
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 # Entries and commits are numbered without gaps and no instant goes back, so either is found by halving.
 _ENTRY_BEFORE = """

@@ -53,8 +53,8 @@ from billfold.reports.requests.types import (
 from billfold.reports.requests.validation import continuation_errors, format_errors, parameter_errors
 
 if TYPE_CHECKING:
+    from billfold.platform.database.connection import Connection
     from billfold.platform.database.keyset import KeysetList
-    from billfold.platform.database.pool import Connection
 
 READS = with_scope("reports.read", "reports")
 WRITES = with_scope("reports.write", "reports")

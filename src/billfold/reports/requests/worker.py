@@ -43,7 +43,7 @@ from billfold.reports.requests.types import (
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
     from billfold.reports.downloads.types import KeptFile
     from billfold.reports.requests.types import ReportRequest
 

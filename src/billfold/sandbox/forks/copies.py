@@ -25,7 +25,7 @@ from billfold.sandbox.forks.lease import end_pause, paused
 from billfold.sandbox.forks.types import FORKS_MAX, OPENING, Fork, is_fork_name
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 FREE_BYTES_MIN = 256 * 1024 * 1024
 """What stays free on the disk."""

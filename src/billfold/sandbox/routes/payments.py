@@ -16,7 +16,7 @@ from billfold.sandbox.operations import derived_id, sandbox_post
 from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, SimulatedFedwire
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import Pool
 
 FUND_MAX_CENTS = 4_999_999
 FUND_MAX_COUNT = 9

@@ -11,7 +11,7 @@ from billfold.treasury.market_log import market_change
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 SHOCK_DAYS = 14
 _MILLI_PER_BASIS_POINT = 10

@@ -20,7 +20,7 @@ from billfold.web.sign_in_audit import send_email
 from billfold.web.team.administrator import ByAdministrator, chosen_scopes, client_form
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _ALL = "/companies/{customer_id:str}/applications"
 _ONE = f"{_ALL}/{{client_id:str}}"

@@ -24,7 +24,7 @@ from billfold.wiring.cli_context import Wiring
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _AT_ONCE = 500
 group = CommandGroup(

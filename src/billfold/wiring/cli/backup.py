@@ -30,7 +30,7 @@ from billfold.wiring.cli.verify import print_report, verify_with_progress
 from billfold.wiring.cli_context import Wiring
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
     from billfold.platform.settings.settings import Settings
 
 _PAGE = "docs/operate/backup_restore.md"

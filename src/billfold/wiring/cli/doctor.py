@@ -33,7 +33,7 @@ from billfold.wiring.cli.folders import check_folders
 from billfold.wiring.cli_context import Wiring
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
     from billfold.platform.settings.settings import Settings
 
 top = CommandGroup()

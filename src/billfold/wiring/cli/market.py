@@ -29,7 +29,7 @@ from billfold.treasury.market_refresh import IN_USE_AFTER_SECONDS
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _REFRESH_NOTE = f"Running processes use it {IN_USE_AFTER_SECONDS:.0f} seconds later."
 market = CommandGroup(

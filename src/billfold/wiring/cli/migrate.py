@@ -20,7 +20,7 @@ from billfold.platform.logs import configure_logging
 from billfold.wiring.cli_context import Wiring
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
     from billfold.platform.settings.settings import Settings
 
 _CREATE = (

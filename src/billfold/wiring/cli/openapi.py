@@ -17,7 +17,7 @@ from billfold.wiring.cli_context import Wiring
 
 if TYPE_CHECKING:
     from billfold.http.operations import Operation
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 group = CommandGroup("openapi", "Print an OpenAPI document.", example="partner > partner.json")
 top = CommandGroup()

@@ -25,7 +25,7 @@ from billfold.platform.clock import wall_now
 if TYPE_CHECKING:
     from billfold.identity.partners.types import PartnerRow, PartnerUser
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 group = CommandGroup(
     "partner", "Create partners and their credentials, and revoke them.", example="create acme --name 'Acme Inc.'"

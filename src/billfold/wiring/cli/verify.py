@@ -23,7 +23,7 @@ from billfold.wiring.cli_context import Wiring
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 group = CommandGroup()
 MAX_SHOWN = 20

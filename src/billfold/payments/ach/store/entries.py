@@ -15,7 +15,7 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 COLUMNS = AchEntry.__struct_fields__
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM ach_entry"

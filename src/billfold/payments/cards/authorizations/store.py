@@ -22,7 +22,7 @@ from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import Table
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Db
+    from billfold.platform.database.connection import Connection, Db
 
 _cards, _authorizations = Table(CardRow), Table(AuthorizationRow)
 _payments, _limits = Table(CardPaymentRow), Table(CardLimitsRow)

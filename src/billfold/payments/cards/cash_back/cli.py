@@ -18,7 +18,7 @@ from billfold.platform.money import format_usd
 if TYPE_CHECKING:
     from billfold.identity.partners.types import PartnerRow
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Db
+    from billfold.platform.database.connection import Connection, Db
 
 group = CommandGroup("cash-back", "Set a partner's rule of cash back, and list what was given.", example="rules acme")
 

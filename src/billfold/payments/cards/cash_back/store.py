@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.ledger.types import ScheduledJob
-    from billfold.platform.database.pool import Connection, Db
+    from billfold.platform.database.connection import Connection, Db
 
 _rules, _given = Table(CashBackRule, "cash_back_rule"), Table(CashBackRow)
 _INSERT_RULE = f"{_rules.insertion} RETURNING *"

@@ -15,7 +15,7 @@ from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Db
+    from billfold.platform.database.connection import Connection, Db
 
 _files = Table(SettlementFileRow, "card_settlement_file")
 _records = Table(SettlementRecordRow, "card_settlement_record")

@@ -21,7 +21,7 @@ from billfold.screening.screening import CurrentList
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _UNAVAILABLE = Objection("rail-not-available", "The bank sends nothing on this chain.")
 _TOKEN = Objection("wallet-not-payable", "The address is that of a token's contract: what is sent there is lost.")

@@ -13,7 +13,7 @@ from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
 
 _row = reads(WireRow)
 _COLUMNS = ", ".join(f"w.{name}" for name in WireRow.__struct_fields__)

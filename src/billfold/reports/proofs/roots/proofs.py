@@ -17,7 +17,7 @@ from billfold.reports.proofs.signatures import payload_of
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import Connection, Pool
     from billfold.reports.proofs.roots.trees import Nodes
 
 Place = tuple[str, int, int, int, str]

@@ -18,7 +18,7 @@ from billfold.web.console.bank import BankPage, InBank
 from billfold.web.page_context import PageResponse, path_id, redirect
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import Connection
 
 _COMMITS = 30
 _NUMBER_DIGITS_MAX = 15
