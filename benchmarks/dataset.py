@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -18,6 +18,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.garbage_collection import tune_garbage_collector
@@ -25,9 +26,6 @@ from billfold.platform.ids import command_id, derive
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.wiring import open_bank as open_bank_module
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Pool
 
 SEED = b"the seed of every benchmarked bank"
 PARTNER = derive(SEED, command_id("bench", "partner"), 0)

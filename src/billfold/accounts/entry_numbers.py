@@ -7,20 +7,16 @@ twenty reads by key, however many entries there are.
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, TypeVar
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+from uuid import UUID
 
 from typing_extensions import override
 
 from billfold.accounts.pockets.history import JOURNAL_NO_MAX
 from billfold.platform.database import keyset
+from billfold.platform.database.connection import Db
 from billfold.platform.database.keyset import Found, KeysetList, Place
-from billfold.platform.paging import Stop
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from billfold.platform.database.connection import Db
-    from billfold.platform.paging import SortKey
+from billfold.platform.paging import SortKey, Stop
 
 RowType = TypeVar("RowType")
 _ENTRIES_PER_ROW: Final = 4

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.data_keys.columns import CUSTOMER_PROFILE, open_column
 from billfold.data_keys.keys import DataKeys
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.bank import Bank
+from billfold.ledger.directory.types import CustomerRow
 
 
 async def seal_profile(bank: Bank, customer_id: UUID, profile: Mapping[str, Any]) -> str | None:

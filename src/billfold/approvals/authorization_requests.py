@@ -7,7 +7,7 @@ that transaction schedules the job that applies them.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -32,16 +32,14 @@ from billfold.events.notifications import notify as notification_notify
 from billfold.identity.members import store as team_store
 from billfold.identity.members.rules import permissions_of
 from billfold.identity.members.types import Member
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _DESCRIPTIONS = {

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.approvals.rules import challenge_of
 from billfold.identity.users.passkeys import is_signed
 from billfold.identity.users.totp import was_in_force
 from billfold.identity.users.types import Confirmation
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 _CONTENT_HASH = """
 SELECT customer_id, request_id FROM {table}

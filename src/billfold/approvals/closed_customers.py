@@ -6,19 +6,17 @@ Members keep reading: an access token of a closed customer is that of a viewer.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.audit.record import audited
 from billfold.events.webhooks.subscriptions import disable_subscriptions
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth import clients
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 REASON: Final = "customer-not-open"
 """Why what waited was cancelled, and a subscription was disabled."""

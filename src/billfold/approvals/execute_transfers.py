@@ -7,7 +7,7 @@ approval whether the transfer could be carried out.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -26,6 +26,8 @@ from billfold.approvals.transfer_orders import (
     WireOrder,
 )
 from billfold.approvals.types import TransferRequest
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.dry_run import DryRun, dry_run
 from billfold.ledger.types import ScheduledJob
@@ -35,13 +37,9 @@ from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.payments.wires.commands import SendWire
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command
-    from billfold.platform.database.connection import Connection, Pool
 
 CALLER: Final = "transfer-request"
 """Who gives the command by which a request is carried out; its key is the request's id."""

@@ -5,26 +5,23 @@ It is the command of the execution on books that are dropped afterwards, so that
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.types import PocketRow
+from billfold.approvals.actor import Actor
 from billfold.approvals.execute_transfers import check_feasible
+from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.transfer_requests import check_unused, required_approvals
+from billfold.approvals.types import ApprovalRequirement
+from billfold.ledger.bank import Bank
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.book.rows import TradeEntry, TransactionEntry
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from uuid import UUID
-
-    from billfold.accounts.pockets.types import PocketRow
-    from billfold.approvals.actor import Actor
-    from billfold.approvals.transfer_orders import RequestContent
-    from billfold.approvals.types import ApprovalRequirement
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.dry_run import DryRun
+from billfold.ledger.dry_run import DryRun
 
 
 class PreviewedTransfer(NamedTuple):

@@ -6,18 +6,25 @@ import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Decision, ReviewRow, Rule
+from billfold.approvals.types import (
+    DEFAULT_REQUIREMENT,
+    ApprovalRequirement,
+    Decision,
+    Reviewer,
+    ReviewRow,
+    Rule,
+    Status,
+    StoredRequest,
+    Verdict,
+)
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.identity.users.types import Action, Role
 from billfold.platform.errors import FieldError, InvalidInput, Refused
-
-if TYPE_CHECKING:
-    from billfold.approvals.types import Reviewer, Status, StoredRequest, Verdict
 
 REQUEST_LIFETIME = timedelta(days=7)
 """How long a request waits, on the bank's clock."""

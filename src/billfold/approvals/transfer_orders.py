@@ -6,18 +6,15 @@ hash of that text, so a name here changes for new requests only, never for store
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.approvals.types import TransferType
+from billfold.approvals.types import TransferRequest, TransferType
 from billfold.payments.on_us.schemas import FullWithdrawal, RequestedAmount, requested_cents
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.approvals.types import TransferRequest
 
 Description = Annotated[str, msgspec.Meta(max_length=100)]
 Reference = Annotated[str, msgspec.Meta(min_length=1, max_length=35)]

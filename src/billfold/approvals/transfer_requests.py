@@ -7,7 +7,7 @@ approval schedules the job that carries the transfer out: nothing is lost when t
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -32,11 +32,9 @@ from billfold.approvals.types import ApprovalRequirement, Status, TransferReques
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
 from billfold.events.notifications import notify as notification_notify
+from billfold.ledger.bank import Bank
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import FieldError, InvalidInput, InvariantError, Refused
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
 
 _NOUNS = {"ON_US": "transfer", "WIRE": "wire", "USDC": "transfer of USDC"}
 

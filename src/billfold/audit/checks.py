@@ -6,8 +6,10 @@ Without the bank's key the numbers and the heads are compared, and nothing is sa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
+
+from asyncpg import Record
 
 from billfold.audit import rules as audit_rules
 from billfold.audit import seals
@@ -15,13 +17,9 @@ from billfold.audit import store as audit_store
 from billfold.audit.rules import CHAIN_START
 from billfold.audit.types import AuditEntry, ChainHead
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection
 
 _HEADS = "SELECT customer_id, entry_no, hash, sealed_no FROM audit_chain_head"
 _SEALS = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -14,14 +14,12 @@ import msgspec
 from billfold.audit.rights import prove_rights
 from billfold.audit.rules import CHAIN_START, build_entry
 from billfold.audit.types import AuditEntry, NewEntry
+from billfold.http.caller import Call
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.http.caller import Call
-    from billfold.ledger.bank import Bank
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 _LOCK = """
 SELECT customer_id, entry_no, hash, recorded_at FROM audit_chain_head

@@ -6,14 +6,13 @@ Only what entries name: rows without one, and what the other columns hold, are n
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
-if TYPE_CHECKING:
-    from billfold.audit.types import NewEntry
-    from billfold.platform.database.connection import Connection
+from billfold.audit.types import NewEntry
+from billfold.platform.database.connection import Connection
 
 RESOURCES = frozenset({"member", "program", "subscription", "partner_key"})
 """What entries about these rows are about."""

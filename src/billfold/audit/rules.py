@@ -6,21 +6,17 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
 
-from billfold.audit.types import AuditEntry
+from billfold.audit.types import AuditEntry, NewEntry
 from billfold.platform import ids
-from billfold.platform.crypto import associated_data, is_sealed_text
+from billfold.platform.crypto import Vault, associated_data, is_sealed_text
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
 from billfold.platform.redaction import redact_numbers
-
-if TYPE_CHECKING:
-    from billfold.audit.types import NewEntry
-    from billfold.platform.crypto import Vault
 
 CHAIN_START: Final = b""
 """What the first entry of a customer follows."""

@@ -10,16 +10,13 @@ import base64
 import binascii
 import hashlib
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from billfold.audit.types import ChainHead, Seal
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 HEADS_MAX = 5_000
 """How many ends one seal holds at most; the others wait for the next."""

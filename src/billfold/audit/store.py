@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+from asyncpg import Record
 
 from billfold.audit.types import AuditEntry, EntryFilter
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.keyset import KeysetList, Place
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection, Pool
 
 COLUMNS = ", ".join(AuditEntry.__struct_fields__)
 _PREFETCH = 1_000

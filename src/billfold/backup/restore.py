@@ -12,19 +12,16 @@ import shutil
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from billfold.backup.folder import STATE, BackupFolder
 from billfold.backup.state_files import KEY_FILE, configured_places, copy_tree
+from billfold.backup.types import Backup
 from billfold.backup.unpack import StepProgress, unpack_database
 from billfold.cli.context import CliError
 from billfold.platform.crypto import KEY_BYTES, Vault
 from billfold.platform.postgres import embedded
 from billfold.platform.postgres.programs import MAJOR, EmbeddedPostgresError, ServerUser
-
-if TYPE_CHECKING:
-    from billfold.backup.types import Backup
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 _RESTORING = ".restoring"
 _NO_KEY = "Put the bank's encryption.key into the folder `state` of the backup, or set BILLFOLD_ENCRYPTION_KEY."

@@ -11,12 +11,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from billfold.cli.context import CliError
-
-if TYPE_CHECKING:
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 KEY_FILE = "encryption.key"
 FILES = "files"

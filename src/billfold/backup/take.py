@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,11 +22,9 @@ from billfold.backup.types import Backup
 from billfold.cli.context import CliError
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.connect import connect
+from billfold.platform.database.connection import Connection
 from billfold.platform.postgres.programs import PROGRAM_ENVIRONMENT, ServerUser, program
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 BytesProgress = Callable[[int, int | None], None]
 """Called with the bytes that are copied and, once it is known, how many there are."""

@@ -10,16 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import date
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from billfold.bills import market_data as packaged
 from billfold.bills.market_data import securities_of
 from billfold.bills.store import list_auctions, list_daily_rates, list_securities
 from billfold.bills.types import Auction, DailyRates
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import FieldError, InvalidInput
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 _ERRORS_MAX = 50
 _UPDATE_RESULT = """

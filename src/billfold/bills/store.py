@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from datetime import date, time
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from billfold.bills.rules.market import Market
 from billfold.bills.types import Auction, Bill, DailyRates, Quote
 from billfold.platform.calendars import Calendars, DayOverride
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 _SECURITIES = "SELECT cusip, isin, maturity, first_issue, original_term FROM security"
 _AUCTIONS = """

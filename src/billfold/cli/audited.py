@@ -6,18 +6,16 @@ The log of a customer says that the operator changed something; the bank's says 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from billfold.audit.record import record
 from billfold.audit.types import NewEntry, Outcome
 from billfold.cli.context import CliError
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import BillfoldError
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
 
 _OWN_LOG = "SELECT bank_customer_id FROM bank"
 

@@ -17,7 +17,8 @@ from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
 from datetime import date, datetime
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_type_hints
+from uuid import UUID
 
 import typer
 
@@ -25,16 +26,12 @@ from billfold.cli.audited import OperatorAction
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, example, print_success, table
 from billfold.cli.resources import run_with_bank, run_with_connection
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
 from billfold.ledger.types import Origin
 from billfold.platform import ids
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import DAY_RANGE, format_eastern, parse_day, parse_instant
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command
-    from billfold.platform.database.connection import Connection
 
 EXAMPLE_ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 OPERATOR = "operator"

@@ -5,16 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from billfold.cli.context import CliContext, CliError
+from billfold.ledger.bank import Bank
 from billfold.platform.database.connect import connect
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import create_pool
 from billfold.platform.logs import configure_logging
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
 
 Result = TypeVar("Result")
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.data_keys.columns import COUNTERPARTY_ACCOUNT, SEALED_COLUMNS, SealedColumn
+from billfold.data_keys.keys import DataKeys, KeyRing
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from billfold.data_keys.keys import DataKeys, KeyRing
-    from billfold.platform.database.connection import Connection
 
 _BATCH_SIZE = 2_000
 _CHANGED = "its {column} does not open: it was altered, or moved from another row"

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from billfold.data_keys.keys import DataKeys, find_key
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.types import DataKey, PartyField
 from billfold.platform.crypto import associated_data, is_sealed_text
-
-if TYPE_CHECKING:
-    from billfold.data_keys.types import DataKey
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 
 class SealedColumn(NamedTuple):

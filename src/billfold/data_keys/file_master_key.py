@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.data_keys.ports import WrappedKey
-from billfold.platform.crypto import associated_data
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
+from billfold.platform.crypto import Vault, associated_data
 
 
 class FileMasterKey:

@@ -7,21 +7,17 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
 
 from billfold.data_keys import store
-from billfold.data_keys.ports import WrappedKey
+from billfold.data_keys.ports import MasterKey, WrappedKey
 from billfold.data_keys.types import DataKey, DataShredded, PlainValue, SealedValue
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import KEY_BYTES
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from billfold.data_keys.ports import MasterKey
-    from billfold.platform.database.connection import Connection, Pool
 
 KEYS_MAX = 10_000
 """How many keys a process keeps in memory."""

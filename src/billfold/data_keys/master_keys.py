@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.data_keys.ports import MasterKey, WrappedKey
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from billfold.data_keys.ports import MasterKey, WrappedKey
 
 
 class MasterKeys:

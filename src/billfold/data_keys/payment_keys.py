@@ -7,18 +7,14 @@ and returned whatever became of a key. A sealed text says which key it needs.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, Self
+from typing import Self
 from uuid import UUID
 
-from billfold.data_keys.keys import DataKeys, find_key
-from billfold.data_keys.types import DataShredded
+from billfold.data_keys.keys import DataKeys, KeyRing, find_key
+from billfold.data_keys.types import DataKey, DataShredded, PartyField
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.crypto import is_sealed_text
-
-if TYPE_CHECKING:
-    from billfold.data_keys.keys import KeyRing
-    from billfold.data_keys.types import DataKey, PartyField
-    from billfold.ledger.bank import Bank
 
 
 async def bank_key(bank: Bank) -> DataKey:

@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from billfold.data_keys import store
-from billfold.data_keys.ports import WrappedKey
+from billfold.data_keys.ports import MasterKey, WrappedKey
 from billfold.platform.database.claims import claimed
+from billfold.platform.database.connection import Pool
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from billfold.data_keys.ports import MasterKey
-    from billfold.platform.database.connection import Pool
 
 _CLAIM = "data_keys.rotation"
 _BATCH_SIZE = 200

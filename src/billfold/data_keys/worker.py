@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.audit.record import audited
 from billfold.data_keys import store
 from billfold.data_keys.keys import DataKeys
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 _BATCH_SIZE = 500
 

@@ -13,9 +13,10 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+from litestar.types import Receive, Scope, Send
 
 from billfold.documentation.books import Documents, make_books
 from billfold.documentation.generated import yield_page
@@ -25,11 +26,7 @@ from billfold.http.edge.middleware import EdgeMiddleware
 from billfold.http.raw_request import RawRequest, raw_request_of
 from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
 from billfold.pages.theme import page_headers
-
-if TYPE_CHECKING:
-    from litestar.types import Receive, Scope, Send
-
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 ROOT = "/docs"
 HTML = "text/html; charset=utf-8"

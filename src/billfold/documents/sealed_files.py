@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
@@ -12,14 +11,11 @@ import msgspec
 from billfold.data_keys.columns import DOCUMENT_NAME, open_column
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import DataShredded
-from billfold.documents.ports import FileStore, StoredFileMissing
+from billfold.documents.ports import FileStore, StoredFile, StoredFileMissing
+from billfold.documents.types import DocumentRow
+from billfold.ledger.bank import Bank
 from billfold.platform.crypto import associated_data
-
-if TYPE_CHECKING:
-    from billfold.documents.ports import StoredFile
-    from billfold.documents.types import DocumentRow
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 _BATCH_SIZE = 100
 

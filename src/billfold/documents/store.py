@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
+from billfold.documents.ports import StoredFile
 from billfold.documents.types import DocumentRow
 from billfold.http.ports import OwnedType
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from billfold.documents.ports import StoredFile
-    from billfold.platform.database.connection import Connection, Pool
-    from billfold.platform.file_kinds import FileKind
+from billfold.platform.file_kinds import FileKind
 
 _COLUMNS = """customer_id, document_id, type, status, exception_reason, name, media_type, file_key,
        size_bytes, sha256, created_at, uploaded_at, file_sealed, application_id, related_party_id,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -15,10 +15,8 @@ from billfold.dual_control.proposing import said_of
 from billfold.dual_control.store import PROPOSALS
 from billfold.dual_control.types import FreezeSubject
 from billfold.identity.operators.types import Operator
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 group = CommandGroup("freezes", "Propose a freeze or its end, and confirm what another has proposed.", example="list")
 proposals = CommandGroup(

@@ -7,7 +7,8 @@ between it is confirmed again. Of what was frozen anew in between, that freeze i
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -36,21 +37,17 @@ from billfold.dual_control.types import (
 )
 from billfold.identity.operators.types import POWERS, Operator, Power
 from billfold.identity.users.store import list_user_memberships
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin, PocketStatus
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command, Outcome
-    from billfold.platform.database.connection import Connection
 
 _CALLER = "operator"
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from billfold.cli.command import OPERATOR
 from billfold.dual_control.decisions import propose_movement
+from billfold.dual_control.types import FreezeProposal
 from billfold.identity.operators.types import Operator
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
 from billfold.ledger.types import Origin
 from billfold.platform import ids
-
-if TYPE_CHECKING:
-    from billfold.dual_control.types import FreezeProposal
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command
 
 
 async def propose_as_operator(

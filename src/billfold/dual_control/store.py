@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
+from billfold.audit.record import AuditedAction
 from billfold.dual_control.types import Freeze, FreezeProposal, FreezeSubject
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.audit.record import AuditedAction
-    from billfold.platform.database.connection import Connection, Pool
 
 _TABLE = "freeze_proposal"
 _IS_FROZEN = {

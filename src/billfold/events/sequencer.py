@@ -12,13 +12,10 @@ follow each other.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import in_transaction
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 SEQUENCER = "sequencer"
 """The row of `event_reader`."""

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.events.types import API_VERSION, Envelope, Subscriber
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
 from billfold.platform.paging import SortKey
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 DIRECTIONS = {True: {"than": "<", "way": "DESC"}, False: {"than": ">", "way": "ASC"}}
 """Parts of the statement of a list that is `descending` or not."""

@@ -13,12 +13,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from litestar import Litestar, Request, Response
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
+from litestar.types import ASGIApp, HTTPScope, Receive, Send
 
 from billfold.http.caller import Call
 from billfold.http.deprecations import Deprecations, announcement
@@ -47,9 +48,6 @@ from billfold.platform import ids
 from billfold.platform.clock import business_now, wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import BillfoldError
-
-if TYPE_CHECKING:
-    from litestar.types import ASGIApp, HTTPScope, Receive, Send
 
 _NOT_STORED = frozenset({401, 403, 429})
 _STORED_BYTES_MAX = 1024 * 1024

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import structlog
 
+from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import Batcher
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Pool
 
 log = structlog.get_logger(__name__)
 

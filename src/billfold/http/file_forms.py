@@ -6,18 +6,16 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 from urllib.parse import quote
 
+from litestar.types import Receive
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from billfold.http.json_syntax import has_control
 from billfold.http.raw_request import FORM_FRAME_BYTES_MAX, RawRequest, body_parts, is_file_form, too_large
 from billfold.platform.errors import BillfoldError, InvalidInput
 from billfold.platform.file_kinds import kind_of
-
-if TYPE_CHECKING:
-    from litestar.types import Receive
 
 _FIELD_BYTES_MAX: Final = 4096
 _PARTS_MAX: Final = 10

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET
@@ -14,13 +14,11 @@ from typing_extensions import override
 
 from billfold.http.parameters import Query, parse_choice
 from billfold.http.schemas import CursorList, SearchedList
+from billfold.ledger.bank import Bank
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.dates import DAY_RANGE, et_instant, is_day, parse_day, parse_instant
 from billfold.platform.errors import InvalidInput
 from billfold.platform.paging import LIMIT_DEFAULT, LIMIT_MAX, Page, Pager, Position, SortKey, Stop
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.keyset import KeysetList
 
 Item = TypeVar("Item")
 Row = TypeVar("Row")

@@ -13,11 +13,12 @@ from contextlib import asynccontextmanager, contextmanager
 from datetime import UTC, datetime
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 from urllib.parse import parse_qs
 from uuid import UUID
 
 import msgspec
+from litestar.types import HTTPScope, Receive
 
 from billfold.http.caller import Call
 from billfold.http.json_syntax import CONTROL, check_json, has_control, malformed
@@ -28,9 +29,6 @@ from billfold.platform.dates import require_aware
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput
 from billfold.platform.file_kinds import FileKind, max_file_bytes
 from billfold.platform.network.addresses import network_of, without_port
-
-if TYPE_CHECKING:
-    from litestar.types import HTTPScope, Receive
 
 BARE = frozenset({"localhost", "127.0.0.1", "[::1]"})
 BODY_BYTES_MAX = 1024 * 1024

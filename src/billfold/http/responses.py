@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import structlog
 from litestar import Response
 from litestar.exceptions import HTTPException
+from litestar.types import Receive, Scope, Send
 
 from billfold.http.raw_request import RawRequest
 from billfold.platform.database.shortage import database_unavailable, error_summary, is_shortage
@@ -22,9 +23,6 @@ from billfold.platform.errors import BillfoldError, InvalidInput, InvariantError
 from billfold.platform.problems import PROBLEMS
 from billfold.platform.problems.problem import Problem
 from billfold.platform.telemetry.metrics import REFUSALS
-
-if TYPE_CHECKING:
-    from litestar.types import Receive, Scope, Send
 
 log = structlog.get_logger(__name__)
 

@@ -9,19 +9,16 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from math import ceil
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
+from billfold.http.operations import Operation
+from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse
-from billfold.platform.database.replica import AGE_MAX_SECONDS
+from billfold.ledger.bank import Bank
+from billfold.platform.database.replica import AGE_MAX_SECONDS, Replica
 from billfold.platform.database.shortage import error_summary
-
-if TYPE_CHECKING:
-    from billfold.http.operations import Operation
-    from billfold.http.raw_request import RawRequest
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.replica import Replica
 
 log = structlog.get_logger(__name__)
 

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.audit.rights import RESOURCES, RIGHTS
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 _CHANGED = "it differs from the last entry about it"
 _DELETED = "an entry is about it, and it is missing"

@@ -7,24 +7,21 @@ from collections.abc import Awaitable, Callable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from billfold.bills.rules.market import Market
+from billfold.ledger.context import BankPolicy
 from billfold.ledger.directory.store import Directory
+from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.without_commands import EngineWithoutCommands
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.background import BackgroundTasks
+from billfold.platform.calendars import Calendars
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.replica import Replica
+from billfold.platform.paging import Pager
 from billfold.platform.ports import Ports
-
-if TYPE_CHECKING:
-    from billfold.bills.rules.market import Market
-    from billfold.ledger.context import BankPolicy
-    from billfold.ledger.engine.engine import Engine
-    from billfold.platform.calendars import Calendars
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
-    from billfold.platform.database.replica import Replica
-    from billfold.platform.paging import Pager
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 JobRunner = Callable[["Bank", ScheduledJob], Awaitable[None]]
 """Runs one scheduled job. Running it twice changes nothing the second time."""

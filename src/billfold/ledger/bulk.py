@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command
-    from billfold.ledger.engine.pending_command import Answer
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
+from billfold.ledger.engine.pending_command import Answer
 
 COMMANDS_PER_BATCH = 500
 

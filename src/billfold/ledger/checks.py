@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from billfold.ledger.commands import Command
 from billfold.platform.checks import Certainty, Check, names_in_sql
 from billfold.platform.database.rows import stored_name
-
-if TYPE_CHECKING:
-    from billfold.ledger.commands import Command
 
 
 def account_total(kind: str, expected: str) -> Check:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import structlog
 
+from billfold.ledger.bank import Bank
+from billfold.platform.database.replica import Reading, Replica
 from billfold.platform.database.shortage import error_summary
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.replica import Reading, Replica
 
 log = structlog.get_logger(__name__)
 Result = TypeVar("Result")

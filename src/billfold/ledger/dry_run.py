@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 
+from billfold.ledger.bank import Bank
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.draft import Kind
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.engine.load_books import READ_HEADS, load_books, load_identifiers
 from billfold.ledger.engine.pending_command import load_references
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.draft import Kind
-    from billfold.platform.database.connection import Connection
 
 
 class DryRun(NamedTuple):

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.settings.usage_limits import USAGE_LIMITS
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 
 async def limit_usage(bank: Bank, what: str, customer_id: UUID, *, account: UUID | None = None, more: int = 1) -> None:

@@ -7,18 +7,14 @@ directory lies by its value, the market and the partners on every node, everythi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from billfold.migrations.runner import MigrationError
 from billfold.migrations.shard_functions import create_shard_functions
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import GATHER, HEADS_LOCKED, SHARD_BATCH
 from billfold.platform.database.pool import APP_ROLE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from billfold.platform.database.connection import Connection
 
 _TIMEOUT_SECONDS = 3600.0
 _ANCHOR = "ledger_head"

@@ -12,14 +12,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.resources.abc import Traversable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import asyncpg
 
 from billfold.migrations.steps import Migration, MigrationError, read_migrations
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 __all__ = ["MigrationError", "down", "pending", "read_migrations", "up"]
 

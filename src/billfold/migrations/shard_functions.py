@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import SHARD_BATCH, SHARD_PARTS, shard_column
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 _MOVES = ("head", "basis", "counters")
 """Parts that are no new rows."""

@@ -10,9 +10,10 @@ import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
+from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 import structlog
@@ -22,13 +23,9 @@ from billfold.monitoring.store import count_breaks, measure
 from billfold.monitoring.types import Measured
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.connect import Connector, hosts_of
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.platform.database.connection import Connection
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 log = structlog.get_logger(__name__)
 

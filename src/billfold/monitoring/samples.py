@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from math import inf
-from typing import TYPE_CHECKING
 
+from billfold.ledger.bank import Bank
 from billfold.platform.telemetry.metrics import (
     COMMANDS_WAITING,
     POOL_CONNECTIONS,
@@ -16,9 +16,6 @@ from billfold.platform.telemetry.metrics import (
     start_metrics,
 )
 from billfold.platform.telemetry.tracing import start_tracing, tracing
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 NO_TRACES = "none"
 SAMPLE_SECONDS = 2.0

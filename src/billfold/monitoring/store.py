@@ -6,16 +6,13 @@ $1 is the bank's time, $2 wall time. Counts end at `COUNT_MAX`: beyond it, more 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from billfold.monitoring.types import DatabaseGauge, Measured
 from billfold.payments.clearing.types import RAILS
 from billfold.platform.business_clock import read_clock
 from billfold.platform.clock import business_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import ET, et_instant
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 COUNT_MAX = 10_000
 RECONCILED_DAYS = 7

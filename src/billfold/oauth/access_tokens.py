@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import astuple
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from billfold.oauth.types import AccessToken, TokenSubject
 from billfold.platform import crypto
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 ACCESS_TOKEN_LIFETIME = timedelta(seconds=900)
 USE_RECORDED_EVERY = timedelta(minutes=1)

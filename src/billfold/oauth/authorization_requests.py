@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from dataclasses import astuple
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from billfold.oauth.errors import OAuthError
-from billfold.oauth.types import PendingRequest
+from billfold.oauth.rules.authorization_params import AuthorizationParams
+from billfold.oauth.types import Client, PendingRequest
 from billfold.platform import crypto, ids
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.oauth.rules.authorization_params import AuthorizationParams
-    from billfold.oauth.types import Client
-    from billfold.platform.database.connection import Connection, Pool
 
 PUSHED_REQUEST_LIFETIME = timedelta(seconds=90)
 """How long a pushed request may be brought to the authorization endpoint."""

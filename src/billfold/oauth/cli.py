@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -12,14 +12,12 @@ import typer
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.output import console, key_value_table, print_success
 from billfold.cli.resources import read_text_file
+from billfold.ledger.bank import Bank
 from billfold.oauth import clients, signing_keys
 from billfold.oauth.operator_audit import record_oauth_client
 from billfold.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, NewClient
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 _CREATE = "create Books --redirect-uri https://books.example/callback --scope 'openid pockets.read' --key public.pem"
 group = CommandGroup("oauth-client", "Register clients of the Customer API, and revoke them.", example=_CREATE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import astuple
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import asyncpg
@@ -14,14 +14,11 @@ import msgspec
 from billfold.identity.users.members import require_company
 from billfold.oauth.access_tokens import delete_tokens
 from billfold.oauth.rules import client_metadata as client_rules
-from billfold.oauth.rules.public_keys import InvalidKey, from_jwk, from_pem, to_pem
+from billfold.oauth.rules.public_keys import InvalidKey, PublicKeyInfo, from_jwk, from_pem, to_pem
 from billfold.oauth.types import Client, ClientKey, NewClient
 from billfold.platform import ids
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.oauth.rules.public_keys import PublicKeyInfo
-    from billfold.platform.database.connection import Connection, Pool
 
 KEYS_MAX = 10
 """How many keys a client of a company, or a service user, may have."""

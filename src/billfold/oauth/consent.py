@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 from uuid import UUID
 
 from billfold.identity.users.members import is_active_member, require_company
 from billfold.platform import crypto, ids
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 CODE_LIFETIME = timedelta(seconds=60)
 FORM_POST_PATH = "/api/oauth2/form-post/"

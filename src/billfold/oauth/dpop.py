@@ -9,7 +9,7 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from billfold.oauth.errors import OAuthError, invalid_dpop_proof
@@ -22,10 +22,8 @@ from billfold.oauth.rules.public_keys import (
     base64url,
     from_jwk,
 )
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 
 LEEWAY_SECONDS = 10
 _LEEWAY = timedelta(seconds=LEEWAY_SECONDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -11,12 +11,9 @@ import msgspec
 from billfold.identity.users.members import is_active_member
 from billfold.oauth.access_tokens import delete_tokens
 from billfold.oauth.rules.scopes import sort_scopes
-from billfold.oauth.types import OAuthGrant
+from billfold.oauth.types import Client, OAuthGrant
 from billfold.platform import crypto
-
-if TYPE_CHECKING:
-    from billfold.oauth.types import Client
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 _GRANTS = """
 SELECT g.grant_id, g.client_id, c.name AS client_name, g.customer_id, k.name AS customer_name, g.scopes,

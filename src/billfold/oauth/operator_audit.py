@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.audit import record as audit_record
 from billfold.audit.types import NewEntry
 from billfold.identity.users import store as user_store
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
+from billfold.oauth.types import Client
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.oauth.types import Client
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 _OWNED_CLIENT_ACTIONS = {
     "service_user.created": "program.created",

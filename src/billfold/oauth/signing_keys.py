@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import jwt
 import msgspec
@@ -16,12 +16,9 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, load_der_private_key
 
 from billfold.oauth.rules.public_keys import from_jwk, to_jwk
-from billfold.platform.crypto import associated_data
+from billfold.platform.crypto import Vault, associated_data
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 ALGORITHMS = ("PS256", "RS256")
 """PS256 signs for fapi2 clients, RS256 for documented ones."""

@@ -11,7 +11,7 @@ import hmac
 import re
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -22,9 +22,7 @@ from billfold.oauth.rules.public_keys import base64url
 from billfold.oauth.rules.scopes import parse_scopes, sort_scopes
 from billfold.oauth.types import REFRESH_TOKEN, Client, TokenSubject
 from billfold.platform import crypto
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 REFRESH_TOKEN_LIFETIME = timedelta(days=90)
 """From consent on; using a refresh token does not extend it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -16,13 +16,11 @@ from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.sealed_files import fetch_opened
 from billfold.identity.operators.types import Operator
+from billfold.ledger.bank import Bank
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 MAX_ROWS = 200
 KINDS = [each.kind for each in review_queue.REVIEW_KINDS]

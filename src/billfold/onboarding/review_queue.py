@@ -7,23 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification
-from billfold.accounts.counterparties.types import payee_from_row
+from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.audit import record as audit_record
 from billfold.data_keys.types import DataShredded
 from billfold.documents import store as document_store
 from billfold.documents.sealed_files import open_names
+from billfold.documents.types import DocumentRow
 from billfold.identity.operators.types import Operator, Power
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.content import describe_application, name_of, open_application, open_applications
 from billfold.onboarding.applications.decisions import decide as decide_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
-from billfold.onboarding.applications.types import ApplicationStatus
+from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.types import AchStatus
@@ -35,12 +37,6 @@ from billfold.screening import hits as hit_store
 from billfold.screening.clearing import clear_hit, confirm_hit
 from billfold.screening.description import describe_hit
 from billfold.screening.types import HitRow, HitStatus
-
-if TYPE_CHECKING:
-    from billfold.accounts.counterparties.types import CounterpartyRow
-    from billfold.documents.types import DocumentRow
-    from billfold.ledger.bank import Bank
-    from billfold.onboarding.applications.types import ApplicationRow
 
 
 class PendingReview(NamedTuple):

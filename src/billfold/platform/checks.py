@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from itertools import compress
 from string import Formatter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 from uuid import UUID
 
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 MAX_FINDINGS = 1_000
 """How many findings a report holds: a bank whose every customer is damaged fits into memory."""

@@ -9,7 +9,7 @@ import asyncio
 from collections import Counter
 from contextlib import suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -20,13 +20,11 @@ from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, StreamedResponse
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.connection import Pool
 from billfold.platform.database.shortage import error_summary
 from billfold.request_log import store
 from billfold.request_log.field_names import names_of, places_among
 from billfold.request_log.types import LoggedRequest
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Pool
 
 log = structlog.get_logger(__name__)
 

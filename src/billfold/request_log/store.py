@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
-from asyncpg import DataError, IntegrityConstraintViolationError
+from asyncpg import DataError, IntegrityConstraintViolationError, Record
 
+from billfold.platform.database.connection import Pool
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
 from billfold.request_log.types import ErrorGroup, LoggedRequest, RequestFilter
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Pool
 
 GROUPED_MAX = 10_000
 """How many of the newest errors are grouped."""

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 import httpx
@@ -20,14 +20,12 @@ from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, print_success
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
+from billfold.events.schemas import StreamMessage
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_webhook, webhook_key
 from billfold.platform.dates import format_eastern
 from billfold.sandbox.credentials_file import SandboxFile, require_sandbox_file
 from billfold.sandbox.sandbox_client import open_customer_api, open_partner_api
-
-if TYPE_CHECKING:
-    from billfold.events.schemas import StreamMessage
 
 group = CommandGroup()
 TIMEOUT_SECONDS = 10.0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
@@ -11,15 +10,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
 from billfold.identity.members.rules import PERSONAL_SCOPES
+from billfold.ledger.bank import Bank
 from billfold.oauth import clients
 from billfold.oauth.operator_audit import record_oauth_client
 from billfold.oauth.rules.scopes import SCOPES
 from billfold.oauth.types import CLIENT_CREDENTIALS, NewClient
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 REDIRECT_URIS = ("http://127.0.0.1:8765/callback", "https://localhost:8765/callback")
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 from uuid import UUID
 
 from billfold.http.operations import TOKEN, Declare, Options, post
+from billfold.identity.partners.caller import Caller
 from billfold.identity.partners.store import get_first_partner_id
+from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.identity.partners.caller import Caller
-    from billfold.ledger.bank import Bank
 
 
 def sandbox_post(path: str, **options: Unpack[Options]) -> Declare:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from billfold.accounts.customers.partner_customers import PartnerIds, make_partner, new_password, partner_ids
 from billfold.cli.context import CliContext, CliError, StepReporter
 from billfold.identity.partners import credentials
 from billfold.identity.partners import store as partner_store
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.authorizations.processor_api import processor_key
 from billfold.platform.clock import wall_now
 from billfold.platform.network.addresses import own_url_host
+from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.launch import prepare_card_host
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, write_sandbox_file
 from billfold.sandbox.oauth_clients import new_key, sandbox_clients
 from billfold.sandbox.users import ADA, BO, OPERATORS, PIA, sandbox_person
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.settings.settings import Settings
 
 PARTNER = "sandbox"
 PARTNER_NAME = "Sandbox Partner"

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,17 +17,15 @@ from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
 from billfold.platform.database.pool import create_pool
 from billfold.platform.errors import InvariantError
+from billfold.platform.settings.settings import Settings
 from billfold.sandbox.control.socket import control_socket
 from billfold.sandbox.control.tasks import Progress, SandboxTasks
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, require_sandbox_file, write_sandbox_file
+from billfold.sandbox.forks.copies import BankCopies
 from billfold.sandbox.scenarios import market
 from billfold.sandbox.scenarios.player import MarketChanges
 from billfold.sandbox.scenarios.playing import SCENARIOS, play
 from billfold.verify.runner import verify_bank
-
-if TYPE_CHECKING:
-    from billfold.platform.settings.settings import Settings
-    from billfold.sandbox.forks.copies import BankCopies
 
 CARD_PROCESSOR, LOCAL_CHAIN = "card processor", "local chain"
 _ADDRESSES = (

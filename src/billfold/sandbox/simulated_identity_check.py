@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from billfold.onboarding.applications.forms import IndividualForm
-from billfold.onboarding.applications.ports import CheckResult, CheckStatus
+from billfold.onboarding.applications.ports import CheckedApplication, CheckResult, CheckStatus
 from billfold.sandbox.magic_values import MagicValue
-
-if TYPE_CHECKING:
-    from billfold.onboarding.applications.ports import CheckedApplication
 
 NEEDED_OF_BUSINESS: Final = "BUSINESS_DESCRIPTION"
 NEEDED_OF_INDIVIDUAL: Final = "ADDRESS_VERIFICATION"

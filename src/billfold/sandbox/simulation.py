@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from billfold.ledger.bank import JobRunners
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.card_processor.client import SimulatedCardProcessor
 from billfold.sandbox.card_processor.launch import CARD_PROCESSOR
@@ -16,9 +16,6 @@ from billfold.sandbox.simulated_identity_check import SimulatedIdentityCheck
 from billfold.sandbox.simulated_linking import SimulatedLinking
 from billfold.sandbox.simulated_screening import SimulatedScreening
 from billfold.sandbox.wires.fedwire import WIRE_ANSWER, SimulatedFedwire
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import JobRunners
 
 
 class Simulation:

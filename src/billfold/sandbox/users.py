@@ -6,7 +6,7 @@ The customer and the bank have two, since what one does needs another's approval
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -18,13 +18,10 @@ from billfold.identity.users import totp
 from billfold.identity.users.members import add_member, create_user
 from billfold.identity.users.passwords import set_password
 from billfold.identity.users.types import Role
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
-
+from billfold.platform.database.connection import Connection
 
 _CONFIRMED_EARLIER = timedelta(minutes=2)
 """The code that confirms is an old one, so that every code from now on is still unused."""

@@ -7,11 +7,10 @@ backlog, and whoever is added later is compared with this list.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 _ENUMERATED = "UPDATE sanctions_list SET is_enumerated = true WHERE is_current AND NOT is_enumerated RETURNING list_id"
 _ENUMERATE = """

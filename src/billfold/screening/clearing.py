@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from billfold.audit import record as audit_record
+from billfold.audit.record import AuditedAction
 from billfold.identity.operators.types import Operator
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
@@ -19,10 +20,6 @@ from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.screening import hits
 from billfold.screening.types import DECIDED_JOB, HitRow, HitStatus, Note
-
-if TYPE_CHECKING:
-    from billfold.audit.record import AuditedAction
-    from billfold.ledger.bank import Bank
 
 CLEARERS: int = 2
 

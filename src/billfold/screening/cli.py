@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -17,19 +17,16 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console
 from billfold.data_keys.types import DataShredded
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection
 from billfold.screening import backlog, store
 from billfold.screening import hits as hit_store
 from billfold.screening.clearing import clear_hit, confirm_hit
 from billfold.screening.description import describe_hit
 from billfold.screening.imports import read_list, replace_current
 from billfold.screening.sdn_xml import Progress as ReadProgress
-from billfold.screening.types import HitStatus, InvalidList
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
-    from billfold.screening.types import HitRow
+from billfold.screening.types import HitRow, HitStatus, InvalidList
 
 LISTS_SHOWN = 20
 HITS_SHOWN = 200

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.commands import SettleScreening
@@ -11,15 +11,12 @@ from billfold.accounts.counterparties.rules.identifiers import bic_error
 from billfold.accounts.counterparties.sealed_details import open_payees
 from billfold.accounts.counterparties.store import find_payees
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, SanctionsStatus
-from billfold.ledger.types import Origin
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform import ids
 from billfold.screening import hits
 from billfold.screening.screening import names_of_countries, screen
 from billfold.screening.types import ScreenedName, Subject, SubjectKind
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
 
 Key = tuple[UUID, UUID]
 """A customer, and a counterparty of it."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.data_keys.types import DataShredded
+from billfold.ledger.bank import Bank
 from billfold.platform.dates import format_eastern
 from billfold.screening import hits, store
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.screening.types import HitRow, ListEntry
+from billfold.screening.types import HitRow, ListEntry
 
 
 async def describe_hit(bank: Bank, row: HitRow) -> list[str]:

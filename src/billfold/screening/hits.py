@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Sequence
+from typing import Any
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
+from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
+from billfold.ledger.bank import Bank
 from billfold.platform.crypto import associated_data
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
 from billfold.screening.types import HitContent, HitRow, HitStatus
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from asyncpg import Record
-
-    from billfold.audit.record import AuditedAction
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
 
 _FIELDS = HitRow.__struct_fields__
 _COLUMNS = ", ".join(_FIELDS)

@@ -6,18 +6,15 @@ import hashlib
 from collections.abc import Callable
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from billfold.platform import ids
+from billfold.platform.database.connection import Connection
 from billfold.screening import store
 from billfold.screening.sdn_csv import read_csv
 from billfold.screening.sdn_xml import Progress, read_xml
 from billfold.screening.types import FILE_BYTES_MAX, InvalidList, ListRow, SanctionsList
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 
 def read_list(path: Path, published_on: date | None = None, progress: Progress | None = None) -> SanctionsList:

@@ -8,22 +8,20 @@ from datetime import datetime
 from functools import cache
 from importlib.resources import files
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from billfold.audit import record as audit_record
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.ids import command_id, derive
 from billfold.screening import hits, store
 from billfold.screening.rules import NameIndex, country_names, listed_wallets, wallet_key
 from billfold.screening.types import HitContent, HitRow, HitStatus, Match, Subject
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
 
 NEW_HITS_MAX: Final = 20
 """How many new hits of one name are kept at once, the highest scores first."""

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
+from billfold.platform.database.connection import Connection, Pool
 from billfold.screening.types import ListEntry, ListRow
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection, Pool
 
 _COLUMNS = ", ".join(ListRow.__struct_fields__)
 _CURRENT = f"SELECT {_COLUMNS} FROM sanctions_list WHERE is_current"

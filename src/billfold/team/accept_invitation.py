@@ -7,10 +7,11 @@ password in the same step.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.audit import record as audit_record
 from billfold.audit.types import NewEntry
@@ -24,12 +25,8 @@ from billfold.identity.users.types import User
 from billfold.ledger.types import Origin
 from billfold.platform import crypto
 from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection, Pool
 
 _IS_VALID = """i.expires_at > $2 AND i.link_expires_at > $3 AND i.member_id IN (
   SELECT member_id FROM invitation WHERE link_hash = $1

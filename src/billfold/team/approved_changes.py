@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -18,6 +18,7 @@ from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationR
 from billfold.data_keys.keys import DataKeys
 from billfold.identity.members import store as team_store
 from billfold.identity.members.types import CreateProgram, InviteMember, Member, MemberState
+from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
@@ -29,9 +30,6 @@ from billfold.team import members as team_members
 from billfold.team import service_users
 from billfold.team.administrator import Administrator
 from billfold.team.service_users import ServiceUser
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 Made = TypeVar("Made", Member, ServiceUser)
 CALLER: Final = "authorization-request"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -18,19 +18,16 @@ from billfold.identity.partners.store import find_partner
 from billfold.identity.users import members as user_members
 from billfold.identity.users import rules as user_rules
 from billfold.identity.users import store as user_store
-from billfold.identity.users.types import UserRole
+from billfold.identity.users.types import User, UserRole
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.oauth import grants
 from billfold.oauth.operator_audit import record_member, record_user
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection
 from billfold.team import invitations as team_invitations
 from billfold.team.effects import notifying_of_effects
 from billfold.team.welcome_email import send_password_link as mail_password_link
-
-if TYPE_CHECKING:
-    from billfold.identity.users.types import User
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
 
 group = CommandGroup(
     "users",

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import find_blockers
 from billfold.events.notifications import notify as notification_notify
 from billfold.identity.users.rules import PERMISSIONS
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection
 
 # Whoever registered a key, or a key of the service user that did, may have the private one.
 _WITHOUT_MAKER = """

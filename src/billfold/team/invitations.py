@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
@@ -20,13 +19,11 @@ from billfold.identity.users.contact_details import COLUMNS, INVITATIONS, USERS,
 from billfold.identity.users.rules import normalize_email
 from billfold.identity.users.types import UserRole
 from billfold.platform import crypto, ids
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import NotFound, Refused
 from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection
 
 _IS_KNOWN = f"""
 SELECT true FROM membership m JOIN user_account p USING (user_id) WHERE m.customer_id = $1 AND {has_email("$2", "$4")}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from uuid import UUID
 
 import msgspec
@@ -20,12 +20,10 @@ from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
 from billfold.identity.users.types import Role
 from billfold.oauth import clients, grants
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
 from billfold.team.effects import notifying_of_effects
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 # In one order for everybody, so that two who demote each other wait instead of locking up; the
 # second then sees what the first has left.

@@ -6,7 +6,8 @@ put in their place, or taken out of use at once.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -19,15 +20,11 @@ from billfold.identity.members.store import get_member
 from billfold.identity.members.types import CreateProgram, Member
 from billfold.oauth import clients
 from billfold.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, NewClient
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound, Refused
 from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
 from billfold.team.effects import notifying_of_effects
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 
 class ServiceUser(NamedTuple):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.identity.users import email_links
 from billfold.identity.users import store as user_store
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 
 async def send_password_link(bank: Bank, conn: Connection, user_id: UUID) -> str:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING
 
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.database.connection import Connection
 from billfold.treasury.market_log import FINGERPRINTS, KEYS, MARKET_LOG, RECORDED
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 _COMPARED = f"""
 SELECT kind, key, number, found.fingerprint AS found, said.fingerprint AS said

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import date
 from itertools import groupby
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.audit.record import record_all
 from billfold.audit.types import NewEntry
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 
 MARKET_LOG = UUID("00000000-0000-8000-8000-6d61726b6574")
 """Whose log it is: that of no customer. The last digits spell its name."""

@@ -11,19 +11,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import structlog
 
+from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market, market_version
 from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.connection import Pool
 from billfold.platform.database.failed_work import retry_now
 from billfold.platform.database.shortage import error_summary
 from billfold.treasury.market_log import seconds_since_change
-
-if TYPE_CHECKING:
-    from billfold.bills.rules.market import Market
-    from billfold.platform.database.connection import Pool
 
 log = structlog.get_logger(__name__)
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import structlog
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import WorkResults
 from billfold.platform.ids import new
 from billfold.treasury.commands import InvestWaitingCash
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 log = structlog.get_logger(__name__)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
+
+from asyncpg import Record
 
 from billfold.ledger.types import DERIVED_BALANCES
 from billfold.platform.checks import Certainty, Findings
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from asyncpg import Record
 
 CUSTOMER_ASSETS = frozenset({"cash", "lot"})
 """What a customer owns: never negative."""

@@ -5,18 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING
+
+from asyncpg import Record
 
 from billfold.ledger.book.book import USD
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK
 from billfold.payments.settlement.checks import KEY, SETTLEMENT
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.database.connection import Connection
 from billfold.verify.accounts import to_int
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection
 
 # Trades and what was settled of them, wherever the two differ.
 _DIFFERENCES = """

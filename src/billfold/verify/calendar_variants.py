@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, datetime
-from typing import TYPE_CHECKING
 
 from billfold.bills.rules.fees import fee_charge_date
 from billfold.ledger.book.book import pocket_due
+from billfold.ledger.book.holdings import PocketBook
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.holdings import PocketBook
 
 _FIRST_MONTH = date(1, 1, 31)
 

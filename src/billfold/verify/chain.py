@@ -11,10 +11,13 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from struct import unpack
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from asyncpg import Record
 
 from billfold.ledger.engine.write_batch import chain_hash, encode_chained_rows
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.database.connection import Connection
 from billfold.verify.streams import (
     CHAIN_ENTRIES,
     COMMANDS,
@@ -25,11 +28,6 @@ from billfold.verify.streams import (
     TRANSACTIONS,
     Table,
 )
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection
 
 COVERED_TABLES = (JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS, EVENTS, COMMANDS)
 """What a link covers, in the order in which it is hashed."""

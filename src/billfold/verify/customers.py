@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from asyncpg import Record
+
+from billfold.bills.rules.market import Market
 from billfold.platform.checks import Certainty, Findings
+from billfold.platform.database.connection import Connection
 from billfold.verify.accounts import ReplayedAccounts
 from billfold.verify.calendar_variants import CalendarVariants
 from billfold.verify.chain import COVERED_TABLES, Chain, Commit, covered_bounds, report_unexpected
@@ -29,12 +32,6 @@ from billfold.verify.streams import (
     Table,
     TableReader,
 )
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.bills.rules.market import Market
-    from billfold.platform.database.connection import Connection
 
 ProgressCallback = Callable[[int, int], None]
 """Called now and then with the commits checked and the commits in all."""

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
+
+from asyncpg import Record
 
 from billfold.approvals.store.fingerprints import KEYS
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, any_rows
-from billfold.platform.database.rows import fingerprinted_rows, proof_of, reads, stored_name
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection
-    from billfold.platform.database.rows import Row
+from billfold.platform.database.connection import Connection
+from billfold.platform.database.rows import Row, fingerprinted_rows, proof_of, reads, stored_name
 
 _BATCH_SIZE = 2_000
 _CHANGED = "it differs from its last fingerprint"

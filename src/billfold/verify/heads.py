@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from asyncpg import Record
+
+from billfold.bills.rules.market import Market
 from billfold.ledger.book.holdings import Account, Lot, PocketBook
 from billfold.ledger.types import AccountKind
 from billfold.platform.checks import Certainty, Findings
@@ -13,11 +16,6 @@ from billfold.platform.errors import NotFound
 from billfold.verify.calendar_variants import CalendarVariants
 from billfold.verify.pockets import PocketReplay
 from billfold.verify.streams import CUSTOMERS, LEDGER_HEADS, POCKETS
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.bills.rules.market import Market
 
 _HOUSE_ROLE = "house"
 _DAY_END_KINDS = frozenset({"settlement", "clearing"})

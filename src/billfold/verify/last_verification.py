@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from billfold.audit.record import record
 from billfold.audit.types import NewEntry
 from billfold.ledger.types import Origin
+from billfold.platform.checks import Report
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from billfold.platform.checks import Report
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 
 _IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
 _MAY_RECORD = "SELECT has_table_privilege('audit_entry', 'INSERT')"

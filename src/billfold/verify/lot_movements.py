@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
+
+from asyncpg import Record
 
 from billfold.platform.money import cents_for
 from billfold.verify.accounts import ReplayedAccount
-
-if TYPE_CHECKING:
-    from asyncpg import Record
 
 INTERNAL_TRANSFER, EXTERNAL_TRANSFER = "SAME_ENTITY_SECURITY_TRANSFER", "EXTERNAL_SECURITY_TRANSFER"
 SECURITY_TRANSFERS = frozenset({INTERNAL_TRANSFER, EXTERNAL_TRANSFER})

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.bills.rules.issue_calendar import TERMS
 from billfold.platform.checks import Certainty, Findings
 from billfold.platform.dates import et_date
 from billfold.verify.accounts import ReplayedAccounts
 from billfold.verify.calendar_variants import CalendarVariants
+from billfold.verify.replay import Counters, PocketCounters
 from billfold.verify.streams import POCKETS, SNAPSHOTS
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.verify.replay import Counters, PocketCounters
 
 _ONE_DAY = timedelta(days=1)
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING
 from uuid import UUID
+
+from asyncpg import Record
 
 from billfold.bills.rules.lots import allocate_basis
 from billfold.platform.checks import Certainty, Findings
@@ -34,9 +35,6 @@ from billfold.verify.lot_movements import (
     trade_key,
 )
 from billfold.verify.streams import JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS
-
-if TYPE_CHECKING:
-    from asyncpg import Record
 
 _POSTED, _RESERVED, _RELEASED = 0, 1, 2
 _ACTIVITY_OF = {

@@ -12,27 +12,24 @@ from collections.abc import Iterable
 from contextlib import nullcontext
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 import billfold
 from billfold.audit.checks import check_audit
+from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.data_keys.checks import check_sealed, load_key
 from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
 from billfold.identity.users.checks import check_contact_details
 from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import gather_tables, is_distributed
 from billfold.platform.errors import BillfoldError
 from billfold.treasury.checks import check_market
 from billfold.verify.bank_totals import check_bank_totals
 from billfold.verify.customers import LedgerWalk, ProgressCallback
 from billfold.verify.fingerprints import check_fingerprints
-
-if TYPE_CHECKING:
-    from billfold.bills.rules.market import Market
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection
 
 __all__ = ["BankNotInitialized", "Finding", "ProgressCallback", "Report", "verify_bank"]
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
+
+from asyncpg import Record
 
 from billfold.ledger.book.holdings import Account, Lot
 from billfold.ledger.engine.serialized_book import SerializedBook, deserialize_book, is_intact
 from billfold.platform.checks import Certainty, Findings
 from billfold.verify.streams import ACCOUNTS, CUSTOMERS, HOLDS, LEDGER_HEADS, POCKETS, Table
-
-if TYPE_CHECKING:
-    from asyncpg import Record
 
 _CUSTOMER_COLUMNS = ("partner_id", "name", "account_status", "role", "agreement_version")
 _ACCOUNT_COLUMNS = ("kind", "asset", "reserved", "tax_basis", "earnings_basis", "balance")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from uuid import UUID
+
+from asyncpg import Record
+from asyncpg.cursor import Cursor
 
 from billfold.ledger.book.holdings import PocketColumns
 from billfold.ledger.book.rows import (
@@ -18,13 +20,8 @@ from billfold.ledger.book.rows import (
     TransactionEntry,
 )
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-    from asyncpg.cursor import Cursor
-
-    from billfold.platform.database.connection import Connection
-    from billfold.platform.database.rows import Row
+from billfold.platform.database.connection import Connection
+from billfold.platform.database.rows import Row
 
 _BATCH_SIZE = 2_000
 

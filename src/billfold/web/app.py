@@ -12,7 +12,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from litestar import Litestar, Request, Response, get
@@ -20,6 +20,7 @@ from litestar.di import Provide
 from litestar.exceptions import LitestarDeprecationWarning
 from litestar.handlers import HTTPRouteHandler
 from litestar.middleware import DefineMiddleware
+from litestar.types import ASGIApp, Receive, Scope, Send
 
 from billfold.http.edge.middleware import EdgeMiddleware, create_clock_headers
 from billfold.http.limits.rate_limits import count_address
@@ -27,17 +28,13 @@ from billfold.http.raw_request import is_file_form, raw_request_of, read_body
 from billfold.http.responses import HttpResponse, methods_of, response_to
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
+from billfold.ledger.bank import Bank
 from billfold.oauth.error_page import error_facts
 from billfold.pages.theme import MEDIA_TYPES, page_headers
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import patiently
 from billfold.platform.errors import NotFound
 from billfold.web.page_context import ACCOUNT, PUBLIC, PageContext, PageResponse, PageServer, parse_form
-
-if TYPE_CHECKING:
-    from litestar.types import ASGIApp, Receive, Scope, Send
-
-    from billfold.ledger.bank import Bank
 
 BODY_BYTES_MAX = 64 * 1024
 _CONTEXT = "page_context"

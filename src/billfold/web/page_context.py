@@ -14,13 +14,14 @@ import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, quote
 from uuid import UUID
 
 from litestar import Response
 from litestar.datastructures import Cookie
 from litestar.enums import MediaType
+from litestar.types import Receive
 from markupsafe import escape
 
 from billfold.http.json_syntax import has_control
@@ -35,9 +36,6 @@ from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, ses
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.web.mistakes import mistakes_of
-
-if TYPE_CHECKING:
-    from litestar.types import Receive
 
 RouteOptions = dict[str, Any]
 PageResponse = Response[Any]

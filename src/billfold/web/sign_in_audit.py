@@ -5,7 +5,6 @@ A user may belong to several teams; each has its own log, which names them by th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from litestar.background_tasks import BackgroundTask
@@ -19,11 +18,9 @@ from billfold.events.notifications import notify as notification_notify
 from billfold.identity.users import store as user_store
 from billfold.identity.users.types import User
 from billfold.ledger.types import Origin
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 from billfold.web.page_context import PageContext, PageResponse
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 LOGIN = "user.login"
 

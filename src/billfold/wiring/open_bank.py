@@ -16,6 +16,7 @@ from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
 from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.master_keys import MasterKeys
 from billfold.data_keys.payment_keys import bank_key
 from billfold.data_keys.store import list_one_of_each
 from billfold.events import sequencer
@@ -31,6 +32,7 @@ from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
 from billfold.platform.database.connect import connect
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.database.replica import Replica, open_replica
 from billfold.platform.database.rights import find_owner
@@ -63,8 +65,6 @@ from billfold.wiring.rules import load_rules
 from billfold.wiring.scheduled_jobs import job_runners
 
 if TYPE_CHECKING:
-    from billfold.data_keys.master_keys import MasterKeys
-    from billfold.platform.database.connection import Connection, Pool
     from billfold.sandbox.simulation import Simulation
 
 POOL_MAX = 12

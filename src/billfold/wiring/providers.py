@@ -22,6 +22,7 @@ from billfold.data_keys.aws_kms import AwsKmsMasterKey
 from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.master_keys import MasterKeys
+from billfold.data_keys.ports import MasterKey
 from billfold.data_keys.vault_transit import VaultTransitMasterKey
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.documents.local_store import LocalFileStore
@@ -40,6 +41,8 @@ from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Pool
 from billfold.platform.ports import Ports
 from billfold.platform.settings.kinds import NO_ADAPTER, PLAID
 from billfold.platform.settings.mistakes import variable_name
@@ -48,9 +51,6 @@ from billfold.screening.screening import CurrentList
 from billfold.wiring.movements import movements
 
 if TYPE_CHECKING:
-    from billfold.data_keys.ports import MasterKey
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Pool
     from billfold.sandbox.forks.copies import BankCopies
     from billfold.sandbox.simulation import Simulation
 

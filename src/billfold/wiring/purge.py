@@ -6,18 +6,15 @@ Webhook delivery attempts, logged requests and what daily roots are proven with 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from billfold.documents import store as document_store
+from billfold.documents.ports import FileStore
 from billfold.events.webhooks import attempts
+from billfold.platform.database.connection import Pool
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.reports.downloads import store as download_store
 from billfold.reports.proofs.roots import store as root_store
 from billfold.request_log import store as request_store
-
-if TYPE_CHECKING:
-    from billfold.documents.ports import FileStore
-    from billfold.platform.database.connection import Pool
 
 ROWS_PER_STATEMENT = 5_000
 """How many rows of one table are removed in one statement."""

@@ -40,6 +40,7 @@ from billfold.payments.cards.settlement.inbound import CardSettlementFiles
 from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
 from billfold.payments.crypto.deposits.worker import record_returned
 from billfold.payments.custody import worker as custody
+from billfold.payments.custody.ports import Custodian
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
 from billfold.payments.fedwire.inbound.suspense import queue_held_return
@@ -57,7 +58,6 @@ from billfold.team import approved_changes as changing
 from billfold.wiring.worker import PeriodicTask
 
 if TYPE_CHECKING:
-    from billfold.payments.custody.ports import Custodian
     from billfold.sandbox.simulation import Simulation
 
 

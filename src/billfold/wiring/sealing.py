@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from billfold.cli.context import StepReporter
 from billfold.events.webhooks import subscriptions
 from billfold.identity.partners import store as partner_secrets
 from billfold.identity.users import totp
 from billfold.identity.users.contact_resealing import reseal_contact_details
+from billfold.ledger.bank import Bank
 from billfold.oauth import signing_keys
 from billfold.platform.database.resealing import SecretColumn, reseal
-
-if TYPE_CHECKING:
-    from billfold.cli.context import StepReporter
-    from billfold.ledger.bank import Bank
 
 SECRETS: Final = (
     SecretColumn("partner_secret", ("partner_id", "secret_no"), partner_secrets.secret_context),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from billfold.audit.worker import AuditSealer
 from billfold.events.email.worker import EmailSender
 from billfold.events.notifications.worker import NotificationWorker, failing_notifier
 from billfold.events.webhooks.worker import WebhookDispatcher
+from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.rescreening import screen_backlog
 from billfold.payments.crypto.chains.types import Chains
 from billfold.payments.crypto.deposits.worker import ChainWatchers
@@ -22,9 +22,6 @@ from billfold.treasury.worker import WaitingCash
 from billfold.wiring.providers import archive_of, email_transport_of, webhook_client_of
 from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.worker import Worker
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 
 async def work(bank: Bank, stop: asyncio.Event) -> None:

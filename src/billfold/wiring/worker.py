@@ -12,12 +12,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import structlog
 
 from billfold.data_keys.worker import shred_after_retention
 from billfold.documents.ports import FileStore
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
@@ -29,11 +30,6 @@ from billfold.platform.errors import MarketDataStale
 from billfold.platform.telemetry.metrics import WORKER_FAILURES
 from billfold.reports.requests.worker import purge_reports
 from billfold.wiring.purge import delete_orphan_files, purge, purge_daily_proofs
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.ledger.bank import Bank
 
 log = structlog.get_logger(__name__)
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import date
 
 from billfold.accounts.agreements.commands import AcceptAgreements
-from billfold.accounts.agreements.types import AcceptanceRow
+from billfold.accounts.agreements.types import AcceptanceRow, Consent
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
+from billfold.ledger.types import Agreements
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from billfold.accounts.agreements.types import Consent
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.types import Agreements
 
 
 @decides(AcceptAgreements)

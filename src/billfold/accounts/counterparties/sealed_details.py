@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.rules.verification_kinds import ACCOUNT_KEY
+from billfold.accounts.counterparties.types import CounterpartyRow, Payee
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.types import DataKey, PartyField
+from billfold.ledger.bank import Bank
 from billfold.platform.crypto import is_sealed_text
-
-if TYPE_CHECKING:
-    from billfold.accounts.counterparties.types import CounterpartyRow, Payee
-    from billfold.data_keys.types import DataKey
-    from billfold.ledger.bank import Bank
 
 _FIELDS: Final = MappingProxyType(
     {

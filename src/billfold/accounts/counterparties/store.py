@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -10,17 +12,12 @@ import msgspec
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
 from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
+from billfold.ledger.book.book import Book
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import Table
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from billfold.ledger.book.book import Book
-    from billfold.platform.database.connection import Connection, Db, Pool
 
 _counterparties = Table(CounterpartyRow)
 _PAYEES = """

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 from typing_extensions import override
 
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.rows import Row
-
-if TYPE_CHECKING:
-    from asyncpg import Record
 
 _decode = msgspec.json.Decoder().decode
 

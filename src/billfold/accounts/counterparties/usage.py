@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -13,16 +14,12 @@ from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import CounterpartyStatus
 from billfold.data_keys.keys import DataKeys
+from billfold.ledger.bank import Bank
 from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.usage_limits import limit_usage
 from billfold.platform.clock import wall_now
 from billfold.platform.database.usage_counts import forget_usage, hashed_subject, require_unused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from billfold.ledger.bank import Bank
 
 _TRIES = "verification_tries"
 _TRIES_OF_ACCOUNT = f"{_TRIES}.account"

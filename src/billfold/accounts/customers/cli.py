@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -17,20 +17,17 @@ from billfold.cli.command import EXAMPLE_ID, OPERATOR, Alone, CommandGroup, Row,
 from billfold.cli.context import CliError
 from billfold.cli.output import console
 from billfold.identity.partners.rules import FEATURES
+from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.directory.types import CustomerRow
-    from billfold.platform.database.connection import Connection
 
 group = CommandGroup("customers", "See customers, freeze them, switch their features.", example="list --status FROZEN")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from billfold.accounts.agreements.types import AcceptedBy, Consent
@@ -17,12 +17,10 @@ from billfold.accounts.profiles import seal_profile
 from billfold.identity.partners import credentials
 from billfold.identity.partners import rules as partner_rules
 from billfold.identity.partners import store as partner_store
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 PASSWORD_BYTES = 24
 INITIALIZATION_CALLER = "founding"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from billfold.accounts.agreements.rules import record_consent
 from billfold.accounts.customers.commands import CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer
 from billfold.accounts.pockets.rules import charge_last_fee, mark_closed, open_payments
-from billfold.ledger.book.book import BANK_ROLE
+from billfold.ledger.book.book import BANK_ROLE, Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
@@ -17,9 +16,6 @@ from billfold.ledger.directory.types import CustomerRow, CustomerStatus, profile
 from billfold.ledger.types import PocketStatus
 from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
 from billfold.treasury.rules.recover import overdraft_of
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
 
 REASON_CHARS_MAX = 500
 CLOSED_JOB = "customer.closed"

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from billfold.ledger.directory.types import CustomerRow, profile_reference
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_OPENING, KeysetList
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Db
 
 _customers = Table(CustomerRow)
 _OWNERS = f"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -24,11 +24,9 @@ from billfold.http.parameters import Query
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
+from billfold.platform.database.connection import Db
 from billfold.platform.dates import DAY_RANGE, et_date, is_day, parse_day, require_in_range
 from billfold.platform.errors import InvalidInput, Refused
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Db
 
 POCKETS_MAX = 30
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from billfold.accounts.earnings.routes import PeriodEnds, earnings_between
 from billfold.accounts.explain import prices, store
@@ -13,11 +13,9 @@ from billfold.accounts.explain.rows import trade_rows, transaction_rows
 from billfold.accounts.explain.schemas import TO_CENT, Explanation, Formula, Row, RowKind, Unit, explain, given
 from billfold.accounts.explain.store import ROWS_MAX, MovedMoney, MovedTrade, Stretch
 from billfold.bills.rules.earnings import PocketState
+from billfold.ledger.bank import Bank
+from billfold.platform.database.connection import Connection
 from billfold.platform.money import cents_for
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
 
 _TRANSFERS = ["SAME_ENTITY_SECURITY_TRANSFER", "EXTERNAL_SECURITY_TRANSFER"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from billfold.accounts.explain import store
 from billfold.accounts.explain.prices import tick_row
@@ -13,17 +13,15 @@ from billfold.accounts.explain.store import MovedMoney
 from billfold.accounts.pockets import history
 from billfold.accounts.pockets.history import Boundary
 from billfold.accounts.pockets.schemas import accrued_cents
+from billfold.accounts.pockets.types import PocketRow
 from billfold.bills.rules import fees
 from billfold.bills.rules.earnings import PocketState
 from billfold.bills.types import Period
 from billfold.http.schemas import format_price
+from billfold.ledger.bank import Bank
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.money import cents_for
-
-if TYPE_CHECKING:
-    from billfold.accounts.pockets.types import PocketRow
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
 
 _ONE_DAY = timedelta(days=1)
 

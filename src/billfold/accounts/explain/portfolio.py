@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import UNSET
 
@@ -17,18 +17,16 @@ from billfold.accounts.explain.schemas import TO_CENT, Explanation, Formula, Inp
 from billfold.accounts.explain.store import ROWS_MAX, AccountRow, CashRow, MovedMoney, MovedTrade, Stretch
 from billfold.accounts.pockets.history import JOURNAL_NO_MAX
 from billfold.accounts.pockets.schemas import accrued_cents, portfolio_of, positions_of, valuation
+from billfold.accounts.pockets.types import PocketRow
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.pricing import subtract_spread
 from billfold.bills.rules.valuation import PositionValue, Valuation
 from billfold.http.schemas import usd
+from billfold.ledger.bank import Bank
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.money import cents_for
-
-if TYPE_CHECKING:
-    from billfold.accounts.pockets.types import PocketRow
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
 
 _MOVES_CASH = ["BUY", "SELL", "MATURITY"]
 _APPRECIATION_DECIMALS = 12

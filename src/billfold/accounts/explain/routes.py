@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 from billfold.accounts.earnings.routes import READS as EARNINGS
@@ -24,12 +25,8 @@ from billfold.http.list_params import parse_timestamp
 from billfold.http.operations import SIGNED, MaybeInPath, get
 from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from billfold.platform.database.connection import Connection
 
 At = Annotated[
     datetime | None,

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.pockets.history import JOURNAL_NO_MAX
+from billfold.accounts.pockets.types import PocketRow
+from billfold.bills.types import Period
+from billfold.platform.calendars import Calendars
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.rows import Table
-
-if TYPE_CHECKING:
-    from billfold.accounts.pockets.types import PocketRow
-    from billfold.bills.types import Period
-    from billfold.platform.calendars import Calendars
-    from billfold.platform.database.connection import Connection
 
 ROWS_MAX = 30
 """How many trades or transactions an explanation names: the newest."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET
 
 from billfold.accounts.explain.portfolio import PortfolioField
 from billfold.accounts.explain.schemas import Explanation, Formula, Row, RowKind, Unit, explain, given
 from billfold.accounts.pockets.schemas import Portfolio, portfolio_of
-
-if TYPE_CHECKING:
-    from billfold.accounts.pockets.types import PocketRow
-    from billfold.ledger.bank import Bank
+from billfold.accounts.pockets.types import PocketRow
+from billfold.ledger.bank import Bank
 
 _LABELS = {
     PortfolioField.LIQUIDATION_VALUE_T0: "Available today",

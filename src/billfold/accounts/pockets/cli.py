@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 
 from billfold.accounts.pockets.commands import SetPocketState
 from billfold.cli.command import EXAMPLE_ID, Alone, CommandGroup, customer_of_pocket, require_alone, submit_as_operator
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import PocketStatus
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 group = CommandGroup(
     "pocket", "Freeze and unfreeze a Pocket, switch its real-time yield.", example="freeze 5d0c...e1 --alone"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets.commands import OpenPocket, SetPocketState, UpdatePocket
-from billfold.accounts.pockets.types import POCKET_CLOSED_JOB, OpenPayment
+from billfold.accounts.pockets.types import POCKET_CLOSED_JOB, OpenPayment, PocketRow
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies
 from billfold.bills.rules.valuation import FACE_CENTS
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
@@ -30,10 +30,6 @@ from billfold.treasury.rules.day_end import ONE_DAY, charge_fee, roll_business_d
 from billfold.treasury.rules.recover import overdraft_of
 from billfold.treasury.rules.unsettled import pay_from_cash
 from billfold.treasury.sweeps.rules import sweep_and_invest
-
-if TYPE_CHECKING:
-    from billfold.accounts.pockets.types import PocketRow
-    from billfold.ledger.book.book import Book
 
 
 @decides(OpenPocket)

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.pockets.types import PocketRow
+from billfold.platform.database.connection import Db
 from billfold.platform.database.keyset import BY_OPENING, KeysetList
 from billfold.platform.database.rows import Table
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Db
 
 _pockets = Table(PocketRow, "pocket")
 _HELD = {

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.accounts.portals.types import PortalRow, PortalStatus, Wallet
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.types import PocketStatus, Rail
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import digits
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
 
 BANK = "BANK_VIRTUAL_ACCOUNT_PORTAL"
 CRYPTO = "CRYPTO_DEPOSIT_ADDRESS_PORTAL"

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.portals.types import PortalRow
+from billfold.ledger.book.book import Book
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.platform.database.connection import Connection, Db
 
 _portals = Table(PortalRow)
 _OF_CUSTOMERS = f"{_portals.select} WHERE customer_id = ANY($1::uuid[])"

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.accounts.entry_numbers import BookedIn, MergedList, entries_of
+from billfold.platform.calendars import Calendars
+from billfold.platform.database.connection import Db
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import place_of
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.calendars import Calendars
-    from billfold.platform.database.connection import Db
 
 _ONE_DAY = timedelta(days=1)
 _FIRST_DAY = date(2000, 1, 31)

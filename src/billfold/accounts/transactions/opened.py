@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from billfold.accounts.transactions.remittance import SettledDocument, remittance_shown
+from billfold.accounts.transactions.types import TransactionRow
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
+from billfold.ledger.bank import Bank
 from billfold.platform.crypto import is_sealed_text
-
-if TYPE_CHECKING:
-    from billfold.accounts.transactions.types import TransactionRow
-    from billfold.ledger.bank import Bank
 
 _IDENTIFICATION = "individual_identification_number"
 _SEALED = '"sealed:'

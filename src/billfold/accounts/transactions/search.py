@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from typing_extensions import override
 
 from billfold.accounts.entry_numbers import Entries, MergedList
 from billfold.platform.database import keyset
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Db
+from billfold.platform.database.connection import Db
 
 RowType = TypeVar("RowType")
 _FAR_OF_BANK = {

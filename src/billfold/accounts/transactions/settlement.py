@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
+from billfold.accounts.transactions.types import TransactionRow
 from billfold.ledger.types import TransactionType
+from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
-
-if TYPE_CHECKING:
-    from billfold.accounts.transactions.types import TransactionRow
-    from billfold.platform.calendars import Calendars
 
 # A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
 ACH_SETTLES_AT: Final = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')

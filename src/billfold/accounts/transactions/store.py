@@ -6,9 +6,10 @@ releases, which did not pass the bank account, are shown with one too.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 from uuid import UUID
 
 import msgspec
@@ -17,18 +18,13 @@ from billfold.accounts.entry_numbers import BookedIn
 from billfold.accounts.transactions.search import BankBookingList, PaymentList
 from billfold.accounts.transactions.settlement import ACH_SETTLES_AT, closures_of, settlement_of
 from billfold.accounts.transactions.types import BankBooking, TransactionRow
+from billfold.platform.calendars import Calendars
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import Along, BoundedList, Place
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
-from billfold.platform.paging import Stop
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from billfold.platform.calendars import Calendars
-    from billfold.platform.database.connection import Connection, Db
-    from billfold.platform.paging import SortKey
+from billfold.platform.paging import SortKey, Stop
 
 SWEEP_MEMBER = 1000
 """The sweep beside member n of a transaction is its member 1000 + n."""

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from datetime import date
 from functools import partial
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.approvals.rules import matching, requirement_of, stricter
 from billfold.approvals.store.fingerprints import insert
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
+from billfold.audit.record import AuditedAction
 from billfold.identity.users.types import Action
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.audit.record import AuditedAction
-    from billfold.platform.database.connection import Connection, Pool
 
 _LIST = "SELECT * FROM approval_rule WHERE customer_id = $1 ORDER BY created_at, written_no"
 _ONE = "SELECT * FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"

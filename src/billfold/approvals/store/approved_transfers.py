@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from billfold.approvals.transfer_orders import RequestContent, decode_content
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
 from billfold.ledger.jobs import store as jobs_store
+from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import Batcher, uuid_array
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Pool
 
 _Name = tuple[UUID, UUID]
 """A customer and one of its requests."""

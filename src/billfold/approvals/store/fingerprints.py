@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from asyncpg import Record
+
+from billfold.audit.record import AuditedAction
 from billfold.platform.database.rows import proof_of, stored_name
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.audit.record import AuditedAction
 
 KEYS = {
     "transfer_request": ("request_id",),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -15,15 +15,13 @@ from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.customers.store import list_features, list_owners
 from billfold.accounts.profiles import open_profiles
 from billfold.approvals.transfer_orders import RequestContent, content_of
+from billfold.approvals.types import TransferRequest
 from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.types import DataKey
+from billfold.ledger.bank import Bank
+from billfold.ledger.directory.types import CustomerRow
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.approvals.types import TransferRequest
-    from billfold.data_keys.types import DataKey
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.directory.types import CustomerRow
-    from billfold.platform.database.connection import Connection
 
 
 async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent) -> dict[str, Any]:

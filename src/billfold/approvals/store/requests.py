@@ -10,10 +10,11 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.approvals.actor import Actor
 from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
@@ -30,17 +31,13 @@ from billfold.approvals.types import (
     TransferRequest,
 )
 from billfold.audit.record import AuditedAction, audited
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
 
 RequestType = TypeVar("RequestType", bound=StoredRequest)
 

@@ -8,7 +8,8 @@ has the old one or is refused.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -18,17 +19,13 @@ from billfold.approvals.actor import Actor
 from billfold.approvals.store.fingerprints import write
 from billfold.approvals.store.requests import RequestKind, RequestType
 from billfold.approvals.types import Reviewer, ReviewRow, Status, StoredRequest, TransferRequest, Verdict
+from billfold.audit.record import AuditedAction
 from billfold.identity.members import store as team_store
 from billfold.identity.users.contact_details import USERS
+from billfold.identity.users.types import Role
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.audit.record import AuditedAction
-    from billfold.identity.users.types import Role
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 _REVIEWS = """
 SELECT v.request_id, v.review_no, v.member_id, v.user_id, v.role, v.decision, v.comment,

@@ -16,10 +16,9 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterable
 from itertools import takewhile
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-if TYPE_CHECKING:
-    from pikepdf import Pdf, Stream
+from pikepdf import Pdf, Stream
 
 REFUSED = 3
 PAGES_MAX = 300

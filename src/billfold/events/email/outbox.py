@@ -7,22 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.events.email.ports import OutboundEmail
 from billfold.events.email.templates import EmailContent
 from billfold.identity.users.rules import normalize_email
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.usage_counts import hashed_subject
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection, Pool
 
 ATTEMPTS_MAX = 8
 _BATCH_SIZE = 10

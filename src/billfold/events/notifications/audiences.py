@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, NotificationType
 from billfold.events.notifications.types import NotificationAudience
 from billfold.identity.users.contact_details import USERS
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 RECIPIENTS_MAX = 1_000
 """How many users an audience names at most."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -16,12 +16,10 @@ from billfold.events.notifications.descriptions import seal_description
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES
 from billfold.events.notifications.types import Status
 from billfold.platform import ids
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError
 from billfold.platform.plain_text import plain_text, without_links
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 _WRITE = """
 INSERT INTO notification (customer_id, notification_id, type, title, description, metadata,

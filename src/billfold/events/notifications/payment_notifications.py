@@ -9,24 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.events import sequencer
 from billfold.events.notifications.notify import notify
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.failed_work import put_aside, read_put_aside
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.database.shortage import is_shortage
 from billfold.platform.dates import iso_z
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 BATCH_SIZE = 500
 """How many events one transaction goes on by."""

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.events.notifications.types import CustomerNotification, Status
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection, Pool
 
 _COLUMNS = "notification_id AS id, title, description, type, created_at, metadata AS notification_metadata"
 _OF_USER = f"""

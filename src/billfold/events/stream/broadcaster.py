@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
 
 import structlog
 
@@ -19,13 +18,11 @@ from billfold.events import sequencer
 from billfold.events import store as event_log
 from billfold.events.store import LoggedEvent
 from billfold.events.types import Subscriber
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Pool
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Pool
 
 log = structlog.get_logger(__name__)
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from billfold.events.webhooks.types import Attempt
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 FAILURES_BEFORE_NOTIFICATION = 10
 """After how many failures in a row the team is notified."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import secrets
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
@@ -19,9 +18,7 @@ from billfold.events.webhooks.store import policy_of
 from billfold.events.webhooks.subscriptions import secret_context
 from billfold.events.webhooks.types import Delivery, SubscriptionQueue
 from billfold.platform.crypto import Vault
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 WORKER_LOCK_CLASS = 0x63757272
 """The class of the workers' advisory locks: "curr"."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from asyncio import StreamReader, StreamWriter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import h11
 import msgspec
@@ -30,11 +30,7 @@ from billfold.platform.network.ssrf import (
     resolve_allowed,
 )
 from billfold.platform.settings.kinds import Network
-
-if TYPE_CHECKING:
-    from asyncio import StreamReader, StreamWriter
-
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 10.0

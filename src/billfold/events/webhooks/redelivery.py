@@ -6,18 +6,15 @@ A delivery that is queued again has all its attempts again.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.events.types import Subscriber
 from billfold.events.webhooks.store import OWNED_BY
 from billfold.events.webhooks.subscriptions import lock_subscription
 from billfold.events.webhooks.types import EventSimulation, Subscription
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 REPLAYED_MAX = 100_000
 """How many missing events one call puts into the queue, the oldest first."""

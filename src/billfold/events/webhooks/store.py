@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.events.types import DeliveryAttempt, Subscriber
 from billfold.events.webhooks.types import RetryPolicy, Subscription
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 COLUMNS = """subscription_id AS id, url, description, events, status, disabled_because, retry_policy,
        created_at AS time_created, updated_at"""

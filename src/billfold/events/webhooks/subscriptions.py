@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -18,11 +18,9 @@ from billfold.events.webhooks.store import COLUMNS, subscription_of
 from billfold.events.webhooks.types import RetryPolicy, Subscription
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 _CREATE = f"""
 INSERT INTO subscription (subscription_id, partner_id, customer_id, url, description, events,

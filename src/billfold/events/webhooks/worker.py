@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from uuid import UUID
 
@@ -27,14 +26,12 @@ from billfold.events.webhooks.types import Attempt, Delivery, SubscriptionQueue
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import Vault, sign_webhook
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.failed_work import forget, put_aside, read_put_aside, retry_delay
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.telemetry.metrics import WEBHOOK_DELIVERIES, WEBHOOK_SECONDS
 from billfold.platform.telemetry.tracing import tracing
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 log = structlog.get_logger(__name__)
 

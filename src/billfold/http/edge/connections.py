@@ -15,19 +15,17 @@ from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from litestar.types import Receive, Send
 
 from billfold.http.edge.middleware import CLOSE
+from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.raw_request import RawRequest, is_trusted
 from billfold.http.responses import problem
 from billfold.platform import ids
 from billfold.platform.network.addresses import network_of
-
-if TYPE_CHECKING:
-    from litestar.types import Receive, Send
-
-    from billfold.http.edge.serve import AppWithLifespan
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 SWEEP_SECONDS = 1.0
 STALLED_READER_MILLISECONDS = 30_000

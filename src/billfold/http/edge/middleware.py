@@ -5,27 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import structlog
+from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
 from billfold.http.json_syntax import has_control
 from billfold.http.raw_request import RawRequest, attach, client_of, is_trusted
 from billfold.http.responses import ProblemWithHeaders, problem, response_to
+from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.business_clock import read_clock
 from billfold.platform.clock import ClockState, monotonic, wall_now
+from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import BillfoldError, NotFound
-
-if TYPE_CHECKING:
-    from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
-
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Pool
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 TRACE_HEADER = b"x-service-trace-id"
 TRACE_ID = "trace_id"

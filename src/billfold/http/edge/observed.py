@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
+from litestar.types import Receive, Send
 
 from billfold.http.edge.middleware import TRACE_ID
+from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.operations import Operation
 from billfold.http.raw_request import find_raw_request
 from billfold.platform.clock import monotonic
+from billfold.platform.settings.settings import Settings
 from billfold.platform.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 from billfold.platform.telemetry.tracing import tracing
-
-if TYPE_CHECKING:
-    from litestar.types import Receive, Send
-
-    from billfold.http.edge.serve import AppWithLifespan
-    from billfold.platform.settings.settings import Settings
 
 log = structlog.get_logger(__name__)
 

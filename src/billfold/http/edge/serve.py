@@ -11,15 +11,13 @@ import pkgutil
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from granian.constants import HTTPModes, Interfaces, Loops, SSLProtocols
 from granian.http import HTTP1Settings
 from granian.log import LogLevels
 from granian.server.mp import MPServer
-
-if TYPE_CHECKING:
-    from litestar.types import Receive, Send
+from litestar.types import Receive, Send
 
 BACKLOG = 2048
 # The server's own lines are written as those of the bank.

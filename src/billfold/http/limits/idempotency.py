@@ -14,23 +14,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from uuid import UUID
 
 import asyncpg
 import structlog
+from asyncpg import Record
 
 from billfold.http.responses import HttpResponse
 from billfold.platform.clock import ClockState, wall_now
-from billfold.platform.crypto import associated_data
+from billfold.platform.crypto import Vault, associated_data
+from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import Patience, error_summary, is_shortage
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Pool
 
 log = structlog.get_logger(__name__)
 

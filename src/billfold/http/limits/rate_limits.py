@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.http.limits.idempotency import WINDOW_SECONDS
 from billfold.http.responses import ProblemWithHeaders
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.shortage import patiently
 from billfold.platform.ids import command_id
 from billfold.platform.network.addresses import network_of
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 PER_MINUTE = 300
 _OBJECT_WINDOW_MINUTES = 10

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from billfold.identity.members.types import InviteMember, Member
 from billfold.identity.users.rules import PERMISSIONS, check_email, check_name, check_phone_number
 from billfold.identity.users.types import Role, UserRole
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 from billfold.platform.plain_text import is_name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from billfold.identity.members.types import InviteMember, Member
 
 INVITATION_LIFETIME = timedelta(days=7)
 ROLES: tuple[UserRole, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")

@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.audit.record import record
 from billfold.audit.types import NewEntry, Outcome
+from billfold.identity.operators.types import Operator
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import BillfoldError
-
-if TYPE_CHECKING:
-    from billfold.identity.operators.types import Operator
-    from billfold.ledger.bank import Bank
 
 
 @asynccontextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,12 +11,10 @@ from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.identity.partners import credentials, rules, store
 from billfold.identity.partners.types import PartnerPerson, PartnerRow
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 
 class CredentialChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
@@ -19,11 +18,9 @@ from billfold.identity.partners.types import NewPartner
 from billfold.identity.users import lockout
 from billfold.platform import crypto, ids
 from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 _RSA_BITS_MIN = 2048
 _OWN_NETWORK = "partner_login.network"

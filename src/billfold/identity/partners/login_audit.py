@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from billfold.audit import record as audit_record
 from billfold.audit.types import NewEntry
 from billfold.http.raw_request import RawRequest
+from billfold.identity.partners.types import PartnerKey, PartnerUser
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from billfold.identity.partners.types import PartnerKey, PartnerUser
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 LOGIN, LOCKED = "user.login", "user.locked"
 

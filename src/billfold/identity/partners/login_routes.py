@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 from typing_extensions import override
@@ -18,12 +18,10 @@ from billfold.identity.users import lockout
 from billfold.identity.users.passwords import PasswordGate
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Pool
 from billfold.platform.errors import Refused
 from billfold.platform.network.addresses import network_of
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Pool
 
 CredentialText = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
 

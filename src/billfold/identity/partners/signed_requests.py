@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from billfold.http.api import Identity, Sender, fingerprint_of
@@ -27,10 +27,8 @@ from billfold.identity.partners.types import Credential
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic
 from billfold.platform.crypto import Vault, hash_token, is_unambiguous, verify_signature
+from billfold.platform.database.connection import Pool
 from billfold.platform.errors import BillfoldError, InvalidInput
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Pool
 
 MISMATCH = (
     "The signature does not match what was received. Sign the key, the path as sent without its "

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from asyncpg import Record
 
 from billfold.identity.users.contact_details import CONTACT_TABLES, ContactTable
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection
 
 _BATCH_SIZE = 2_000
 _ROWS = """

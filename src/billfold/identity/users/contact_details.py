@@ -7,15 +7,14 @@ columns `email`, `email_index` and `phone_number`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
+
+from asyncpg import Record
 
 from billfold.identity.users.rules import normalize_email
 from billfold.platform.crypto import Vault, associated_data, is_sealed_text
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from asyncpg import Record
 
 
 class ContactDetails(NamedTuple):

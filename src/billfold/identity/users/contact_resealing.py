@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
+from asyncpg import Record
 
 from billfold.identity.users.contact_details import CONTACT_TABLES, ContactTable
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank
 
 _BATCH_SIZE = 500
 _NOT_CURRENT = """

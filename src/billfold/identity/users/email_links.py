@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.identity.users import rules
 from billfold.identity.users.store import find_user
 from billfold.identity.users.types import LinkPurpose, User
 from billfold.platform import crypto
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 _LASTS = {"welcome": rules.WELCOME_LINK_LIFETIME, "reset": rules.RESET_LINK_LIFETIME}
 _OPENS = "link_hash = $1 AND used_at IS NULL AND expires_at > $2"

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 from billfold.identity.users import rules
 from billfold.identity.users.rules import LockoutPolicy
 from billfold.platform import crypto
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.ids import command_id
 from billfold.platform.network.addresses import network_of
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 Factor = Literal["password", "code", "address", "partner"]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
@@ -12,11 +11,9 @@ from billfold.identity.users import rules
 from billfold.identity.users.contact_details import COLUMNS, USERS, has_email
 from billfold.identity.users.types import Organization, Role
 from billfold.platform import ids
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 # The address may be that of a row without the index that is unique: one of an earlier release or under a former key.
 _ENROL = f"""

@@ -10,7 +10,7 @@ import hashlib
 import secrets
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import asyncpg
@@ -23,9 +23,7 @@ from webauthn.helpers.exceptions import WebAuthnException
 from billfold.identity.users.rules import CHALLENGE_LIFETIME
 from billfold.identity.users.types import Confirmation, Passkey, User
 from billfold.platform import ids
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 _CHALLENGE_BYTES = 32
 _INVALID = (WebAuthnException, ValueError, KeyError, TypeError)

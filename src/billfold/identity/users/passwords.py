@@ -6,14 +6,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.platform.crypto import hash_password, verify_password
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import Unavailable
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 AT_ONCE = 2
 """How many are worked on side by side; each takes 19 MiB and a core."""

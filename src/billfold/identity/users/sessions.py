@@ -7,15 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.identity.users import rules
 from billfold.identity.users.types import AuthMethod, ClientInfo
 from billfold.platform import crypto, ids
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 _TOUCH_INTERVAL = timedelta(minutes=1)
 

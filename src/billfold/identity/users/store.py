@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -12,12 +12,11 @@ import msgspec
 from billfold.identity.users.contact_details import USERS, check_found, has_email
 from billfold.identity.users.rules import IDLE_TIMEOUT, normalize_email
 from billfold.identity.users.types import Factors, Membership, Passkey, Session, User
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection, Pool
 
 _T = TypeVar("_T")
 
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 _PERSON = """p.user_id, p.email, p.email_verified_at, p.first_name, p.last_name, p.phone_number,
        p.phone_verified_at, p.time_zone, p.created_at, p.last_login_at"""

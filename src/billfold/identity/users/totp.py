@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import hmac
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import pyotp
 
 from billfold.platform.crypto import Vault, associated_data
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 STEP_SECONDS = 30
 _SKEW_STEPS = 1

@@ -8,10 +8,10 @@ it after a refused command, so a refusal leaves no trace.
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import date, datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -28,16 +28,12 @@ from billfold.ledger.book.rows import (
     RetiredLot,
     Update,
 )
+from billfold.ledger.context import Context
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus, DirectoryEntry
 from billfold.ledger.types import AccountKind, JournalKind, PocketStatus, ScheduledJob
 from billfold.platform.calendars import Calendars
+from billfold.platform.database.rows import Row
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from billfold.ledger.context import Context
-    from billfold.platform.database.rows import Row
 
 USD = "USD"
 

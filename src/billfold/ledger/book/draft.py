@@ -5,16 +5,12 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
+from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.book.holdings import PocketColumns
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from billfold.ledger.book.holdings import Account, Lot, PocketBook
+from billfold.ledger.book.holdings import Account, Lot, PocketBook, PocketColumns
 
 Kind = TypeVar("Kind")
 

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.book.rows import TradeEntry, TransactionEntry
+from billfold.ledger.context import Context
+from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import Direction, TradeActivity, TransactionType
 from billfold.platform.ids import at_place, member_of
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.context import Context
-    from billfold.ledger.event_kind import EventKind
 
 Payload = TypeVar("Payload", bound=msgspec.Struct)
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.ledger.directory.types import CustomerRow, Entry
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.distribution import is_distributed
 from billfold.platform.database.pool import Batcher
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 DIRECTORY_CACHE_SIZE = 100_000
 

@@ -12,18 +12,20 @@ import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
 import structlog
 
+from billfold.bills.rules.market import Market
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Command, Missing
 from billfold.ledger.context import BankPolicy, Context
 from billfold.ledger.engine.load_books import insert_heads, load_books, load_identifiers, lock_heads, shards_of
 from billfold.ledger.engine.pending_command import (
     Answer,
     PendingCommand,
+    ReferenceReaders,
     answer_from_outcome,
     answer_undecided,
     decide,
@@ -38,9 +40,12 @@ from billfold.ledger.engine.pending_command import (
     traced_command,
     undo,
 )
+from billfold.ledger.engine.ports import BatchRecorder, CatchUpRule, IdentifierLoader
 from billfold.ledger.engine.write_batch import reset_drafts, write_books
 from billfold.platform.business_clock import read_clock
+from billfold.platform.calendars import Calendars
 from billfold.platform.clock import business_now, monotonic, wall_now
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.distribution import is_distributed
 from billfold.platform.database.shortage import (
     PATIENCE_SECONDS,
@@ -57,14 +62,6 @@ from billfold.platform.errors import (
     Unavailable,
 )
 from billfold.platform.telemetry.metrics import BATCH_COMMANDS, BATCH_SECONDS, COMMANDS
-
-if TYPE_CHECKING:
-    from billfold.bills.rules.market import Market
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.engine.pending_command import ReferenceReaders
-    from billfold.ledger.engine.ports import BatchRecorder, CatchUpRule, IdentifierLoader
-    from billfold.platform.calendars import Calendars
-    from billfold.platform.database.connection import Connection, Pool
 
 log = structlog.get_logger(__name__)
 

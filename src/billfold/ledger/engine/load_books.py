@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
+
+from asyncpg import Record
 
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.book import Book, pocket_due
 from billfold.ledger.book.holdings import HOLDS_KEPT, Account, Lot, PocketBook, PocketColumns
+from billfold.ledger.engine.ports import IdentifierLoader
 from billfold.ledger.engine.serialized_book import deserialize_book, restore_book
 from billfold.platform.business_clock import HOLD_CLOCK, clock_of_row, read_clock
+from billfold.platform.calendars import Calendars
 from billfold.platform.clock import ClockState
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import HEADS_LOCKED
 from billfold.platform.database.pool import uuid_array
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.ledger.engine.ports import IdentifierLoader
-    from billfold.platform.calendars import Calendars
-    from billfold.platform.database.connection import Connection
 
 _HEADS = """
 SELECT h.customer_id, h.version, h.entry_no, h.event_no, h.account_no, h.booked_at,

@@ -6,25 +6,22 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import asyncpg
 import msgspec
+from asyncpg import Record
 
+from billfold.ledger.book.book import Book
 from billfold.ledger.book.rows import CommandEntry, Fingerprint
 from billfold.ledger.commands import Command, Missing, Outcome, Reference
 from billfold.ledger.context import Context
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import stored_name
 from billfold.platform.errors import BillfoldError, InvariantError, MarketDataStale, NotFound, Refused
 from billfold.platform.telemetry.tracing import tracing
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.ledger.book.book import Book
-    from billfold.platform.database.connection import Connection
 
 _KNOWN = """
 SELECT c.customer_id, c.command_id, c.request_hash, c.accepted, c.outcome

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
 from uuid import UUID
 
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.context import Context
-    from billfold.ledger.engine.pending_command import PendingCommand
-    from billfold.platform.database.connection import Connection
+from billfold.ledger.book.book import Book
+from billfold.ledger.context import Context
+from billfold.ledger.engine.pending_command import PendingCommand
+from billfold.platform.database.connection import Connection
 
 CatchUpRule = Callable[["Book", "Context"], int]
 """Does everything that was due in a book by the context's `now`; returns how many things were done."""

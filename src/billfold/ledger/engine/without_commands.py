@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
 
 from typing_extensions import override
 
+from billfold.ledger.commands import Command
 from billfold.ledger.engine.engine import Engine
+from billfold.ledger.engine.pending_command import Answer
 from billfold.platform.database.replica import ReplicaBehind
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from billfold.ledger.commands import Command
-    from billfold.ledger.engine.pending_command import Answer
 
 
 class EngineWithoutCommands(Engine):

@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -33,12 +33,10 @@ from billfold.ledger.book.rows import (
 from billfold.ledger.engine.serialized_book import serialize_book
 from billfold.ledger.engine.write_shards import Parts, write_shards
 from billfold.ledger.types import ScheduledJob
+from billfold.platform.calendars import Calendars
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import SHARD_PARTS
 from billfold.platform.database.rows import Row
-
-if TYPE_CHECKING:
-    from billfold.platform.calendars import Calendars
-    from billfold.platform.database.connection import Connection
 
 SINGLE_CALL_MAX_BOOKS = 60
 """Up to so many books go over in one call; COPY takes half the time per row of more."""

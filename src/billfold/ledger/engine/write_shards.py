@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from billfold.ledger.book.rows import StoredEntry, TransactionEntry
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import SHARD_BATCH, shard_column
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from billfold.platform.database.connection import Connection
 
 # The shards of a table number their rows by its one sequence.
 _NUMBERS = """

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.ledger.explorer.types import BookedRow, ChainLink, Commit, EntryRow, EventRow, Place, PostingRow
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 SHOWN_MAX = 100
 """How many entries and events of a commit are read."""

@@ -10,16 +10,13 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.scheduler import WorkResults
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
 
 BATCH_MAX = 100
 """How many customers are brought up to date in one batch."""

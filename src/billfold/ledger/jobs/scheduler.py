@@ -11,17 +11,15 @@ from collections import Counter
 from collections.abc import Awaitable, Collection, Mapping
 from contextlib import nullcontext
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.store import complete
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.errors import Unavailable
 from billfold.platform.telemetry.tracing import tracing
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 Key = TypeVar("Key")
 Result = TypeVar("Result")

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from uuid import UUID
 
+from billfold.ledger.types import ScheduledJob
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import uuid_array
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from uuid import UUID
-
-    from billfold.ledger.types import ScheduledJob
-    from billfold.platform.database.connection import Connection, Pool
 
 _SCHEDULE = "SELECT scheduled_job_set($1)"
 _COMPLETE = "SELECT scheduled_job_complete($1, $2::text::uuid[], $3)"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from billfold.bills.rules.freshness import market_data_states
+from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.ledger.jobs.due_work import next_due
 from billfold.monitoring.health.types import HealthCheck
@@ -14,18 +14,15 @@ from billfold.payments.crypto.deposits.store import list_cursors, list_deposits
 from billfold.payments.crypto.deposits.types import DepositStatus
 from billfold.payments.crypto.withdrawals.store.transactions import list_blocked
 from billfold.payments.files import retries
+from billfold.payments.files.types import RailFile
 from billfold.platform.business_clock import read_clock
 from billfold.platform.clock import business_now, wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import format_eastern
+from billfold.platform.settings.settings import Settings
 from billfold.reports.proofs.roots.store import find_root, list_refusals
-
-if TYPE_CHECKING:
-    from billfold.bills.rules.market import Market
-    from billfold.payments.files.types import RailFile
-    from billfold.platform.database.connection import Connection
-    from billfold.platform.settings.settings import Settings
 
 REFUSED_FOR = timedelta(days=1)
 """For how long a refused file is named, unless it comes again under its name."""

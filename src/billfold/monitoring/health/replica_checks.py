@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import asyncpg
 
 from billfold.monitoring.health.types import HealthCheck
 from billfold.platform.clock import monotonic
-from billfold.platform.database.connect import CONNECT_SECONDS, hosts_of
+from billfold.platform.database.connect import CONNECT_SECONDS, Host, hosts_of
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.replica import CAUGHT_UP_SECONDS, FLUSHED, IDENTITY, REPLAYED
 from billfold.platform.database.shortage import error_summary
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connect import Host
-    from billfold.platform.database.connection import Connection
 
 _WHAT: Final = "replicas read"
 _POLL_SECONDS: Final = 0.1

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from billfold.monitoring.health.types import HealthCheck
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 SKEW_LIMIT = timedelta(seconds=2)
 LAG_LIMIT = timedelta(seconds=30)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from billfold.http.raw_request import RawRequest
-from billfold.http.responses import HttpResponse
+from billfold.http.responses import Header, HttpResponse
 from billfold.identity.partners import credentials
 from billfold.ledger.bank import Bank
 from billfold.oauth import client_assertions as assertions
@@ -16,14 +16,9 @@ from billfold.oauth import signing_keys as signing
 from billfold.oauth.authentication import AccessTokenAuthenticator
 from billfold.oauth.endpoint import Fields
 from billfold.oauth.errors import OAuthError
+from billfold.oauth.signing_keys import SigningKey
 from billfold.oauth.types import Client
 from billfold.pages.theme import Theme, page_headers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from billfold.http.responses import Header
-    from billfold.oauth.signing_keys import SigningKey
 
 TOKEN_PATH = "/api/oauth2/token"  # noqa: S105 - a path
 _KEYS_FRESH = timedelta(seconds=30)

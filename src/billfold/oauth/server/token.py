@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -24,9 +24,7 @@ from billfold.oauth.server.openapi import TOKEN_OPENAPI
 from billfold.oauth.token_exchange import IssuedTokens
 from billfold.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, TokenSubject
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 ID_TOKEN_LIFETIME = timedelta(minutes=5)
 Exchange = Callable[["Connection", AuthenticatedClient, Fields, datetime], Awaitable[IssuedTokens]]

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Iterable
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
 from billfold.cli.context import CliError
+from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
@@ -23,9 +24,6 @@ from billfold.onboarding.agreements.texts import InvalidAgreements, read_texts, 
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 group = CommandGroup("agreements", "Publish a version of the agreements, and see who accepted which.", example="list")
 

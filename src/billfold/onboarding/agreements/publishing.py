@@ -7,7 +7,7 @@ from datetime import date, datetime
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -25,10 +25,8 @@ from billfold.onboarding.agreements.texts import (
     shipped_texts,
 )
 from billfold.onboarding.agreements.types import DocumentRow, VersionRow
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection
 
 
 class Publisher(NamedTuple):

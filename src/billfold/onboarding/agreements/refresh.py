@@ -5,16 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import structlog
 
+from billfold.ledger.types import Agreements
 from billfold.onboarding.agreements.store import load_terms
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.shortage import error_summary
-
-if TYPE_CHECKING:
-    from billfold.ledger.types import Agreements
-    from billfold.platform.database.connection import Connection, Pool
 
 log = structlog.get_logger(__name__)
 

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from billfold.http.schemas import one_of
+from billfold.ledger.bank import Bank
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.texts import TYPES, Category, slug_of
 from billfold.platform.dates import et_date
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 
 class AgreementDocument(msgspec.Struct, kw_only=True):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.ledger.types import AgreementTerms
 from billfold.onboarding.agreements.texts import AgreementText
 from billfold.onboarding.agreements.types import DocumentRow, VersionRow
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection, Pool
 
 _LOCK = "SELECT FROM bank FOR UPDATE"  # rows that are only added leave no right to lock their table
 _VERSIONS = f"SELECT {', '.join(VersionRow.__struct_fields__)} FROM agreement_version ORDER BY version DESC"

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from billfold.audit import record as audit_record
+from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
 from billfold.documents import store as document_store
 from billfold.events.notifications.notify import notify
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store
@@ -32,10 +34,6 @@ from billfold.onboarding.applications.types import (
     ApplicationStatus,
     RelatedPartyRow,
 )
-
-if TYPE_CHECKING:
-    from billfold.audit.record import AuditedAction
-    from billfold.ledger.bank import Bank
 
 _TITLES: Final[Mapping[ApplicationStatus, str]] = {
     ApplicationStatus.APPROVED: "An application was approved",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import typer
@@ -14,15 +14,13 @@ from billfold.cli.context import CliError
 from billfold.cli.output import console
 from billfold.documents.rules import TYPES
 from billfold.identity.partners.store import list_partners
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.content import describe_application, name_of, open_application, open_applications
 from billfold.onboarding.applications.decisions import decide as decide_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 MAX_ROWS = 200
 group = CommandGroup("applications", "See applications, and decide them.", example="list --status MANUAL_REVIEW")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -15,6 +15,7 @@ from billfold.data_keys.types import SealedValue
 from billfold.documents import store as document_store
 from billfold.documents.sealed_files import open_names
 from billfold.documents.types import DocumentRow
+from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.forms import AnyForm, BusinessForm, IndividualForm, RelatedPartyForm
 from billfold.onboarding.applications.rules.requirements import (
@@ -24,13 +25,10 @@ from billfold.onboarding.applications.rules.requirements import (
 )
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, RelatedPartyRow
 from billfold.platform.crypto import associated_data
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
 
 Content = dict[str, Any]
 """The fields of a form, ready for JSON, without those that are not there."""

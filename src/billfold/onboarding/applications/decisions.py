@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.documents import store as document_store
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications.changes import ApplicationChange, changing
@@ -19,11 +20,6 @@ from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.screening.hits import find_standing
 from billfold.screening.types import REASON
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from billfold.ledger.bank import Bank
 
 _LEAVING_CHECK = frozenset({CheckStatus.APPROVED, CheckStatus.MANUAL_REVIEW, CheckStatus.DOCUMENTS_NEEDED})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
 import msgspec
@@ -11,6 +11,7 @@ import msgspec
 from billfold.audit.record import audited_by
 from billfold.http.caller import Call
 from billfold.identity.partners.caller import Caller
+from billfold.ledger.bank import Bank
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.types import Origin
 from billfold.ledger.usage_limits import uses_of
@@ -46,11 +47,6 @@ from billfold.onboarding.applications.types import (
 )
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from billfold.ledger.bank import Bank
 
 _MAC = "application"
 Check = Callable[[Application], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
@@ -13,6 +13,7 @@ import structlog
 from billfold.accounts.customers.commands import SetCustomerState
 from billfold.accounts.customers.store import is_frozen_by_others
 from billfold.accounts.profiles import open_profile
+from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.ledger.jobs import store as jobs_store
@@ -25,6 +26,7 @@ from billfold.onboarding.applications.screening import subjects_of
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.screening import backlog, hits
@@ -32,10 +34,6 @@ from billfold.screening.backlog import Task
 from billfold.screening.counterparties import screen_counterparties
 from billfold.screening.screening import names_of_countries, screen
 from billfold.screening.types import REASON, HitStatus, ScreenedName, Subject, SubjectKind
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
 
 _UNTIL_ENROLLED: Final = timedelta(minutes=1)
 _BATCH_MAX: Final = 50

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.addresses import Address
+from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.content import Application, open_application
 from billfold.onboarding.applications.forms import IndividualForm
 from billfold.onboarding.applications.types import ApplicationRow
 from billfold.screening.screening import names_of_countries, screen
 from billfold.screening.types import ScreenedName, Subject, SubjectKind
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 
 async def screen_application(bank: Bank, row: ApplicationRow, *, now: datetime) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
+from billfold.audit.record import AuditedAction
 from billfold.onboarding.applications.types import (
     ApplicationRow,
     ApplicationStatus,
@@ -16,15 +18,10 @@ from billfold.onboarding.applications.types import (
     MoveRow,
     RelatedPartyRow,
 )
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.audit.record import AuditedAction
-    from billfold.platform.database.connection import Connection, Pool
 
 RowType = TypeVar("RowType", bound=msgspec.Struct)
 

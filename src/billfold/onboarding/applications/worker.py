@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.documents import store as document_store
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store
@@ -19,9 +18,6 @@ from billfold.onboarding.applications.types import ApplicationStatus, move_id_of
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 _CHECKED = frozenset({ApplicationStatus.SUBMITTED, ApplicationStatus.PENDING})
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.data_keys.keys import DataKeys
+from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.content import Application
+from billfold.onboarding.applications.requests import Check
 from billfold.onboarding.invites import store
+from billfold.onboarding.invites.types import InviteRow
 from billfold.platform.crypto import associated_data
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.onboarding.applications.requests import Check
-    from billfold.onboarding.invites.types import InviteRow
 
 _SEEN = "application as it was shown"
 

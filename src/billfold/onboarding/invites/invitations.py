@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -15,7 +15,9 @@ from billfold.data_keys.keys import DataKeys
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.events.email.outbox import mailbox_of
+from billfold.http.caller import Call
 from billfold.identity.users.rules import check_email
+from billfold.ledger.bank import Bank
 from billfold.ledger.directory.rules import require_active
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, name_of
@@ -26,15 +28,11 @@ from billfold.onboarding.invites import rules, store
 from billfold.onboarding.invites.types import InvitationType, Invite, Invitee, InviteRow, WantedInvite
 from billfold.platform import crypto
 from billfold.platform.crypto import associated_data
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
 from billfold.platform.plain_text import is_name, plain_text
-
-if TYPE_CHECKING:
-    from billfold.http.caller import Call
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
 
 _PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = MappingProxyType(
     {

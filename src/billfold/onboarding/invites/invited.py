@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 import msgspec
 from typing_extensions import override
 
 from billfold.documents.routes import store_file
+from billfold.documents.types import DocumentRow
 from billfold.http.caller import Call
+from billfold.http.raw_request import RawRequest
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.content import Application, content_of, open_application
 from billfold.onboarding.applications.forms import AgreementConsent, BusinessForm, RelatedPartyForm
+from billfold.onboarding.applications.requests import Check
 from billfold.onboarding.applications.rules.status import EDITABLE, require_editable
 from billfold.onboarding.applications.types import ApplicationRow
 from billfold.onboarding.invites import rules, store
 from billfold.onboarding.invites.types import InvitationType, InviteRow
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.documents.types import DocumentRow
-    from billfold.http.raw_request import RawRequest
-    from billfold.ledger.bank import Bank
-    from billfold.onboarding.applications.requests import Check
 
 _NAMES: Final = {
     InvitationType.COLLABORATOR: "Invited collaborator",

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.onboarding.invites import rules, store
+from billfold.onboarding.invites.types import InviteRow
 from billfold.platform import crypto
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.onboarding.invites.types import InviteRow
 
 
 async def open_link(bank: Bank, secret: str, *, wall: datetime) -> tuple[InviteRow, str] | None:

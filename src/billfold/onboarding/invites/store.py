@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
+from billfold.audit.record import AuditedAction
+from billfold.onboarding.applications.types import ApplicationRow
 from billfold.onboarding.invites.types import InviteRow
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.audit.record import AuditedAction
-    from billfold.onboarding.applications.types import ApplicationRow
-    from billfold.platform.database.connection import Connection, Pool
 
 TABLE = "application_invite"
 _NAMES = InviteRow.__struct_fields__

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 import msgspec
@@ -11,23 +11,20 @@ import msgspec
 from billfold.data_keys.keys import DataKeys
 from billfold.identity.members import store as team_store
 from billfold.identity.members.types import InviteMember, Member
-from billfold.ledger.types import Origin
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import Origin, ScheduledJob
+from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.content import name_of, open_application
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus, AwaitedMemberRow
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import associated_data
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
 from billfold.team import invitations
 from billfold.team.administrator import Administrator
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
-    from billfold.oauth.caller import CustomerCaller
-    from billfold.platform.database.connection import Connection, Pool
 
 AWAITED_MAX: Final = 50
 

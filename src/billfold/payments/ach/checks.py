@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from billfold.data_keys.types import DataKey
 from billfold.ledger.checks import change_check
 from billfold.payments.ach.commands import (
     OriginateAch,
@@ -22,13 +22,9 @@ from billfold.payments.ach.commands import (
 )
 from billfold.payments.ach.store.files import TRACE_NUMBERS
 from billfold.payments.files.contents import open_content
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, declared, names_in_sql
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from billfold.data_keys.types import DataKey
-    from billfold.platform.checks import Findings
-    from billfold.platform.database.connection import Connection
 
 _RETURN_RECEIVED = names_in_sql(ReceiveAchReturn)
 _RETURNS_EITHER_WAY = names_in_sql(ReceiveAchReturn, ReturnAchEntry)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
@@ -11,18 +11,15 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
 from billfold.cli.output import console, table
 from billfold.dual_control.proposing import propose_as_operator
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.store.entries import get_entry, list_entries
-from billfold.payments.ach.types import AchStatus, AchWay
+from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.payments.return_codes import RETURN_REASONS
 from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command
-    from billfold.payments.ach.types import AchEntry
 
 group = CommandGroup(
     "ach", "List ACH entries, show one, cancel, reverse, retry or return it.", example="list --status APPROVED"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import typer
@@ -10,12 +10,10 @@ import typer
 from billfold.accounts.transactions.store import get_transaction_row
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, customer_of_pocket
 from billfold.dual_control.proposing import propose_as_operator
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 MAX_CENTS = 999_999_999_999
 group = CommandGroup(

@@ -6,7 +6,8 @@ is never refused: what the pocket has already spent becomes its overdraft.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 import msgspec
 
@@ -14,6 +15,8 @@ from billfold.accounts.pockets.rules import pocket_of, require_not_closed
 from billfold.accounts.transactions.types import BankBooking
 from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
@@ -25,13 +28,6 @@ from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
 from billfold.treasury.rules.recover import overdraft_of
 from billfold.treasury.sweeps.rules import sweep_and_invest
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-
 
 ADJUSTMENT, CORRECTION = "ADJUSTMENT", "CORRECTION"
 _JOURNAL = JournalKind.ADJUSTMENT

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 
 from billfold.cli.command import EXAMPLE_ID, Alone, CommandGroup, Row, require_alone, submit_as_operator
 from billfold.cli.context import CliError
+from billfold.ledger.bank import Bank
 from billfold.payments.cards.commands import FreezeCard
 from billfold.payments.cards.store import get_card, list_newest
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.cards.types import CardRow
+from billfold.payments.cards.types import CardRow
 
 group = CommandGroup("cards", "Show, freeze and unfreeze cards.", example="list")
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from billfold.accounts.pockets.rules import require_usable
 from billfold.accounts.pockets.store import get_pocket
+from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory.types import CustomerRow
 from billfold.payments.cards.ports import CardProcessor
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.directory.types import CustomerRow
 
 
 def processor_of(bank: Bank) -> CardProcessor:

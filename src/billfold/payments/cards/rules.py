@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -13,6 +13,7 @@ from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.events.payloads import CardStatusPayload
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.event_kind import EventKind
@@ -39,9 +40,6 @@ from billfold.payments.cards.types import (
     OrderStatus,
 )
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
 
 _Found = TypeVar("_Found", CardRow, CardOrderRow)
 _EVENTS: Final[Mapping[CardStatus, EventKind[CardStatusPayload]]] = MappingProxyType(

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from billfold.payments.cards.types import CardOrderRow, CardRow
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList
 from billfold.platform.database.rows import Table
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Db
 
 _cards, _orders = Table(CardRow), Table(CardOrderRow)
 # A Pocket that closes takes its cards with it; their rows follow by a job.

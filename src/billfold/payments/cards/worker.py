@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.accounts.pockets.store import get_pocket
 from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
 from billfold.data_keys.keys import DataKeys
-from billfold.ledger.types import PocketStatus
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import PocketStatus, ScheduledJob
 from billfold.payments.cards import store
 from billfold.payments.cards.commands import CloseCardsOfPocket, PlaceCardOrder
 from billfold.payments.cards.processor import processor_of
 from billfold.payments.cards.types import OrderStatus
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
 
 
 async def place_order(bank: Bank, job: ScheduledJob) -> None:

@@ -7,16 +7,13 @@ whose settlement has not come.
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
 from billfold.ledger.book.book import USD
 from billfold.payments.clearing.store import EVER, balances, list_cleared
 from billfold.payments.clearing.types import RAILS, ClearingTotals
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK
 from billfold.platform.checks import Certainty, Findings, declared
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 TABLE = "clearing"
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, table
+from billfold.ledger.bank import Bank
 from billfold.payments.cards.settlement.reconciliation import print_card_settlement
 from billfold.payments.clearing.report import ClearingReport, clearing_report
 from billfold.payments.clearing.types import RAILS, OpenPayment
 from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-
 
 group = CommandGroup()
 

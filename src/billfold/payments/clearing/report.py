@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import DATE_MAX, EVER, SettlementPeriod, balances, list_cleared, list_open
 from billfold.payments.clearing.types import ClearingTotals, OpenPayment
 from billfold.platform.dates import et_instant
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 _ONE_MICROSECOND, _ONE_DAY = timedelta(microseconds=1), timedelta(days=1)
 RECENT = timedelta(days=7)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
@@ -13,15 +13,13 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, custo
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.dual_control.proposing import propose_as_operator
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.payments.custody.store import list_transfers
 from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command
 
 group = CommandGroup(
     "custody", "Propose to receive bills from a custodian, or to deliver bills to one.", example="list"

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from billfold.payments.custody.types import SecurityTransfer
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 _COLUMNS = ", ".join(SecurityTransfer.__struct_fields__)
 _SOME = f"""

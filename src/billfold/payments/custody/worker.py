@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 import structlog
 
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.commands import EndDelivery
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.custody.store import get_transfer
 from billfold.payments.custody.types import SecurityTransferStatus
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
 
 log = structlog.get_logger(__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -11,17 +11,14 @@ import structlog
 from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.data_keys.payment_keys import PaymentKeys
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.types import DataKey, PartyField
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Outcome
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.types import IncomingAch, IncomingPayment, IncomingWire
 from billfold.payments.wires.rules import incoming
 from billfold.payments.wires.sealed_messages import seal_payment, seal_remittance, seal_text
-
-if TYPE_CHECKING:
-    from billfold.data_keys.types import DataKey
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Outcome
 
 log = structlog.get_logger(__name__)
 

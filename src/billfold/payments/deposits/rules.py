@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.rules.verification import verify_by_wire
 from billfold.accounts.pockets.types import Hold
-from billfold.accounts.portals.types import PortalStatus
+from billfold.accounts.portals.types import PortalRow, PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, Rail, TransactionType
@@ -20,11 +22,6 @@ from billfold.payments.wires.rules.recording import raise_wire_event
 from billfold.platform.dates import et_instant
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.sweeps.rules import sweep_and_invest
-
-if TYPE_CHECKING:
-    from billfold.accounts.portals.types import PortalRow
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
 
 ACH_SETTLES_AFTER = 2
 """Banking days until an incoming ACH entry is final (contract 9)."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.context import Context
+from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.wires.iso20022.types import CreditTransfer
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import add_wire, queue_message, send_time
 from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.context import Context
-    from billfold.payments.deposits.commands import ReceiveMoney
 
 _decode = msgspec.json.Decoder(CreditTransfer).decode
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import structlog
 
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import DataKeys, KeyRing
 from billfold.data_keys.payment_keys import bank_key
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.fedwire.inbound.suspense import hold_rejected
@@ -23,24 +23,20 @@ from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import read_content, seal_content
 from billfold.payments.files.inbound import WAIT
 from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.types import RailFile
 from billfold.payments.wires.commands import RejectWire, SubmitWire
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header
 from billfold.payments.wires.rules import cut_offs
 from billfold.payments.wires.sent_messages import environment_of, fedwire_day, message_to_send
 from billfold.payments.wires.store import message_queue as queue
+from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
 from billfold.payments.wires.types import WireDirection
 from billfold.platform.database.claims import claimed
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.data_keys.keys import KeyRing
-    from billfold.ledger.bank import Bank
-    from billfold.payments.files.types import RailFile
-    from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
-    from billfold.platform.database.connection import Connection
 
 log = structlog.get_logger(__name__)
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from billfold.data_keys.types import DataKey
 from billfold.payments.files.contents import open_content
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, declared
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from billfold.data_keys.types import DataKey
-    from billfold.platform.checks import Findings
-    from billfold.platform.database.connection import Connection
 
 _FILES = {
     ("rail_file", Certainty.CHANGED): {

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
-from billfold.cli.context import CliError
+from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, key_value_table, print_line
 from billfold.dual_control.proposing import said_of
 from billfold.identity.operators.types import Operator
+from billfold.ledger.bank import Bank
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.closing import propose_close
 from billfold.payments.files.contents import read_content
+from billfold.payments.files.types import RailFile
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.cli.context import CliContext
-    from billfold.ledger.bank import Bank
-    from billfold.payments.files.types import RailFile
 
 group = CommandGroup("files", "Show files to and from the rails, and ingest those that have arrived.", example="list")
 

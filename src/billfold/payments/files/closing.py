@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.dual_control.decisions import propose_movement
+from billfold.dual_control.types import FreezeProposal
 from billfold.identity.operators.types import Operator, Power
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.files.commands import CloseRailFile
@@ -14,10 +15,6 @@ from billfold.payments.files.retries import retry_state_of
 from billfold.payments.files.store import find_file
 from billfold.platform import ids
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from billfold.dual_control.types import FreezeProposal
-    from billfold.ledger.bank import Bank
 
 
 async def propose_close(bank: Bank, file_id: UUID, *, reason: str, by: Operator) -> FreezeProposal:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from hashlib import sha256
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.data_keys.payment_keys import bank_key
+from billfold.data_keys.types import DataKey
+from billfold.ledger.bank import Bank
 from billfold.payments.files import store
-from billfold.payments.files.types import SealedContent
+from billfold.payments.files.types import RailFile, SealedContent
 from billfold.platform.crypto import associated_data
-
-if TYPE_CHECKING:
-    from billfold.data_keys.types import DataKey
-    from billfold.ledger.bank import Bank
-    from billfold.payments.files.types import RailFile
 
 
 def seal_content(data_key: DataKey, file_id: UUID, plain: bytes) -> SealedContent:

@@ -12,29 +12,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
+from uuid import UUID
 
 import msgspec
 import structlog
 
 from billfold.data_keys.payment_keys import bank_key
 from billfold.dual_control.store import find_confirmed
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import is_content_of, read_content, seal_content
 from billfold.payments.files.ports import RailExchanges
-from billfold.payments.files.types import RETRY_FIELDS, DuplicateFile, InvalidFile, OversizedFile
+from billfold.payments.files.types import RETRY_FIELDS, DuplicateFile, InvalidFile, OversizedFile, RailFile
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
-    from billfold.payments.files.types import RailFile
 
 log = structlog.get_logger(__name__)
 

@@ -7,22 +7,20 @@ they pass even when the bank's clock stands still.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 import structlog
 
 from billfold.identity.operators.types import Operator, Power
+from billfold.ledger.bank import Bank
 from billfold.payments.files.store import COLUMNS, find_file
 from billfold.payments.files.types import RailFile, RetryState
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.failed_work import retry_delay
 from billfold.platform.dates import iso_z
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
 
 log = structlog.get_logger(__name__)
 

@@ -8,18 +8,14 @@ incomplete one. `now` is business time.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from billfold.data_keys.types import SEALED_BYTES
-from billfold.payments.files.types import DuplicateFile, RailFile
+from billfold.payments.files.types import DuplicateFile, RailFile, SealedContent
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.payments.files.types import SealedContent
-    from billfold.platform.database.connection import Connection, Pool
 
 OUT, IN = "OUT", "IN"
 

@@ -8,19 +8,22 @@ moves lots with acquisition date and tax basis unchanged.
 from __future__ import annotations
 
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED, check_sanctions
+from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.bills.rules import fees, lots
 from billfold.bills.rules.lots import Sale
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
+from billfold.ledger.book.holdings import Lot, PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
-from billfold.ledger.context import Context
+from billfold.ledger.context import Context, SaleTerms
 from billfold.ledger.types import (
     NOT_CLOSED,
     AccountKind,
@@ -41,12 +44,6 @@ from billfold.treasury.rules.liquidate import liquidation_value
 from billfold.treasury.rules.recover import overdraft_of
 from billfold.treasury.rules.withdraw import InsufficientFunds, Withdrawn, require_at_most, withdraw
 from billfold.treasury.sweeps.rules import sweep_and_invest
-
-if TYPE_CHECKING:
-    from billfold.accounts.counterparties.types import Payee
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import Lot, PocketBook
-    from billfold.ledger.context import SaleTerms
 
 _KINDS = {
     TransferStatus.PENDING: kinds.ON_US_PROCESSING,

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from hashlib import sha256
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
+from billfold.ledger.book.book import Book
 from billfold.payments.on_us.types import PendingTransfer, TransferOrder, TransferRow
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.ledger.book.book import Book
-    from billfold.platform.database.connection import Connection, Pool
 
 _COLUMNS = """
 SELECT t.customer_id, t.transfer_id, t.partner_id, t.type, t.status, t.reason, t.from_pocket_id,

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.counterparties import store as counterparty_store
+from billfold.ledger.bank import Bank
+from billfold.ledger.engine.pending_command import Answer
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferRow
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import is_shortage
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.engine.pending_command import Answer
 
 BATCH_SIZE = 100
 CALLER = "pending-transfer"

@@ -8,24 +8,22 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import structlog
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.settlement.commands import ReportMoves
 from billfold.payments.settlement.types import MovedPocket
+from billfold.platform.calendars import Calendars
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
 from billfold.treasury.commands import RescheduleDueWork
 from billfold.treasury.market_log import MARKET_LOG, RECORDED
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.calendars import Calendars
 
 log = structlog.get_logger(__name__)
 

@@ -9,13 +9,15 @@ in and went out, so that a rail's accounts hold only payments in transit.
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
 from billfold.bills.types import BillSettlement
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import Account
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
@@ -25,11 +27,6 @@ from billfold.payments.settlement.types import RailTotals, SettlementBlock
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id
 from billfold.platform.money import cents_for
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import Account
-
 
 BANK_DAY_CLOSED_JOB: Final = "daily-root"
 """The kind of the job that is due when the bank has closed a day: it signs what the bank owed then."""

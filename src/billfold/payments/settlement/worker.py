@@ -10,23 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date, datetime
-from typing import TYPE_CHECKING
 
 from billfold.bills.rules.strategies import STRATEGIES
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK
 from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.types import RailTotals, SettlementBlock
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.ids import command_id
 from billfold.treasury.market_log import record_closing_prices
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
-
 
 _NEXT_OPEN_DAY = """
 WITH bank AS MATERIALIZED (SELECT business_date, due_at FROM ledger_head WHERE customer_id = $1 AND due_at <= $2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -11,13 +11,11 @@ import typer
 from billfold.cli.command import CommandGroup, Row
 from billfold.dual_control.proposing import said_of
 from billfold.identity.operators.types import Operator
+from billfold.ledger.bank import Bank
 from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
 from billfold.payments.suspense.store import list_items
 from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 group = CommandGroup(
     "suspense", "List payments without an owner; propose their return, their owner or their loss.", example="list"

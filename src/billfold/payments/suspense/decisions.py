@@ -6,27 +6,24 @@ One proposes it here, and another confirms it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from billfold.dual_control.decisions import propose_movement
+from billfold.dual_control.types import FreezeProposal
 from billfold.identity.operators.types import Operator, Power
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.return_codes import RETURN_REASONS
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
 from billfold.payments.suspense.owner_details import details_for_owner
 from billfold.payments.suspense.store import get_item
+from billfold.payments.suspense.types import SuspenseItem
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.dual_control.types import FreezeProposal
-    from billfold.ledger.bank import Bank
-    from billfold.payments.suspense.types import SuspenseItem
 
 _CALLER = "operator"
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"

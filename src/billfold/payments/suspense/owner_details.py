@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
+from billfold.ledger.bank import Bank
+from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
 from billfold.payments.wires.sealed_messages import open_message, payment_details, seal_message
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.suspense.types import SuspenseItem
 
 _IDENTIFICATION = "individual_identification_number"
 

@@ -8,11 +8,12 @@ a rail took from the bank for an unknown account. A refunded fee is held with it
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.rows import Fingerprint
 from billfold.ledger.commands import Books, Outcome, book_of, decides
@@ -33,9 +34,6 @@ from billfold.payments.suspense.types import FEE, NOT_RETURNABLE, SuspenseItem, 
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
 from billfold.payments.wires.rules import incoming
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
 
 RECORDED = ("rail", "direction", "amount", "reason")
 """The columns of an item that the outcome of its command repeats."""

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from billfold.payments.suspense.types import SuspenseItem
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 _COLUMNS = ", ".join(SuspenseItem.__struct_fields__)
 _SOME = f"SELECT {_COLUMNS} FROM suspense_item WHERE item_id = ANY($1::uuid[])"

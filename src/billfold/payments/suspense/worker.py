@@ -5,25 +5,21 @@ Until then the operator can assign them to their owner.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
-from datetime import time
-from typing import TYPE_CHECKING, Any, NamedTuple
+from datetime import datetime, time
+from typing import Any, NamedTuple
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
+from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from billfold.ledger.bank import Bank
-    from billfold.platform.calendars import Calendars
 
 UNCLAIMED_RETURN_JOB = "ach.unclaimed"
 CLOSED_POCKET_REASON = (

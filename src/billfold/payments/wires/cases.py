@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import date
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Outcome
 from billfold.ledger.types import Origin
+from billfold.payments.wires.commands import ReturnWire
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
 from billfold.payments.wires.queueing import queue_about
 from billfold.payments.wires.rules import messages
@@ -20,19 +23,11 @@ from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.cases import CaseRow
 from billfold.payments.wires.store.wires import find_wire, get_outstanding
-from billfold.payments.wires.types import WireDirection
+from billfold.payments.wires.types import WireDirection, WireRow
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvariantError, NotFound, Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Outcome
-    from billfold.payments.wires.commands import ReturnWire
-    from billfold.payments.wires.types import WireRow
-    from billfold.platform.database.connection import Connection
 
 
 async def recall(bank: Bank, wire_id: UUID, code: str) -> str:

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.dual_control.proposing import propose_as_operator
+from billfold.ledger.bank import Bank
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.commands import ReturnWire
 from billfold.payments.wires.store import cases
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 group = CommandGroup("wires", "Recall a wire, return one, or refuse a recall.", example="cases")
 

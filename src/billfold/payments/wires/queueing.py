@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.wires.rules import cut_offs, messages
+from billfold.payments.wires.rules.messages import MessageFields
 from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.types import QueuedMessage
+from billfold.platform.database.connection import Connection
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.wires.rules.messages import MessageFields
-    from billfold.platform.database.connection import Connection
 
 
 async def queue_about(

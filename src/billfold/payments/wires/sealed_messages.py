@@ -6,19 +6,16 @@ What is sealed of a message stands beside its fields as one text, `sealed`: rule
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.data_keys.types import DataKey, PartyField
+from billfold.payments.wires.iso20022.types import CreditTransfer, Message
 from billfold.payments.wires.rules import incoming
-
-if TYPE_CHECKING:
-    from billfold.data_keys.payment_keys import PaymentKeys
-    from billfold.data_keys.types import DataKey
-    from billfold.payments.wires.iso20022.types import CreditTransfer, Message
-    from billfold.payments.wires.types import IncomingWireFields
+from billfold.payments.wires.types import IncomingWireFields
 
 _SEALED: Final = "sealed"
 _FIELDS: Final = ("debtor_account", "creditor_account", "instructions", "remittance", "documents")

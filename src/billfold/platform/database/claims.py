@@ -7,18 +7,14 @@ next one goes on. Work must bear being done twice: a claim only saves the effort
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from uuid import UUID
 
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from uuid import UUID
-
-    from billfold.platform.database.connection import Pool
+from billfold.platform.database.connection import Pool
 
 LASTS = timedelta(seconds=15)
 """How long a claim holds unless it is renewed."""

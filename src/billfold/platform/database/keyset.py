@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 from typing_extensions import override
 
+from billfold.platform.database.connection import Db
 from billfold.platform.paging import SortKey, Stop
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Db
 
 RowType = TypeVar("RowType")
 Place = tuple[Any, ...]

@@ -11,16 +11,14 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import structlog
 
 from billfold.platform.clock import monotonic
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import create_replica_pool
 from billfold.platform.database.shortage import error_summary
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 log = structlog.get_logger(__name__)
 

@@ -7,11 +7,10 @@ current one: processes know both. What was written into chains for good stays as
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Pool
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Pool
 
 _BATCH_SIZE = 500
 _ROWS = "SELECT {keys}, sealed FROM {table} WHERE sealed IS NOT NULL AND substring(sealed FOR 5) <> $1 LIMIT {limit}"

@@ -27,17 +27,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import msgspec
+from asyncpg import Record
 
 from billfold.platform.crypto import fingerprint
+from billfold.platform.database.connection import Db
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Db
 
 StructType = TypeVar("StructType", bound=msgspec.Struct)
 

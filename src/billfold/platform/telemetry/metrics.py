@@ -6,10 +6,8 @@ never a path, an address or an id.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Any
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _PAUSE_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from opentelemetry.sdk.trace import TracerProvider
 
 from billfold import __version__
-
-if TYPE_CHECKING:
-    from opentelemetry.sdk.trace import TracerProvider
 
 Attributes = Mapping[str, str | int | float | bool]
 INSTALL = "Traces need OpenTelemetry: pip install 'billfold[otel]'"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from billfold.accounts.trades.schemas import priced_from, settles_on
+from billfold.accounts.trades.store import TradeRow
+from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id
 from billfold.reports.confirmations import store
@@ -12,15 +14,11 @@ from billfold.reports.confirmations.contents import compose_confirmation, confir
 from billfold.reports.confirmations.types import Capacity
 from billfold.reports.downloads import store as downloads
 from billfold.reports.downloads.files import keep_file
+from billfold.reports.downloads.types import ReportFile
 from billfold.reports.entries.store import get_account, position_of
 from billfold.reports.printing.printing import bank_of
 from billfold.reports.printing.recipients import recipient_of
 from billfold.reports.printing.signing import Subject, print_signed
-
-if TYPE_CHECKING:
-    from billfold.accounts.trades.store import TradeRow
-    from billfold.ledger.bank import Bank
-    from billfold.reports.downloads.types import ReportFile
 
 PDF: Final = "application/pdf"
 # Each capacity has a file of its own: one that was made before a day's hours were corrected is not handed out again.

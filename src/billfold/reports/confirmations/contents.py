@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from billfold.accounts.trades.store import TradeRow
 from billfold.bills.rules import pricing
+from billfold.bills.types import Bill
 from billfold.http.schemas import format_price
 from billfold.platform.dates import ET, et_date
 from billfold.platform.money import format_usd
+from billfold.reports.confirmations.store import TradedLot
 from billfold.reports.confirmations.types import Capacity
+from billfold.reports.entries.store import AccountRow
 from billfold.reports.printing.printing import masked, paragraphs, printed, printed_day
-from billfold.reports.printing.types import PrintedColumn, PrintedDocument, PrintedTable
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from billfold.accounts.trades.store import TradeRow
-    from billfold.bills.types import Bill
-    from billfold.reports.confirmations.store import TradedLot
-    from billfold.reports.entries.store import AccountRow
-    from billfold.reports.printing.types import PrintedBank
+from billfold.reports.printing.types import PrintedBank, PrintedColumn, PrintedDocument, PrintedTable
 
 _UNIT_CENTS: Final = 10_000
 _TITLES: Final = {"BUY": "You bought", "SELL": "You sold"}

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
 
+from billfold.platform.calendars import Calendars
 from billfold.reports.confirmations.types import Capacity
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.platform.calendars import Calendars
 
 
 def capacity_at(traded_at: datetime, calendars: Calendars) -> Capacity:

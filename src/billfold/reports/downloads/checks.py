@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from billfold.data_keys.types import SEALED_BYTES
-from billfold.platform.checks import Certainty, declared
+from billfold.platform.checks import Certainty, Findings, declared
+from billfold.platform.database.connection import Connection
 from billfold.reports.proofs.attach import MARKER
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, Unproven, verify
 from billfold.reports.proofs.types import SignedManifest
-
-if TYPE_CHECKING:
-    from billfold.platform.checks import Findings
-    from billfold.platform.database.connection import Connection
 
 COUNTED = ("report_file", "report_file_part")
 _ROWS: Final = 500

@@ -6,22 +6,19 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from datetime import datetime
 from io import BytesIO
-from typing import IO, TYPE_CHECKING
+from typing import IO
 from uuid import UUID
 
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import DataShredded
 from billfold.documents.ports import FileStore, StoredFile, StoredFileMissing
+from billfold.ledger.bank import Bank
 from billfold.platform.crypto import associated_data
 from billfold.platform.errors import InvariantError, NotFound
 from billfold.reports.downloads import store
 from billfold.reports.downloads.types import PART_BYTES, KeptFile, ReportFile
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.ledger.bank import Bank
 
 _GONE = "The file is no longer available."
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 from uuid import UUID
 
 from billfold.documents.ports import StoredFile
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
-from billfold.reports.downloads.types import ReportFile
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from billfold.platform.database.connection import Connection, Pool
-    from billfold.reports.downloads.types import KeptFile
+from billfold.reports.downloads.types import KeptFile, ReportFile
 
 _COLUMNS = ", ".join(ReportFile.__struct_fields__)
 _ADD = f"""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 from uuid import UUID
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from billfold.documents.ports import StoredFile
+from billfold.documents.ports import StoredFile
 
 URL_LIFETIME: Final = timedelta(minutes=10)
 """How long a temporary URL is valid, in wall time."""

@@ -9,14 +9,12 @@ from __future__ import annotations
 import base64
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
+from billfold.platform.crypto import Vault
 from billfold.platform.errors import BillfoldError
 from billfold.reports.downloads.types import URL_LIFETIME, Downloadable, TemporaryUrl
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
 
 _PURPOSE: Final = "download"
 _SIGNATURE = re.compile(r"[A-Za-z0-9_-]{48}")  # 36 bytes: one text for each

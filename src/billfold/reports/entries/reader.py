@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from billfold.accounts.transactions.opened import open_transactions
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import PRICE_PAR_MICROS
 from billfold.reports.entries import rules, store
-from billfold.reports.entries.store import Span
+from billfold.reports.entries.store import AccountRow, Span
 from billfold.reports.entries.types import (
     Account,
     AccountEntry,
@@ -26,10 +27,6 @@ from billfold.reports.entries.types import (
     EntryTotals,
     LedgerPosition,
 )
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.reports.entries.store import AccountRow
 
 ROWS_PER_PAGE = 500
 _ONE_DAY = timedelta(days=1)

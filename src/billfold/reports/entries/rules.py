@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.transactions.remittance import SettledDocument
 from billfold.accounts.transactions.settlement import settles_at
+from billfold.accounts.transactions.types import TransactionRow
+from billfold.bills.rules.market import Market
+from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import member_of
@@ -22,16 +25,14 @@ from billfold.reports.entries.types import (
     EntryKind,
     EntryTotals,
     Holding,
+    ListedTransaction,
+    Movements,
     Period,
     References,
     Security,
+    TradeTotal,
+    TransferInKind,
 )
-
-if TYPE_CHECKING:
-    from billfold.accounts.transactions.types import TransactionRow
-    from billfold.bills.rules.market import Market
-    from billfold.platform.calendars import Calendars
-    from billfold.reports.entries.types import ListedTransaction, Movements, TradeTotal, TransferInKind
 
 _ONE_DAY = timedelta(days=1)
 _SWEEP_MEMBER = 1000

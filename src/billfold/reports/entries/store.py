@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.transactions.types import TransactionRow
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
 from billfold.reports.entries.types import LedgerPosition, ListedTransaction, Movements, TradeTotal, TransferInKind
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 # Entries and commits are numbered without gaps and no instant goes back, so either is found by halving.
 _ENTRY_BEFORE = """

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from textwrap import wrap
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from billfold.platform.dates import ET
-from billfold.reports.entries.types import AccountType
+from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
 from billfold.reports.formats.texts import bai_text
-from billfold.reports.formats.types import codes_of
-
-if TYPE_CHECKING:
-    from billfold.reports.entries.types import AccountEntry, AccountStatement
-    from billfold.reports.formats.types import StatementFile
+from billfold.reports.formats.types import StatementFile, codes_of
 
 _WIDTH, _BANK_REFERENCE, _OWN_REFERENCE = 80, 16, 24
 _OPENING_LEDGER, _CLOSING_LEDGER, _TOTAL_CREDITS, _TOTAL_DEBITS = "010", "015", "100", "400"

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, timedelta
-from typing import IO, TYPE_CHECKING, NamedTuple
+from datetime import UTC, date, datetime, timedelta
+from typing import IO, NamedTuple
 
-from billfold.reports.entries.types import AccountType
+from billfold.accounts.transactions.remittance import SettledDocument
+from billfold.reports.entries.types import Account, AccountEntry, AccountStatement, AccountType, Security
 from billfold.reports.formats.texts import cut, decimal, plain
-from billfold.reports.formats.types import codes_of, notification_reference, statement_reference
+from billfold.reports.formats.types import StatementFile, codes_of, notification_reference, statement_reference
 from billfold.reports.formats.xml import NOTHING, Xml, node
-
-if TYPE_CHECKING:
-    from datetime import date, datetime
-
-    from billfold.accounts.transactions.remittance import SettledDocument
-    from billfold.reports.entries.types import Account, AccountEntry, AccountStatement, Security
-    from billfold.reports.formats.types import StatementFile
 
 _REFERENCE, _NAME, _POCKET_NAME, _REMITTANCE, _INFORMATION = 35, 140, 70, 140, 500
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import IO, TYPE_CHECKING
+from collections.abc import Iterator
+from datetime import date
+from typing import IO
 
-from billfold.reports.entries.types import AccountType
+from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
 from billfold.reports.formats.texts import decimal, swift_lines, swift_reference
-from billfold.reports.formats.types import codes_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import date
-
-    from billfold.reports.entries.types import AccountEntry, AccountStatement
-    from billfold.reports.formats.types import StatementFile
+from billfold.reports.formats.types import StatementFile, codes_of
 
 _REFERENCE, _ACCOUNT, _SUPPLEMENT, _WIDTH, _LINES = 16, 35, 34, 65, 6
 _END_OF_LINE = "\r\n"

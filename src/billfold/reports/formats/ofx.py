@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import date, datetime
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from billfold.platform.dates import ET, et_instant
-from billfold.reports.entries.types import AccountType
+from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType, Holding, Security
 from billfold.reports.formats.texts import cut, decimal
-from billfold.reports.formats.types import codes_of
+from billfold.reports.formats.types import StatementFile, codes_of
 from billfold.reports.formats.xml import Xml, node
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from billfold.reports.entries.types import AccountEntry, AccountStatement, Holding, Security
-    from billfold.reports.formats.types import StatementFile
 
 _HEADER = """<?xml version="1.0" encoding="UTF-8" standalone="no"?>
 <?OFX OFXHEADER="200" VERSION="220" SECURITY="NONE" OLDFILEUID="NONE" NEWFILEUID="NONE"?>

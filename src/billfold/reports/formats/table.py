@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from billfold.ledger.bank import Bank
 from billfold.reports.entries.reader import Wanted, list_entries, read_statement
 from billfold.reports.formats.bai2 import write_bai2
 from billfold.reports.formats.camt import write_camt052, write_camt053, write_camt054
@@ -14,9 +15,6 @@ from billfold.reports.formats.mt940 import write_mt940
 from billfold.reports.formats.ofx import write_ofx
 from billfold.reports.formats.types import StatementFile, Writer
 from billfold.reports.formats.xlsx import write_xlsx
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 WRITERS: Final[Mapping[str, Writer]] = MappingProxyType(
     {

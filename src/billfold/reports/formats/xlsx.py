@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, date
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from xlsxwriter import Workbook
+from xlsxwriter.worksheet import Worksheet
 
 from billfold.platform.dates import iso_z
+from billfold.reports.entries.types import AccountEntry, AccountStatement
 from billfold.reports.formats.texts import plain
-
-if TYPE_CHECKING:
-    from xlsxwriter.worksheet import Worksheet
-
-    from billfold.reports.entries.types import AccountEntry, AccountStatement
-    from billfold.reports.formats.types import StatementFile
+from billfold.reports.formats.types import StatementFile
 
 _OPTIONS = {
     "constant_memory": True,

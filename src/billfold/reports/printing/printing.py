@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
+from datetime import date
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from billfold.documents.pdf import typeset_all
+from billfold.platform.settings.settings import Settings
 from billfold.reports.printing.types import PrintedBank, PrintedDocument
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from billfold.platform.settings.settings import Settings
 
 _LONGEST_WORD = 24
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.addresses import address_of
 from billfold.accounts.profiles import open_profile
+from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.platform.errors import NotFound
 from billfold.reports.printing.printing import printed
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 
 async def recipient_of(bank: Bank, customer_id: UUID) -> list[str]:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
+from uuid import UUID
 
+from billfold.ledger.bank import Bank
+from billfold.reports.entries.types import LedgerPosition
 from billfold.reports.printing.printing import print_document
+from billfold.reports.printing.types import PrintedDocument
 from billfold.reports.proofs import types as proofs
 from billfold.reports.proofs.attach import attach
 from billfold.reports.proofs.document_keys import get_document_key
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from uuid import UUID
-
-    from billfold.ledger.bank import Bank
-    from billfold.reports.entries.types import LedgerPosition
-    from billfold.reports.printing.types import PrintedDocument
 
 
 class Subject(NamedTuple):

@@ -5,23 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from billfold.cli.command import CommandGroup, Row, parse_instant_option
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, print_error, print_success
+from billfold.ledger.bank import Bank
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.routes import KEYS_PATH
 from billfold.reports.proofs.signatures import Unproven, parse_keys
 from billfold.reports.proofs.verify_file import FileVerdict, Verdict, verify_file
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
 
 group = CommandGroup(
     "document-keys", "List the keys that documents are signed with, replace the one in use, or revoke one."

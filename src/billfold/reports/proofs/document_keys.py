@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import asyncpg
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from billfold.platform.crypto import associated_data
+from billfold.platform.crypto import Vault, associated_data
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs.signatures import thumbprint
 from billfold.reports.proofs.types import DocumentKey, PublicKey
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection, Pool
 
 PUBLICATION_LEAD: Final = timedelta(hours=1)
 """How long a new key is published before it signs: longer than the published keys are cached."""

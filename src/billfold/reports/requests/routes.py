@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -18,6 +18,8 @@ from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
+from billfold.platform.database.connection import Connection
+from billfold.platform.database.keyset import KeysetList
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import derive
@@ -51,10 +53,6 @@ from billfold.reports.requests.types import (
     ReportType,
 )
 from billfold.reports.requests.validation import continuation_errors, format_errors, parameter_errors
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
-    from billfold.platform.database.keyset import KeysetList
 
 READS = with_scope("reports.read", "reports")
 WRITES = with_scope("reports.write", "reports")

@@ -6,17 +6,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import IO, Final, NamedTuple, TypeAlias
 from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.bank import Bank
 from billfold.platform.dates import et_instant
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.reports.entries.types import LedgerPosition
-    from billfold.reports.proofs.types import Figure
+from billfold.reports.entries.types import LedgerPosition
+from billfold.reports.proofs.types import Figure
 
 Day: TypeAlias = date
 LIFETIME: Final = timedelta(days=90)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from billfold.platform.errors import FieldError
-from billfold.reports.requests.types import RANGE_DAYS_MAX, Day, ReportFormat, ReportType
-
-if TYPE_CHECKING:
-    from billfold.reports.requests.types import ReportParameters, ReportRequest
+from billfold.reports.requests.types import (
+    RANGE_DAYS_MAX,
+    Day,
+    ReportFormat,
+    ReportParameters,
+    ReportRequest,
+    ReportType,
+)
 
 _BODY: Final = ("body", "parameters")
 _RANGE: Final = frozenset({"date_from", "date_to"})

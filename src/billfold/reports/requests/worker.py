@@ -11,20 +11,23 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
 from billfold.events.notifications.notify import notify
+from billfold.ledger.bank import Bank
 from billfold.ledger.current_reads import CurrentReads
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.reports.downloads import files
 from billfold.reports.downloads import store as download_store
+from billfold.reports.downloads.types import KeptFile
 from billfold.reports.entries.store import position_of
 from billfold.reports.requests.commands import FinishReport
 from billfold.reports.requests.renderers.facts import last_entry_shown, pockets_of
@@ -37,15 +40,10 @@ from billfold.reports.requests.types import (
     FINISHED_JOB,
     FORMATS,
     FailureReason,
+    ReportRequest,
     ReportRequestStatus,
     ReportSource,
 )
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
-    from billfold.reports.downloads.types import KeptFile
-    from billfold.reports.requests.types import ReportRequest
 
 log = structlog.get_logger(__name__)
 

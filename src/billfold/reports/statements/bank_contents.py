@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from datetime import date
+from typing import Final
 
 from billfold.platform.money import format_usd
-from billfold.reports.entries.types import EntryKind
+from billfold.reports.entries.types import AccountEntry, AccountStatement, EntryKind
 from billfold.reports.printing.printing import printed, short_day
 from billfold.reports.printing.types import PrintedColumn, PrintedTable
 from billfold.reports.statements.types import LINES_MAX
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from billfold.reports.entries.types import AccountEntry, AccountStatement
 
 _COLUMNS: Final = (
     PrintedColumn("Date"),

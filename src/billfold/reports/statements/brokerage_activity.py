@@ -4,24 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import date
+from typing import Final, NamedTuple
 
 from billfold.accounts.trades.schemas import settles_on
+from billfold.accounts.trades.store import TradeRow
 from billfold.http.schemas import format_price
+from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import format_usd
-from billfold.reports.entries.types import EntryKind
+from billfold.reports.entries.types import AccountEntry, AccountStatement, EntryKind
 from billfold.reports.printing.printing import short_day
 from billfold.reports.printing.types import PrintedColumn, PrintedTable
 from billfold.reports.statements.types import LINES_MAX
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from billfold.accounts.trades.store import TradeRow
-    from billfold.platform.calendars import Calendars
-    from billfold.reports.entries.types import AccountEntry, AccountStatement
 
 _COLUMNS: Final = (
     PrintedColumn("Date"),

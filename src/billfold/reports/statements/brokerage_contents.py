@@ -7,19 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from decimal import Decimal
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from billfold.bills.rules.earnings import PocketState
+from billfold.bills.rules.market import Market
 from billfold.http.schemas import format_price
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import cents_for, format_usd
-from billfold.reports.entries.types import EntryKind
+from billfold.reports.entries.types import AccountStatement, EntryKind, Holding, Period
 from billfold.reports.printing.printing import short_day
 from billfold.reports.printing.types import PrintedChart, PrintedColumn, PrintedTable
-
-if TYPE_CHECKING:
-    from billfold.bills.rules.earnings import PocketState
-    from billfold.bills.rules.market import Market
-    from billfold.reports.entries.types import AccountStatement, Holding, Period
 
 _UNIT_CENTS: Final = 10_000
 _BASE_MARGIN: Final = 0.06

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -12,14 +12,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console
+from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
 from billfold.reports.statements import store, worker
 from billfold.reports.statements.making import correct_statements
 from billfold.reports.statements.types import Month
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 group = CommandGroup(
     "statements", "Make the monthly statements of Pockets, and correct them.", example="make --month 2026-01"

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import date, datetime
+from typing import NamedTuple
 
+from billfold.bills.rules.earnings import PocketState
+from billfold.bills.rules.market import Market
 from billfold.platform.dates import et_date
-from billfold.reports.entries.types import AccountType
+from billfold.reports.entries.types import AccountStatement, AccountType
 from billfold.reports.printing.printing import masked, paragraphs, printed, printed_day
-from billfold.reports.printing.types import PrintedDocument
+from billfold.reports.printing.types import PrintedBank, PrintedDocument
 from billfold.reports.statements import bank_contents, brokerage_contents
-
-if TYPE_CHECKING:
-    from datetime import date, datetime
-
-    from billfold.bills.rules.earnings import PocketState
-    from billfold.bills.rules.market import Market
-    from billfold.reports.entries.types import AccountStatement
-    from billfold.reports.printing.types import PrintedBank
-    from billfold.reports.statements.bank_contents import PaymentLines
-    from billfold.reports.statements.brokerage_activity import ActivityLines
-    from billfold.reports.statements.brokerage_contents import IncomeStates
+from billfold.reports.statements.bank_contents import PaymentLines
+from billfold.reports.statements.brokerage_activity import ActivityLines
+from billfold.reports.statements.brokerage_contents import IncomeStates
 
 _TITLES = {AccountType.BANK: "Bank statement", AccountType.BROKERAGE: "Brokerage statement"}
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.pockets.history import Boundary, pocket_states_before
 from billfold.events.notifications.notify import notify
+from billfold.ledger.bank import Bank
 from billfold.ledger.current_reads import CurrentReads
 from billfold.platform.clock import wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id
@@ -19,25 +23,17 @@ from billfold.reports.downloads import store as downloads
 from billfold.reports.downloads.types import KeptFile
 from billfold.reports.entries.reader import Wanted, list_entries, read_statement
 from billfold.reports.entries.store import position_of
-from billfold.reports.entries.types import AccountType, LedgerPosition
+from billfold.reports.entries.types import AccountStatement, AccountType, LedgerPosition
 from billfold.reports.printing.printing import bank_of
 from billfold.reports.printing.recipients import recipient_of
 from billfold.reports.printing.signing import Subject, print_signed
+from billfold.reports.printing.types import PrintedDocument
 from billfold.reports.statements import contents, store
 from billfold.reports.statements.bank_contents import PaymentLines
 from billfold.reports.statements.brokerage_activity import ActivityLines
 from billfold.reports.statements.brokerage_contents import IncomeStates
 from billfold.reports.statements.contents import BrokerageReading, Issue
 from billfold.reports.statements.types import MONTHLY, Month, StatementRow, StatementType
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
-    from billfold.reports.entries.types import AccountStatement
-    from billfold.reports.printing.types import PrintedDocument
 
 PDF: Final = "application/pdf"
 _FILE_TAIL: Final = 4

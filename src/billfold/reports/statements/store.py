@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.trades.store import TradeRow
 from billfold.bills.rules.earnings import PocketState
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 from billfold.reports.statements.types import MONTHLY, Month, StatementRow, StatementType
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 _COLUMNS = ", ".join(StatementRow.__struct_fields__)
 _PREFIXED = ", ".join(f"s.{name}" for name in StatementRow.__struct_fields__)

@@ -10,21 +10,18 @@ import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import structlog
 
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.failed_work import PutAside, read_put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.reports.statements import store
 from billfold.reports.statements.making import make_statements
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.failed_work import PutAside
-    from billfold.reports.statements.types import Month
+from billfold.reports.statements.types import Month
 
 log = structlog.get_logger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -13,6 +13,7 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, print_warning, table
+from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import LAST_DAY, et_date, et_instant
@@ -27,9 +28,6 @@ from billfold.reports.tax.rules import boxes_of, filing_of, year_bounds
 from billfold.reports.tax.status import set_tax_status
 from billfold.reports.tax.types import TaxLine, TaxStatus
 from billfold.reports.tax.worker import make_year
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 group = CommandGroup(
     "tax", "Show the tax figures of customers, and write the file for the IRS.", example="file --year 2025"

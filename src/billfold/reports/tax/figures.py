@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.reports.entries.reader import current_position
 from billfold.reports.entries.store import last_entry_before
+from billfold.reports.entries.types import LedgerPosition
 from billfold.reports.tax import store
 from billfold.reports.tax.rules import LotReplay, first_purchase, is_relevant, tax_years, year_bounds
-from billfold.reports.tax.types import Disposal
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.reports.entries.types import LedgerPosition
-    from billfold.reports.tax.types import TaxStatus, TaxYear
+from billfold.reports.tax.types import Disposal, TaxStatus, TaxYear
 
 
 class TaxReading(NamedTuple):

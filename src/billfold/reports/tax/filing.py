@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import re
-from typing import IO, TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Collection
+from datetime import datetime
+from typing import IO, Final, NamedTuple
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput
+from billfold.platform.settings.settings import Settings
 from billfold.reports.tax import store
 from billfold.reports.tax.figures import read_tax_years
 from billfold.reports.tax.irs_file import IrsFile, Payer, require_records
-from billfold.reports.tax.recipients import open_recipient
+from billfold.reports.tax.recipients import Recipient, open_recipient
 from billfold.reports.tax.rules import filing_of
-from billfold.reports.tax.types import Filing, TaxForm
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-    from datetime import datetime
-
-    from billfold.ledger.bank import Bank
-    from billfold.platform.settings.settings import Settings
-    from billfold.reports.tax.recipients import Recipient
-    from billfold.reports.tax.types import TaxYear
+from billfold.reports.tax.types import Filing, TaxForm, TaxYear
 
 _TEST_VALUES: Final = {
     "tax_control_code": "00000",

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from billfold.platform.dates import et_date
 from billfold.platform.money import format_usd
 from billfold.reports.printing.printing import printed, printed_day
-from billfold.reports.printing.types import PrintedColumn, PrintedDocument, PrintedTable
+from billfold.reports.printing.types import PrintedBank, PrintedColumn, PrintedDocument, PrintedTable
+from billfold.reports.tax.recipients import Recipient
 from billfold.reports.tax.rules import boxes_of
-from billfold.reports.tax.types import Filing, TaxForm
-
-if TYPE_CHECKING:
-    from billfold.reports.printing.types import PrintedBank
-    from billfold.reports.tax.recipients import Recipient
-    from billfold.reports.tax.types import TaxLine, TaxYear
+from billfold.reports.tax.types import Filing, TaxForm, TaxLine, TaxYear
 
 LINES_MAX: Final = 2_000
 """How many parts of lots are printed one by one; of more there is one line per bill."""

@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from billfold.reports.tax import irs_records as records
 from billfold.reports.tax.irs_records import name_control, printable, record
-from billfold.reports.tax.types import TaxForm
-
-if TYPE_CHECKING:
-    from billfold.reports.tax.recipients import Recipient
-    from billfold.reports.tax.types import TaxLine, TaxYear
+from billfold.reports.tax.recipients import Recipient
+from billfold.reports.tax.types import TaxForm, TaxLine, TaxYear
 
 _RETURN_TYPES: Final = {TaxForm.INTEREST: "6", TaxForm.BROKER: "B"}
 _AMOUNT_CODES: Final = {TaxForm.INTEREST: "34", TaxForm.BROKER: "234"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.platform.ids import command_id
 from billfold.reports.downloads import files
 from billfold.reports.entries.store import get_account
@@ -14,18 +16,12 @@ from billfold.reports.printing.signing import Subject, print_signed
 from billfold.reports.statements.making import PDF, MadeStatement, write_statements
 from billfold.reports.statements.types import StatementRow, StatementType
 from billfold.reports.tax import store
-from billfold.reports.tax.figures import read_tax_years
+from billfold.reports.tax.figures import TaxReading, read_tax_years
 from billfold.reports.tax.filing import payer_of
 from billfold.reports.tax.forms import FormIssue, compose_form
 from billfold.reports.tax.recipients import open_recipient
 from billfold.reports.tax.rules import filing_of, year_bounds
 from billfold.reports.tax.types import TaxForm, TaxYear
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from billfold.ledger.bank import Bank
-    from billfold.reports.tax.figures import TaxReading
 
 
 class _Draft(NamedTuple):

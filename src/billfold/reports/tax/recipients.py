@@ -6,7 +6,7 @@ The number stands in the sealed application alone. It is opened here, for the fi
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -14,15 +14,13 @@ from typing_extensions import override
 
 from billfold.accounts.addresses import Address, address_of
 from billfold.accounts.profiles import open_profile
+from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.forms import AnyForm, IndividualForm
 from billfold.platform.errors import NotFound
 from billfold.reports.tax.types import Filing, TaxStatus, TinType
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 _CORPORATIONS = frozenset({"CORPORATE", "INCORPORATED_ASSOCIATION"})
 _FOREIGN_NUMBERS = frozenset({"NON_US_BUSINESS_ID", "PASSPORT", "INTERNATIONAL_ID"})

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.audit.record import audited
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
 from billfold.reports.tax import store
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.reports.tax.types import TaxStatus
+from billfold.reports.tax.types import TaxStatus
 
 
 async def set_tax_status(bank: Bank, status: TaxStatus) -> None:

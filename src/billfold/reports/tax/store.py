@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
+from asyncpg import Record
+
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.dates import et_date
 from billfold.reports.tax.types import LotMovement, TaxForm, TaxStatus
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection, Pool
 
 _FETCHED_AT_ONCE: Final = 2_000
 _CUSTOMERS_AT_ONCE: Final = 500

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 from uuid import UUID
 
 import structlog
 
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.failed_work import forget, list_failed, put_aside
 from billfold.platform.database.shortage import error_summary
@@ -14,11 +16,6 @@ from billfold.reports.statements.worker import claimed
 from billfold.reports.tax import store
 from billfold.reports.tax.making import make_forms
 from billfold.reports.tax.rules import years_due
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from billfold.ledger.bank import Bank
 
 log = structlog.get_logger(__name__)
 

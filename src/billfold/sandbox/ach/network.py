@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.nacha.types import AchFile
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.store import entries as ach_entries
+from billfold.payments.ach.store.files import NumberedFile
 from billfold.payments.ach.types import AchWay
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import read_content
@@ -22,14 +25,6 @@ from billfold.platform.errors import Refused
 from billfold.platform.ids import digits
 from billfold.sandbox.ach import simulated_network as simulated_ach
 from billfold.sandbox.ach.simulated_network import EntryOrder, SentEntry
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.ledger.bank import Bank
-    from billfold.payments.ach.nacha.types import AchFile
-    from billfold.payments.ach.store.files import NumberedFile
-
 
 SIMULATED_ANSWER = "sandbox.ach"
 """The appointment at which the simulated banks answer a file."""

@@ -7,13 +7,13 @@ import socket
 from collections.abc import Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from billfold.cli.child_python import python_command
 from billfold.cli.context import CliError
 from billfold.platform.network.addresses import own_url_host
+from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.host.framing import LengthPrefix
 from billfold.sandbox.card_processor.host.mac import MacAlgorithm
 from billfold.sandbox.card_processor.host.settings import (
@@ -25,9 +25,6 @@ from billfold.sandbox.card_processor.host.settings import (
     read_options,
     write_settings,
 )
-
-if TYPE_CHECKING:
-    from billfold.platform.settings.settings import Settings
 
 CARD_PROCESSOR = "card_processor"
 """The folder of the processor in that of the bank's state."""

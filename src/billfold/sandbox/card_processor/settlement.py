@@ -10,10 +10,12 @@ import os
 from collections.abc import Iterable, Iterator
 from datetime import date, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Direction, ScheduledJob
 from billfold.payments.cards.authorizations.store import get_authorization
@@ -28,11 +30,6 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
 from billfold.platform.money import round_half_up
 from billfold.sandbox.card_processor.launch import CARD_PROCESSOR
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from billfold.ledger.bank import Bank
 
 CYCLE_JOB: Final = "sandbox.card_cycle"
 """The appointment at which the processor sends the file of a settlement date."""

@@ -13,10 +13,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.due_work import next_due as next_customer_due
 from billfold.ledger.jobs.scheduler import next_scheduled_at, run_scheduled_jobs
@@ -26,9 +26,6 @@ from billfold.platform.clock import LATEST, ClockState, ClockTooFar, wall_now
 from billfold.platform.dates import ET, et_date, et_instant, iso_z
 from billfold.platform.errors import InvariantError, Refused, Unavailable
 from billfold.sandbox.clock.events import EventKind, next_event
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 BANK_DAY = "house-day"
 """The kind under which a closed day of the bank is counted."""

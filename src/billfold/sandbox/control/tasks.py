@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Protocol
+from contextlib import AbstractAsyncContextManager, suppress
+from typing import Protocol
 from uuid import UUID
 
 import structlog
@@ -22,12 +22,8 @@ from billfold.sandbox.control.types import (
     TaskStatus,
     TaskStep,
 )
+from billfold.sandbox.forks.copies import BankCopies
 from billfold.sandbox.forks.types import OPENING
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-
-    from billfold.sandbox.forks.copies import BankCopies
 
 log = structlog.get_logger(__name__)
 

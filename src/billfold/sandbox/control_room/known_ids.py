@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from billfold.accounts.counterparties.routes import list_counterparties
 from billfold.accounts.customers.routes import list_customers
 from billfold.accounts.pockets.routes import list_pockets
 from billfold.accounts.portals.routes import list_customer_portals
+from billfold.http.operations import Operation
 from billfold.onboarding.applications.routes.business import list_business_applications
 from billfold.payments.ach.routes import list_customer_ach_originations
 from billfold.payments.cards.routes.cards import list_customer_cards
 from billfold.payments.cards.routes.orders import list_customer_card_orders
 from billfold.payments.wires.routes import list_wires
-
-if TYPE_CHECKING:
-    from billfold.http.operations import Operation
-    from billfold.web.console.api_client import ApiClient
+from billfold.web.console.api_client import ApiClient
 
 _CUSTOMERS = 5
 _SHOWN = 20

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import httpx
 import msgspec
+from litestar.types import Send
 
 from billfold.client.dpop import DpopAuth
 from billfold.client.keys import client_assertion
@@ -22,9 +23,6 @@ from billfold.documentation.reference.operations import ApiOperation, Content, P
 from billfold.platform.errors import NotFound, Unavailable
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file
 from billfold.sandbox.sandbox_client import SERVICE_CLIENT_ID
-
-if TYPE_CHECKING:
-    from litestar.types import Send
 
 _BEARER_CLIENT_ID = "sandbox-bearer"
 _ASSERTION_SECONDS = 60

@@ -8,13 +8,12 @@ import sqlite3
 from contextlib import closing, suppress
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+from eth_account.signers.local import LocalAccount
 
 from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
 from billfold.sandbox.crypto_signer.policy import Payment, check, read_policy
-
-if TYPE_CHECKING:
-    from eth_account.signers.local import LocalAccount
 
 KEY_FILE: Final = "wallet.key"
 _KEY_BYTES = 32

@@ -11,21 +11,18 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import asyncpg
 import msgspec
 
 from billfold.platform.business_clock import read_clock
 from billfold.platform.clock import business_now, monotonic, wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.forks.databases import Databases
 from billfold.sandbox.forks.files import BankFiles
 from billfold.sandbox.forks.lease import end_pause, paused
 from billfold.sandbox.forks.types import FORKS_MAX, OPENING, Fork, is_fork_name
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 FREE_BYTES_MIN = 256 * 1024 * 1024
 """What stays free on the disk."""

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote, urlsplit
 
 import asyncpg
 
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 _MAINTENANCE = "postgres"
 _NAME_BYTES = 63

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -10,13 +10,11 @@ import msgspec
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.payments.deposits.inbound import receive
+from billfold.platform.database.connection import Pool
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.sandbox.ach.simulated_network import ach_credit
 from billfold.sandbox.operations import derived_id, sandbox_post
 from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, SimulatedFedwire
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Pool
 
 FUND_MAX_CENTS = 4_999_999
 FUND_MAX_COUNT = 9

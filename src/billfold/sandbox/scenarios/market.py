@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING
 
 from billfold.bills.store import CalendarOverride, save_override
 from billfold.ledger.types import Origin
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection
 from billfold.treasury.market_log import market_change
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection
 
 SHOCK_DAYS = 14
 _MILLI_PER_BASIS_POINT = 10

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from billfold.client.partner_api import PartnerApi
+from billfold.sandbox.control.tasks import Progress
+from billfold.sandbox.credentials_file import SandboxFile
 from billfold.sandbox.sandbox_client import partner_http
 from billfold.sandbox.scenarios.bad_week import BAD_WEEK
 from billfold.sandbox.scenarios.card_month import CARD_MONTH
@@ -14,10 +15,6 @@ from billfold.sandbox.scenarios.payday import PAYDAY
 from billfold.sandbox.scenarios.player import MarketChanges, Player, seed_of
 from billfold.sandbox.scenarios.recording_client import RecordingClient
 from billfold.sandbox.scenarios.types import Scenario
-
-if TYPE_CHECKING:
-    from billfold.sandbox.control.tasks import Progress
-    from billfold.sandbox.credentials_file import SandboxFile
 
 SCENARIOS: Mapping[str, Scenario] = MappingProxyType({each.name: each for each in (BAD_WEEK, PAYDAY, CARD_MONTH)})
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from billfold.sandbox.scenarios.player import Player
+from billfold.sandbox.scenarios.player import Player
 
 
 class Step(NamedTuple):

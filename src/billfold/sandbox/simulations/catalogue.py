@@ -5,19 +5,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from billfold.http.openapi.document import examples_of
-from billfold.http.operations import operations_below
+from billfold.http.operations import Operation, operations_below
 from billfold.sandbox import simulated_identity_check, simulated_linking, simulated_screening
 from billfold.sandbox.ach import simulated_network
+from billfold.sandbox.magic_values import MagicValue
 from billfold.sandbox.wires import simulated_fedwire
-
-if TYPE_CHECKING:
-    from billfold.http.operations import Operation
-    from billfold.sandbox.magic_values import MagicValue
 
 _PACKAGE = "billfold.sandbox"
 _EXAMPLES = "billfold.apis.partner_api"

@@ -8,17 +8,13 @@ The customer sees both as transactions of kind GENERIC.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import Account, PocketBook
+from billfold.ledger.context import Context, SaleTerms
 from billfold.ledger.types import Direction
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
 from billfold.treasury.rules.recover import overdraft_of, record_overdraft, recover_overdraft_from_cash
 from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import Account, PocketBook
-    from billfold.ledger.context import Context, SaleTerms
 
 
 def claw_back(

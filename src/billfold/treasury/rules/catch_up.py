@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from billfold.bills.rules import fees
-from billfold.ledger.book.book import BANK_ROLE, fee_due, refresh_due
+from billfold.ledger.book.book import BANK_ROLE, Book, fee_due, refresh_due
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import JournalKind
@@ -21,10 +21,6 @@ from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork
 from billfold.treasury.rules.day_end import charge_fee, close_day, roll_business_day
 from billfold.treasury.rules.invest import invest, plan_purchase
 from billfold.treasury.rules.mature import mature
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
 
 Step = Callable[["Book", "PocketBook", "Context"], None]
 

@@ -7,21 +7,18 @@ moved, and the fee of the days in between is computed when the pocket moves or i
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
 from billfold.bills.rules import fees
 from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.book.rows import PocketSnapshot
+from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, TransactionType
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
 from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.context import Context
 
 ONE_DAY = timedelta(days=1)
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.bills.rules import lots
+from billfold.bills.types import Bill
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, TradeActivity
 from billfold.platform.money import cents_for
 from billfold.treasury.rules.unsettled import take_unsettled
-
-if TYPE_CHECKING:
-    from billfold.bills.types import Bill
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.context import Context
 
 
 def plan_purchase(pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> tuple[Bill, int, int] | None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING
 
 from billfold.bills.rules import lots as lots_module
 from billfold.bills.rules.lots import Sale
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import Lot, PocketBook
+from billfold.ledger.context import Context, SaleTerms
 from billfold.ledger.types import AccountKind, TradeActivity
 from billfold.platform.money import cents_for
 from billfold.treasury.rules.unsettled import Proceeds, add_unsettled, free_cash, settle_early
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import Lot, PocketBook
-    from billfold.ledger.context import Context, SaleTerms
 
 
 def liquidation_value(pocket: PocketBook, terms: SaleTerms) -> int:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import Lot, PocketBook
+from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.invest import invest
 from billfold.treasury.rules.recover import recover_overdraft_from_cash
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import Lot, PocketBook
-    from billfold.ledger.context import Context
 
 
 def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:

@@ -8,16 +8,14 @@ Without it a transfer between two pockets after the close would earn interest on
 from __future__ import annotations
 
 from datetime import date
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from billfold.bills.rules.lots import allocate_basis
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.context import Context, SaleTerms
 from billfold.ledger.types import AccountKind, Direction, TransactionType
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.context import Context, SaleTerms
 
 _RATE_SCALE = 100_000
 """Rates are in thousandths of a percent."""

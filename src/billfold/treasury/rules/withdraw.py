@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from billfold.bills.rules import fees
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import Account, PocketBook
+from billfold.ledger.context import Context, SaleTerms
 from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import charge_fee
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash, sell_all
-from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import Account, PocketBook
-    from billfold.ledger.context import Context, SaleTerms
-    from billfold.treasury.rules.unsettled import Proceeds
+from billfold.treasury.rules.unsettled import Proceeds, free_cash, pay_from_cash
 
 
 class InsufficientFunds(Exception):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.context import Context
 from billfold.treasury.rules.invest import invest
 from billfold.treasury.rules.recover import recover_overdraft
-from billfold.treasury.rules.unsettled import add_unsettled
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.context import Context
-    from billfold.treasury.rules.unsettled import Proceeds
+from billfold.treasury.rules.unsettled import Proceeds, add_unsettled
 
 
 def sweep_and_invest(

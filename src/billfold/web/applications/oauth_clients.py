@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from litestar import get, post
 
@@ -13,14 +12,12 @@ from billfold.oauth import clients
 from billfold.oauth.rules.client_metadata import PROFILES
 from billfold.oauth.rules.scopes import SCOPES
 from billfold.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN, Client, NewClient
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.team.administrator import Administrator, audited
 from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageContext, PageResponse, redirect
 from billfold.web.sign_in_audit import send_email
 from billfold.web.team.administrator import ByAdministrator, chosen_scopes, client_form
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 _ALL = "/companies/{customer_id:str}/applications"
 _ONE = f"{_ALL}/{{client_id:str}}"

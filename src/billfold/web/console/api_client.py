@@ -9,10 +9,11 @@ A response is decoded into the type that its operation returns. One that is an e
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 import msgspec
+from litestar.types import HTTPScope
 
 from billfold.http.api import Api, Identity
 from billfold.http.operations import MAY_NEED_APPROVAL, Operation, Proof
@@ -21,9 +22,6 @@ from billfold.http.responses import HttpResponse, StreamedResponse
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import BillfoldError, FieldError, InvalidInput, NotFound, Refused, Unavailable
 from billfold.web.page_context import PageContext
-
-if TYPE_CHECKING:
-    from litestar.types import HTTPScope
 
 Identify = Callable[[Operation, RawRequest], Awaitable[Identity]]
 """Says who sends a request."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from litestar.datastructures import Cookie
 
 from billfold.http.raw_request import is_uuid, parse_cookies
-from billfold.onboarding.applications.content import content_of
+from billfold.ledger.bank import Bank
+from billfold.onboarding.applications.content import Content, content_of
 from billfold.onboarding.applications.rules.status import EDITABLE
 from billfold.onboarding.invites import invited, sessions
 from billfold.onboarding.invites.drafts import Draft, list_drafts
@@ -21,10 +22,6 @@ from billfold.pages.theme import session_cookie
 from billfold.platform import ids
 from billfold.web.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS, Step
 from billfold.web.page_context import PageContext, PageResponse, path_id, redirect
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.onboarding.applications.content import Content
 
 _COOKIE = "__Host-invite-"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import msgspec
@@ -16,15 +16,13 @@ from billfold.audit.rules import open_details
 from billfold.audit.types import AuditEntry, EntryFilter
 from billfold.audit.worker import archive_seals, seal_audit_log
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import DAY_RANGE, iso_z, parse_instant
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.wiring.cli_context import Wiring
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection
 
 _AT_ONCE = 500
 group = CommandGroup(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
@@ -24,14 +24,12 @@ from billfold.cli.output import console, print_warning
 from billfold.cli.resources import with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import parse_instant
 from billfold.platform.logs import configure_logging
+from billfold.platform.settings.settings import Settings
 from billfold.wiring.cli.verify import print_report, verify_with_progress
 from billfold.wiring.cli_context import Wiring
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
-    from billfold.platform.settings.settings import Settings
 
 _PAGE = "docs/operate/backup_restore.md"
 _OWN = f"Use its own tools, such as pgBackRest or WAL-G: {_PAGE}."

@@ -8,7 +8,7 @@ import shutil
 import socket
 from collections.abc import Awaitable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from cryptography import x509
@@ -26,15 +26,13 @@ from billfold.monitoring.health.server_checks import check_server
 from billfold.monitoring.health.types import HealthCheck
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connect import connect
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.rights import find_owner
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.settings.mistakes import SettingsError
+from billfold.platform.settings.settings import Settings
 from billfold.wiring.cli.folders import check_folders
 from billfold.wiring.cli_context import Wiring
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
-    from billfold.platform.settings.settings import Settings
 
 top = CommandGroup()
 CERTIFICATE_WARNING = timedelta(days=14)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from billfold.audit.file_archive import FileArchive
 from billfold.cli.context import CliError
-
-if TYPE_CHECKING:
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 
 def check_folders(settings: Settings) -> dict[Path, Path]:

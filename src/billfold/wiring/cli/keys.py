@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -13,10 +12,8 @@ from billfold.cli.output import console, print_line
 from billfold.data_keys import store
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.rotation import RotationProgress, rotation
+from billfold.ledger.bank import Bank
 from billfold.wiring.cli_context import Wiring
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 _SHOWN = 5
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import asyncpg
 import typer
@@ -19,17 +19,15 @@ from billfold.cli.command import CommandGroup, Row, parse_day_option
 from billfold.cli.context import CliError
 from billfold.cli.output import print_line, print_success
 from billfold.cli.resources import read_text_file
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.platform.business_clock import read_clock
 from billfold.platform.calendars import Calendars, DayOverride
 from billfold.platform.clock import business_now, wall_now
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
 from billfold.treasury.market_log import market_change
 from billfold.treasury.market_refresh import IN_USE_AFTER_SECONDS
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
 
 _REFRESH_NOTE = f"Running processes use it {IN_USE_AFTER_SECONDS:.0f} seconds later."
 market = CommandGroup(

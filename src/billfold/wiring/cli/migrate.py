@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import asyncpg
 import typer
@@ -15,13 +15,11 @@ from billfold.cli.context import CliError
 from billfold.cli.output import console, print_line, print_warning
 from billfold.cli.resources import with_connection
 from billfold.migrations import distribution, runner
+from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import is_distributed
 from billfold.platform.logs import configure_logging
+from billfold.platform.settings.settings import Settings
 from billfold.wiring.cli_context import Wiring
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
-    from billfold.platform.settings.settings import Settings
 
 _CREATE = (
     "Let an administrator create the database, its owner and the role billfold_app as docs/operate/install.md shows:"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import msgspec
 import typer
@@ -12,12 +12,10 @@ import typer
 from billfold.apis.customer_api.app import customer_document
 from billfold.apis.partner_api.app import partner_document, partner_operations
 from billfold.cli.command import CommandGroup, Row
+from billfold.http.operations import Operation
 from billfold.oauth.server.app import auth_document
+from billfold.platform.database.connection import Connection
 from billfold.wiring.cli_context import Wiring
-
-if TYPE_CHECKING:
-    from billfold.http.operations import Operation
-    from billfold.platform.database.connection import Connection
 
 group = CommandGroup("openapi", "Print an OpenAPI document.", example="partner > partner.json")
 top = CommandGroup()

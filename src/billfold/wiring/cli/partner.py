@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -20,12 +20,10 @@ from billfold.identity.partners import administration, credentials
 from billfold.identity.partners import rules as partner_rules
 from billfold.identity.partners import store as partner_store
 from billfold.identity.partners.rules import FEATURES
+from billfold.identity.partners.types import PartnerRow, PartnerUser
+from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
-
-if TYPE_CHECKING:
-    from billfold.identity.partners.types import PartnerRow, PartnerUser
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 group = CommandGroup(
     "partner", "Create partners and their credentials, and revoke them.", example="create acme --name 'Acme Inc.'"

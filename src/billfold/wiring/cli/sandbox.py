@@ -32,6 +32,7 @@ from billfold.migrations import runner
 from billfold.monitoring.management_server import manage_children
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
+from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.control.cli import group
@@ -51,7 +52,6 @@ from billfold.wiring.cli.verify import print_report, verify_with_progress
 from billfold.wiring.cli_context import Wiring
 
 if TYPE_CHECKING:
-    from billfold.platform.settings.settings import Settings
     from billfold.sandbox.forks.copies import BankCopies
 
 UP_SECONDS = 60.0

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -26,12 +26,10 @@ from billfold.cli.resources import run_with_connection
 from billfold.identity.partners.store import list_partners
 from billfold.monitoring.management_server import CHECK_SECONDS, manage_children, serve_management
 from billfold.monitoring.samples import NO_TRACES, telemetry
+from billfold.platform.network.tls import TlsFiles
+from billfold.platform.settings.settings import Settings
 from billfold.wiring.cli.folders import check_folders
 from billfold.wiring.cli_context import Wiring
-
-if TYPE_CHECKING:
-    from billfold.platform.network.tls import TlsFiles
-    from billfold.platform.settings.settings import Settings
 
 HTTPS = "run-https"
 _THIS_HOST = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what listens on all addresses is called here

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -16,14 +16,12 @@ from billfold.cli.output import console, key_value_table, print_error, print_lin
 from billfold.cli.resources import run_with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Report
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection
 from billfold.reports.proofs.cli import verify_files
 from billfold.verify.last_verification import record_verification
 from billfold.verify.runner import verify_bank
 from billfold.wiring.cli_context import Wiring
-
-if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
-    from billfold.platform.database.connection import Connection
 
 group = CommandGroup()
 MAX_SHOWN = 20

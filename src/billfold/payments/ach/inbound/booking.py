@@ -10,31 +10,34 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
 from billfold.accounts.counterparties.rules.notification_of_change import Correction, correction_of
 from billfold.accounts.counterparties.sealed_details import seal_details
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
+from billfold.ledger.bank import Bank
 from billfold.ledger.bulk import COMMANDS_PER_BATCH, submit_in_lots
+from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.types import Direction
 from billfold.payments.ach import types as ach_types
 from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn, RecordNoc
 from billfold.payments.ach.inbound.objections import INTERNATIONAL_REASON, Objection, objection_to
 from billfold.payments.ach.inbound.report import AchFileReport, LineOutcome
 from billfold.payments.ach.inbound.returns import dishonored_return, refusal_of, schedule_return_entries
-from billfold.payments.ach.inbound.validation import incoming_of
-from billfold.payments.ach.nacha.types import ADVICE, DEATH_NOTICE, EntryLine
+from billfold.payments.ach.inbound.validation import CheckedFile, incoming_of
+from billfold.payments.ach.nacha.types import ADVICE, DEATH_NOTICE, EntryLine, ReturnAddenda
 from billfold.payments.ach.nacha.writer import to_ach_text
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
 from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.ach.store import entries as ach_entries
-from billfold.payments.ach.types import AchEntry, AchWay, ReturnEntry
-from billfold.payments.files.types import StuckLine
+from billfold.payments.ach.types import AchEntry, AchWay, IncomingEntry, ReturnEntry
+from billfold.payments.files.types import RailFile, StuckLine
 from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import (
     CLOSED_POCKET_REASON,
@@ -45,16 +48,6 @@ from billfold.payments.suspense.worker import (
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import MarketDataStale, NotFound, Refused
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command, Outcome
-    from billfold.payments.ach.inbound.validation import CheckedFile
-    from billfold.payments.ach.nacha.types import ReturnAddenda
-    from billfold.payments.ach.types import IncomingEntry
-    from billfold.payments.files.types import RailFile
 
 CALLER = "ach-file"
 STUCK_LINES_MAX = 100

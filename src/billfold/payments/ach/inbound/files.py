@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 from typing_extensions import override
 
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.inbound.booking import AchFileBooking
 from billfold.payments.ach.inbound.validation import CheckedFile, check_file
 from billfold.payments.ach.nacha.reader import normalize, read_lines
 from billfold.payments.ach.nacha.types import AchFileMistake
 from billfold.payments.files.inbound import WAIT, InboundFiles
+from billfold.payments.files.types import RailFile
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
-    from billfold.payments.files.types import RailFile
 
 ACH_FILES_JOB = "ach.files"
 """The kind of scheduled job that processes inbound files. The worker also polls."""

@@ -5,19 +5,23 @@ Source: Nacha Operating Rules, Appendix Two (what is wrong with a batch or an en
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, REFUSED_CHANGE_CODES
-from billfold.payments.ach.nacha.types import ADVICE, DEATH_NOTICE, NOC_ENTRY_CLASS
+from billfold.payments.ach.nacha.types import (
+    ADVICE,
+    DEATH_NOTICE,
+    NOC_ENTRY_CLASS,
+    EntryLine,
+    NocAddenda,
+    ReturnAddenda,
+)
 from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
 from billfold.payments.return_codes import (
     CONTESTED_RETURN_REASONS,
     DISHONORED_RETURN_REASONS,
     RECEIVED_RETURN_REASONS,
 )
-
-if TYPE_CHECKING:
-    from billfold.payments.ach.nacha.types import EntryLine, NocAddenda, ReturnAddenda
 
 UNREADABLE = "R17"
 """The return code of an entry with a field that the receiving bank cannot process."""

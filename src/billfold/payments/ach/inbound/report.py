@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from billfold.payments.ach.nacha.types import EntryLine
 from billfold.payments.files.types import StuckLine
-
-if TYPE_CHECKING:
-    from billfold.payments.ach.nacha.types import EntryLine
 
 REPORTED_LINES_MAX = 1_000
 """Maximum entries listed in the report of a file: those that were not simply booked."""

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import ScheduledJob
+from billfold.payments.ach.nacha.types import EntryLine, ReturnAddenda
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at
 from billfold.payments.ach.store import files
 from billfold.payments.ach.types import IncomingEntry, ReturnEntry, return_of
 from billfold.payments.return_codes import CONTESTED_RETURN_REASONS, DISHONORED_RETURN_REASONS, RETURN_REASONS
 from billfold.payments.suspense import store as suspense_store
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.ach.nacha.types import EntryLine, ReturnAddenda
 
 SUSPENSE_RETURN_JOB = "ach.suspense_return"
 """The kind of scheduled job that queues a return for money that has left suspense."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.types import DataKey, PartyField
 from billfold.payments.ach.nacha.reader import read_batch_mistakes, read_header
 from billfold.payments.ach.nacha.types import AchFile, AchFileMistake, EntryLine, PaymentAddenda
 from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.files.types import InvalidFile
-
-if TYPE_CHECKING:
-    from billfold.data_keys.types import DataKey
 
 _CARD_CLASS = "SHR"
 """The entry class with a card number where others have a name."""

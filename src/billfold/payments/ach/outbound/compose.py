@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import DataShredded, PartyField
+from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction
 from billfold.payments.ach.nacha.types import (
     AchFile,
@@ -18,15 +20,9 @@ from billfold.payments.ach.nacha.types import (
 )
 from billfold.payments.ach.nacha.writer import NachaWriter, to_ach_text
 from billfold.payments.ach.rules.windows import same_day_descriptive_date
+from billfold.payments.ach.store.files import NumberedFile, OutgoingEntry, OutgoingReturn
+from billfold.payments.ach.types import ReturnEntry
 from billfold.platform.ids import digits
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from billfold.data_keys.payment_keys import PaymentKeys
-    from billfold.ledger.bank import Bank
-    from billfold.payments.ach.store.files import NumberedFile, OutgoingEntry, OutgoingReturn
-    from billfold.payments.ach.types import ReturnEntry
 
 OPERATOR, OPERATOR_NAME = "061000146", "FEDERAL RESERVE BANK"
 """The ACH operator that receives our files."""

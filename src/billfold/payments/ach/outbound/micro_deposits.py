@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import SendMicroDeposits
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
 
 
 async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:

@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import structlog
@@ -18,6 +17,7 @@ import structlog
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.payment_keys import PaymentKeys, bank_key
+from billfold.ledger.bank import Bank
 from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Direction, ScheduledJob
@@ -35,9 +35,6 @@ from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.payments.suspense.worker import CLOSED_POCKET_REASON, UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 log = structlog.get_logger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -11,24 +11,20 @@ import msgspec
 from billfold.accounts.pockets.types import Hold
 from billfold.events import payloads
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.context import Context
 from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
-from billfold.payments.ach.rules.windows import held_until
+from billfold.payments.ach.rules.windows import Schedule, held_until
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.rules.unsettled import arriving
+from billfold.treasury.rules.unsettled import Proceeds, arriving
 from billfold.treasury.rules.withdraw import withdraw
 from billfold.treasury.sweeps.rules import sweep_and_invest
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.context import Context
-    from billfold.payments.ach.rules.windows import Schedule
-    from billfold.treasury.rules.unsettled import Proceeds
 
 ACH_WINDOW = "ach.window"
 """The kind of scheduled job that writes a file."""

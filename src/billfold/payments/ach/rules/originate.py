@@ -7,7 +7,7 @@ when it is sent; a credit that is rejected or returned becomes a deposit again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 import msgspec
 
@@ -16,6 +16,8 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import require_not_closed, require_open
 from billfold.accounts.pockets.types import Hold
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.directory.rules import require_active
@@ -34,12 +36,6 @@ from billfold.payments.ach.rules.windows import schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.withdraw import InsufficientFunds
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
 
 
 @decides(OriginateAch)

@@ -6,15 +6,16 @@ returned later.
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from datetime import date, timedelta
 
 import msgspec
 
-from billfold.accounts.portals.types import PortalStatus
+from billfold.accounts.portals.types import PortalRow, PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.directory.types import CustomerStatus
@@ -45,13 +46,6 @@ from billfold.payments.return_codes import RETURN_REASONS, returnable_until
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.withdraw import InsufficientFunds
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from billfold.accounts.portals.types import PortalRow
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
 
 _EFFECTIVE_WITHIN = timedelta(days=7)
 """How far the effective date that a sender names may be from the day an entry comes; else it says nothing."""

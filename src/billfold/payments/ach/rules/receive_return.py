@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.events import kinds
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
 from billfold.payments.ach.commands import ReceiveAchReturn, RecordNoc
 from billfold.payments.ach.rules.entries import raise_ach_event, referenced_entry, reverse_booking, update_entry
-from billfold.payments.ach.types import AchStatus, AchWay
+from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.payments.return_codes import RECEIVED_RETURN_REASONS, returnable_until
 from billfold.platform.dates import et_date
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.payments.ach.types import AchEntry
 
 UNKNOWN_ENTRY, DUPLICATE_RETURN, UNTIMELY_RETURN = "R69", "R67", "R68"
 """Why a return is not accepted: no matching entry, a duplicate return, or the time frame is over."""

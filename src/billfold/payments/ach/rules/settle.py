@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.events import kinds, payloads
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.event_kind import EventKind
 from billfold.payments.ach.commands import MarkAchTransmitted, RescheduleAch, SettleAch
 from billfold.payments.ach.rules.entries import approve_stored, raise_ach_event, update_entry
-from billfold.payments.ach.rules.windows import postponed, schedule
+from billfold.payments.ach.rules.windows import Schedule, postponed, schedule
 from billfold.payments.ach.types import AchEntry, AchStatus
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.payments.ach.rules.windows import Schedule
 
 
 @decides(MarkAchTransmitted)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from billfold.payments.ach.rules.risk import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED
 from billfold.payments.ach.types import AchEntry, OriginationHistory
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList
 from billfold.platform.database.rows import reads
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 COLUMNS = AchEntry.__struct_fields__
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM ach_entry"

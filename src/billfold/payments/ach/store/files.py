@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.ach.types import ReturnEntry
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.dates import ET, et_date
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 TRACE_NUMBERS = 10_000_000
 """Trace numbers of a bank before they start again."""

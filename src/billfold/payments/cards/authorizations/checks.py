@@ -5,8 +5,6 @@ What was approved after it had been declined is reversed, or will be by a schedu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,
@@ -19,10 +17,8 @@ from billfold.payments.cards.authorizations.commands import (
 )
 from billfold.payments.cards.authorizations.types import EXPIRY_JOB, LATE, LATE_JOB, PROCESSOR
 from billfold.platform.checks import Certainty, Findings, declared
+from billfold.platform.database.connection import Connection
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 _AUTHORIZATION, _PAYMENT, _LIMITS = "card_authorization", "card_payment", "card_limits"
 _HOLD = f"SELECT h.customer_id, h.authorization_id FROM {_AUTHORIZATION} h"

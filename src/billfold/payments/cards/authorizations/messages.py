@@ -10,11 +10,14 @@ import asyncio
 import hashlib
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
+from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.jobs.store import schedule
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.authorizations import store
@@ -36,11 +39,6 @@ from billfold.payments.cards.authorizations.types import (
     NetworkReference,
 )
 from billfold.platform.errors import InvalidInput, MarketDataStale, Unavailable
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command
-    from billfold.ledger.engine.pending_command import Answer
 
 DEADLINE_SECONDS: Final = 1.7
 """Of the two seconds of the network; the rest is for the way."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from billfold.http.api import Api
 from billfold.http.operations import OPEN, Proof, post
@@ -18,9 +18,7 @@ from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations.messages import Message, MessageAnswer, answer_message
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
-
-if TYPE_CHECKING:
-    from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings
 
 WINDOW_SECONDS: Final = 300
 _KEY_PERSON: Final = b"billfold.cards"

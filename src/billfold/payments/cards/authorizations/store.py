@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -18,11 +18,9 @@ from billfold.payments.cards.authorizations.types import (
     spending_id_of,
 )
 from billfold.payments.cards.types import CardRow
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import Table
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Db
 
 _cards, _authorizations = Table(CardRow), Table(AuthorizationRow)
 _payments, _limits = Table(CardPaymentRow), Table(CardLimitsRow)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
+from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.authorizations import store
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,
@@ -16,13 +19,6 @@ from billfold.payments.cards.authorizations.commands import (
 )
 from billfold.payments.cards.authorizations.messages import Message, command_of
 from billfold.payments.cards.authorizations.types import LATE, Merchant
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from uuid import UUID
-
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
 
 
 async def expire_hold(bank: Bank, job: ScheduledJob) -> None:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.identity.partners import store as partner_store
+from billfold.identity.partners.types import PartnerRow
+from billfold.ledger.bank import Bank
 from billfold.payments.cards.cash_back import store
 from billfold.payments.cards.cash_back.rule_versions import set_rule
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import InvalidInput
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.identity.partners.types import PartnerRow
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Db
 
 group = CommandGroup("cash-back", "Set a partner's rule of cash back, and list what was given.", example="rules acme")
 

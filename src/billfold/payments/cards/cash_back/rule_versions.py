@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from billfold.audit.record import audited
+from billfold.identity.partners.types import PartnerRow
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin
 from billfold.payments.cards.cash_back import store
@@ -16,10 +18,6 @@ from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from billfold.identity.partners.types import PartnerRow
-    from billfold.ledger.bank import Bank
 
 _MONTH: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
 _CATEGORY: Final = re.compile(r"\d{4}", re.ASCII)

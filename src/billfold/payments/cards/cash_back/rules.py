@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import NOT_CLOSED
@@ -13,10 +13,6 @@ from billfold.payments.cards.cash_back.types import CashBackRow
 from billfold.payments.cards.types import CardRow
 from billfold.platform.errors import NotFound
 from billfold.platform.money import round_half_up
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
 
 _WHOLE = 10_000
 """Basis points."""

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.cash_back.types import NEVER_PURCHASES, CardMonth, CashBackRow, CashBackRule
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import Table
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.ledger.types import ScheduledJob
-    from billfold.platform.database.connection import Connection, Db
 
 _rules, _given = Table(CashBackRule, "cash_back_rule"), Table(CashBackRow)
 _INSERT_RULE = f"{_rules.insertion} RETURNING *"

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from datetime import date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.cash_back import store
 from billfold.payments.cards.cash_back.commands import GiveCashBack
-from billfold.payments.cards.cash_back.types import CASH_BACK_JOB
+from billfold.payments.cards.cash_back.types import CASH_BACK_JOB, CardMonth, CashBackRule
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.cards.cash_back.types import CardMonth, CashBackRule
 
 CALLER: Final = "cash-back"
 GIVEN_AT: Final = time(6)

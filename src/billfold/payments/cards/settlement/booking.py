@@ -6,11 +6,13 @@ import asyncio
 from collections.abc import Mapping
 from datetime import date
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Outcome
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
@@ -26,7 +28,14 @@ from billfold.payments.cards.authorizations.rules.give_back import NO_POCKET
 from billfold.payments.cards.settlement import store
 from billfold.payments.cards.settlement.file_format import read_file
 from billfold.payments.cards.settlement.rows import CALLER, REPEATED
-from billfold.payments.cards.settlement.types import Chargeback, Presentment, Refund, Representment
+from billfold.payments.cards.settlement.types import (
+    Chargeback,
+    Presentment,
+    RecordOfCard,
+    Refund,
+    Representment,
+    SettlementRecordRow,
+)
 from billfold.payments.files.contents import read_content
 from billfold.payments.suspense.commands import ReleaseFromSuspense
 from billfold.payments.suspense.store import get_item
@@ -34,11 +43,6 @@ from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Outcome
-    from billfold.payments.cards.settlement.types import RecordOfCard, SettlementRecordRow
 
 OPERATOR: Final = "operator"
 _COMMANDS: Final[Mapping[type[RecordOfCard], type[CardRecord]]] = MappingProxyType(

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
+from billfold.data_keys.types import DataKey
 from billfold.payments.cards.settlement.file_format import read_file
 from billfold.payments.cards.settlement.rows import DIFFERS, REPEATED, file_row, rows_of
 from billfold.payments.cards.settlement.store import list_records
-from billfold.payments.cards.settlement.types import SettlementFileRow
+from billfold.payments.cards.settlement.types import SettlementFileRow, SettlementRecordRow
 from billfold.payments.files.contents import open_content
 from billfold.payments.files.types import InvalidFile
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, declared
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from billfold.data_keys.types import DataKey
-    from billfold.payments.cards.settlement.types import SettlementRecordRow
-    from billfold.platform.checks import Findings
-    from billfold.platform.database.connection import Connection
 
 FILES, RECORDS = "card_settlement_file", "card_settlement_record"
 # Records of a file that is processed; while it is not, they are on their way.

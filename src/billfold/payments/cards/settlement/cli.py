@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -13,16 +13,14 @@ from billfold.cli.context import CliError
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.proposing import said_of
 from billfold.identity.operators.types import Operator
+from billfold.ledger.bank import Bank
 from billfold.payments.cards.settlement import store
 from billfold.payments.cards.settlement.booking import assignment_of
+from billfold.payments.cards.settlement.types import SettlementRecordRow
 from billfold.payments.suspense.decisions import propose_write_off
 from billfold.payments.suspense.store import get_item
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.cards.settlement.types import SettlementRecordRow
 
 group = CommandGroup(
     "card-settlement", "Show files of the card processor, and work on records that were not booked.", example="list"

@@ -6,7 +6,7 @@ A line that is no record does not spoil the file: the trailer states what it com
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -15,6 +15,7 @@ from billfold.payments.cards.settlement.types import (
     FORMAT,
     VERSION,
     Header,
+    NumberedRecord,
     Record,
     RecordType,
     SettlementFile,
@@ -24,9 +25,6 @@ from billfold.payments.cards.settlement.types import (
     Unreadable,
 )
 from billfold.payments.files.types import InvalidFile
-
-if TYPE_CHECKING:
-    from billfold.payments.cards.settlement.types import NumberedRecord
 
 _LINES_MIN: Final = 2
 _header, _trailer = msgspec.json.Decoder(Header), msgspec.json.Decoder(Trailer)

@@ -8,11 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from uuid import UUID
 
 from typing_extensions import override
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.cards.authorizations.types import CardPaymentKind
@@ -34,17 +35,13 @@ from billfold.payments.cards.settlement.types import (
     Unreadable,
 )
 from billfold.payments.files.inbound import InboundFiles
-from billfold.payments.files.types import SETTLEMENT_LOOKBACK, InvalidFile, StuckLine
+from billfold.payments.files.types import SETTLEMENT_LOOKBACK, InvalidFile, RailFile, StuckLine
 from billfold.payments.suspense.commands import HoldInSuspense
 from billfold.payments.suspense.store import find_items
 from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.files.types import RailFile
 
 AHEAD_MAX: Final = timedelta(days=7)
 """How far ahead of the open business date a file may settle."""

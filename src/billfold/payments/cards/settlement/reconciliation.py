@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.cli.context import CliError
 from billfold.cli.output import console, table
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.settlement import store
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 _COLUMNS = (
     "Settles on",

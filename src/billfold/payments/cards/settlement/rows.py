@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 from billfold.ledger.types import Direction
 from billfold.payments.cards.settlement.file_format import TOTALS
-from billfold.payments.cards.settlement.types import Fee, SettlementFileRow, SettlementRecordRow, Unreadable
+from billfold.payments.cards.settlement.types import (
+    Fee,
+    NumberedRecord,
+    SettlementFile,
+    SettlementFileRow,
+    SettlementRecordRow,
+    Unreadable,
+)
 from billfold.platform.ids import command_id
-
-if TYPE_CHECKING:
-    from billfold.payments.cards.settlement.types import NumberedRecord, SettlementFile
 
 CALLER: Final = "card-settlement"
 """Books records, under their own ids."""

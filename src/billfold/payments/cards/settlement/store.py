@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from msgspec.structs import astuple
 
 from billfold.payments.cards.authorizations.types import CardPaymentKind
 from billfold.payments.cards.settlement.types import SettlementFileRow, SettlementRecordRow
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Db
 
 _files = Table(SettlementFileRow, "card_settlement_file")
 _records = Table(SettlementRecordRow, "card_settlement_record")

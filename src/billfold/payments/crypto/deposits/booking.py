@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 import structlog
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
+from billfold.payments.crypto.chains.ports import ChainNode
 from billfold.payments.crypto.chains.rules import cents_of
+from billfold.payments.crypto.chains.types import Chain, TokenTransfer
 from billfold.payments.crypto.deposits import store
+from billfold.payments.crypto.deposits.agreement import Nodes
 from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
 from billfold.payments.crypto.deposits.rules import CENTS_MAX, UNAVAILABLE, details_of
-from billfold.payments.crypto.deposits.types import ChainDeposit, DepositStatus, HoldReason, Recipient
+from billfold.payments.crypto.deposits.types import ChainDeposit, CryptoDepositRow, DepositStatus, HoldReason, Recipient
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
 from billfold.payments.suspense.store import get_item
 from billfold.payments.suspense.types import SuspenseStatus
@@ -28,13 +32,6 @@ from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
 from billfold.screening.screening import CurrentList
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.crypto.chains.ports import ChainNode
-    from billfold.payments.crypto.chains.types import Chain, TokenTransfer
-    from billfold.payments.crypto.deposits.agreement import Nodes
-    from billfold.payments.crypto.deposits.types import CryptoDepositRow
 
 log = structlog.get_logger(__name__)
 

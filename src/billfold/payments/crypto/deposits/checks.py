@@ -6,16 +6,13 @@ Addresses: each follows from its extended public key and index.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
 from billfold.ledger.checks import TrackedTable, creation_checks
 from billfold.payments.crypto.chains.addresses import WatchOnlyAddresses
 from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked
 from billfold.payments.crypto.deposits.store import CARRIED
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
+from billfold.platform.database.connection import Connection
 
 _LOG = "chain, tx_hash, log_index, block_number, block_hash, token, sender, recipient, units"
 _BOOKED = """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -13,6 +13,7 @@ from billfold.cli.context import CliError
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.proposing import propose_as_operator, said_of
 from billfold.identity.operators.types import Operator
+from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
@@ -28,9 +29,6 @@ from billfold.payments.suspense.store import get_item
 from billfold.platform import ids
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 deposits = crypto.subgroup("deposits", "What arrived at portals on chains.", example="list")
 

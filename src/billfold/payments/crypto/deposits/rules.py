@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, Rail
@@ -16,9 +17,6 @@ from billfold.payments.crypto.deposits.types import CarriedUnits, ChainDeposit, 
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
 from billfold.platform.errors import NotFound, Refused
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
 
 UNAVAILABLE = "UNAVAILABLE"
 """The outcome of a credit to a portal that takes nothing, or not so much."""

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.payments.crypto.chains.types import Block, TokenTransfer
 from billfold.payments.crypto.deposits.types import CarriedUnits, CryptoDepositRow, Cursor, Recipient, TransferStatus
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 BLOCKS_KEPT = 256
 WRONG_TOKENS_MAX = 20

@@ -7,22 +7,19 @@ reports the same transfers. The last 256 blocks are kept; where a parent does no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import structlog
 
+from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
+from billfold.payments.crypto.chains.ports import ChainNode
+from billfold.payments.crypto.chains.types import Block, Chain, TokenTransfer
 from billfold.payments.crypto.deposits import store
 from billfold.payments.crypto.deposits.agreement import Agreement, Nodes
 from billfold.payments.crypto.deposits.booking import DepositBooking
 from billfold.payments.crypto.deposits.types import Cursor, TransferStatus
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import error_summary
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.crypto.chains.ports import ChainNode
-    from billfold.payments.crypto.chains.types import Block, Chain, TokenTransfer
 
 log = structlog.get_logger(__name__)
 

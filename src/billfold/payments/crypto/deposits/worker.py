@@ -5,20 +5,16 @@ from __future__ import annotations
 import asyncio
 import zlib
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import structlog
 
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.chains.evm import EvmNode
-from billfold.payments.crypto.chains.types import Chains
+from billfold.payments.crypto.chains.types import Chain, Chains
 from billfold.payments.crypto.deposits.watcher import ChainWatcher
 from billfold.platform.clock import monotonic
 from billfold.platform.database.shortage import error_summary
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
-    from billfold.payments.crypto.chains.types import Chain
 
 log = structlog.get_logger(__name__)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from uuid import UUID
 
 import typer
@@ -11,6 +11,7 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, table
+from billfold.ledger.bank import Bank
 from billfold.payments.crypto.cli_group import crypto
 from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.payments.crypto.withdrawals.store import transactions as store
@@ -19,9 +20,6 @@ from billfold.payments.crypto.withdrawals.types import OperatorRequest, Withdraw
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 group = crypto.subgroup("withdrawals", "What the bank sends on chains.", example="list --status PROCESSING")
 

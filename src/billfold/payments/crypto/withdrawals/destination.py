@@ -6,22 +6,20 @@ A counterparty is refused by it when it is added, a payment when it is requested
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.ports import OwnWallets
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.data_keys.keys import DataKeys
+from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains.types import Chains
 from billfold.payments.crypto.withdrawals.commands import Objection
 from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.payments.crypto.withdrawals.store.transactions import is_own_address
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.ports import Ports
 from billfold.screening.screening import CurrentList
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
 
 _UNAVAILABLE = Objection("rail-not-available", "The bank sends nothing on this chain.")
 _TOKEN = Objection("wallet-not-payable", "The address is that of a token's contract: what is sent there is lost.")

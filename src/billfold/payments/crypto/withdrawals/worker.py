@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
+from billfold.ledger.bank import Bank
+from billfold.payments.crypto.chains.types import Chain, Chains
 from billfold.payments.crypto.withdrawals.outbound.report import report_transactions
 from billfold.payments.crypto.withdrawals.outbound.reserve import reserve_nonces
 from billfold.payments.crypto.withdrawals.outbound.round import Blocked, Round, ask_all
@@ -14,16 +16,11 @@ from billfold.payments.crypto.withdrawals.outbound.send import send_transactions
 from billfold.payments.crypto.withdrawals.outbound.watch import watch_transactions
 from billfold.payments.crypto.withdrawals.ports import Signer
 from billfold.payments.crypto.withdrawals.store import transactions as store
-from billfold.payments.crypto.withdrawals.types import WalletProblem
+from billfold.payments.crypto.withdrawals.types import Wallet, WalletProblem
 from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.claims import claimed
 from billfold.platform.errors import Unavailable
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.crypto.chains.types import Chain, Chains
-    from billfold.payments.crypto.withdrawals.types import Wallet
 
 log = structlog.get_logger(__name__)
 

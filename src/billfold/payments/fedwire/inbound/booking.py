@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
 from billfold.payments.deposits.types import IncomingWire
 from billfold.payments.fedwire.inbound.suspense import (
@@ -41,10 +43,6 @@ from billfold.payments.wires.types import WireDirection
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.commands import Command
 
 _CONCURRENT_MESSAGES = 200
 _ACCEPTED = "CNCL"

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from typing_extensions import override
 
+from billfold.ledger.bank import Bank
 from billfold.payments.fedwire.inbound.booking import BookedMessage, book
 from billfold.payments.fedwire.inbound.validation import (
     CheckContext,
@@ -24,7 +25,7 @@ from billfold.payments.files import retries
 from billfold.payments.files.contents import read_content
 from billfold.payments.files.inbound import WAIT, InboundFiles
 from billfold.payments.files.ports import RailExchanges
-from billfold.payments.files.types import InvalidFile, StuckLine
+from billfold.payments.files.types import InvalidFile, RailFile, StuckLine
 from billfold.payments.wires.iso20022.envelope import read_file
 from billfold.payments.wires.iso20022.types import (
     CreditTransfer,
@@ -42,10 +43,6 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
 from billfold.platform.dates import et_date
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.files.types import RailFile
 
 _CLAIM = "wire files"
 """One process at a time processes files: a message may refer to one in an earlier file."""

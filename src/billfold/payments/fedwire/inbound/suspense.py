@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -10,29 +10,25 @@ import structlog
 
 from billfold.data_keys.payment_keys import PaymentKeys, bank_key
 from billfold.data_keys.types import PartyField
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.types import Direction, Rail
+from billfold.ledger.types import Direction, Rail, ScheduledJob
 from billfold.payments.deposits.inbound import NO_ACCOUNT
 from billfold.payments.deposits.types import IncomingWire
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.types import FEE, NOT_RETURNABLE
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments, return_item
+from billfold.payments.wires.commands import ReceiveWireReturn
 from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage
 from billfold.payments.wires.queueing import queue_about
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import wire_details
 from billfold.payments.wires.sealed_messages import open_message, payment_details, seal_message
+from billfold.payments.wires.store.message_queue import SentMessage
 from billfold.payments.wires.store.wires import find_wire
-from billfold.payments.wires.types import WireType
+from billfold.payments.wires.types import WireRow, WireType
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
-    from billfold.payments.wires.commands import ReceiveWireReturn
-    from billfold.payments.wires.store.message_queue import SentMessage
-    from billfold.payments.wires.types import WireRow
 
 log = structlog.get_logger(__name__)
 

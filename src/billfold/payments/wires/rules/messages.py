@@ -8,10 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from billfold.accounts.counterparties.types import Payee
 from billfold.payments.wires.iso20022.types import (
     CreditTransfer,
     Message,
@@ -20,12 +21,9 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequestResponse,
 )
 from billfold.payments.wires.rules.cut_offs import code_of
+from billfold.payments.wires.types import WireRow
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
-
-if TYPE_CHECKING:
-    from billfold.accounts.counterparties.types import Payee
-    from billfold.payments.wires.types import WireRow
 
 MessageFields = dict[str, Any]
 

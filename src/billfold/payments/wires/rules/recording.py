@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from billfold.events import payloads
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
+from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.context import Context
 from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import Direction, TransactionType
 from billfold.payments.wires.rules import cut_offs, messages
-from billfold.payments.wires.types import QueuedMessage, ReferencedWire, WireDirection, WireRow, WireType
+from billfold.payments.wires.rules.messages import MessageFields
+from billfold.payments.wires.types import QueuedMessage, ReferencedWire, WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.context import Context
-    from billfold.payments.wires.rules.messages import MessageFields
-    from billfold.payments.wires.types import WireStatus
 
 WIRE_SEND = "wire.send"
 """The kind of scheduled job that sends queued messages."""

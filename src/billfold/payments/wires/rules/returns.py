@@ -5,11 +5,11 @@ What the pocket cannot cover of a return becomes its overdraft; the return itsel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.accounts.pockets.rules import require_not_closed
 from billfold.events import kinds
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind
@@ -24,16 +24,12 @@ from billfold.payments.wires.rules.recording import (
     return_row,
     send_time,
 )
-from billfold.payments.wires.types import WireDirection, WireStatus, WireType
+from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.sweeps.rules import sweep_and_invest
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.payments.wires.types import WireRow
 
 
 @decides(ReceiveWireReturn)

@@ -7,16 +7,19 @@ message is submitted, the wire completed, or rejected and reversed (`status`).
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
+from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
@@ -33,11 +36,6 @@ from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, Wi
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.day_end import pay_fee, roll_business_day
 from billfold.treasury.rules.withdraw import InsufficientFunds, require_at_most, withdraw
-
-if TYPE_CHECKING:
-    from billfold.accounts.counterparties.types import Payee
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
 
 
 @decides(SendWire)

@@ -5,10 +5,9 @@ COMPLETED is final: a later return is a wire of its own (`returns`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.event_kind import EventKind
@@ -20,9 +19,6 @@ from billfold.payments.wires.types import WireRow, WireStatus, WireType
 from billfold.platform.errors import InvariantError
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.sweeps.rules import sweep_and_invest
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
 
 _UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 _COLUMNS = """case_id, direction, customer_id, wire_id, status, reason, information, message,
        opened_at, closed_at"""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.wires.types import QueuedMessage
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 _STOPPED = is_stopped("w")
 _IS_PAYMENT = "m.kind = 'pacs.008' AND w.direction = 'OUTGOING'"

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import msgspec
 
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty
+from billfold.data_keys.types import DataKey
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.trees import height_of, leaf_hash, root_of_page, salt_of
-from billfold.reports.proofs.roots.types import RETENTION_MIN, CustomerLeaf, DailyRoot
+from billfold.reports.proofs.roots.types import RETENTION_MIN, CustomerLeaf, DailyRoot, StoredRoot
 from billfold.reports.proofs.signatures import ROOT, RevokedKey, Unproven, refuse_revoked, verify
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from billfold.data_keys.types import DataKey
-    from billfold.platform.checks import Findings
-    from billfold.platform.database.connection import Connection
-    from billfold.reports.proofs.roots.types import StoredRoot
-    from billfold.reports.proofs.types import PublicKey
+from billfold.reports.proofs.types import PublicKey
 
 COUNTED = ("daily_root", "daily_root_page", "daily_root_purge")
 _ROOT, _PAGE, _ = COUNTED

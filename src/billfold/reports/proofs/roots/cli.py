@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 from uuid import UUID
 
 import msgspec
@@ -12,13 +12,11 @@ import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption
 from billfold.cli.context import CliError
+from billfold.ledger.bank import Bank
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.proofs import prove_customer
 from billfold.reports.proofs.roots.types import Unbalanced
 from billfold.reports.proofs.roots.worker import publish_root
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 group = CommandGroup(
     "proof", "Prove what the bank owed at the close of a day.", example=f"customer {EXAMPLE_ID} --day 2025-06-02"

@@ -6,38 +6,42 @@ import asyncio
 import hashlib
 import os
 import threading
+from asyncio import Future
 from collections import deque
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor
 from contextlib import contextmanager
+from datetime import date, datetime
 from functools import partial
 from itertools import zip_longest
 from multiprocessing import get_context, parent_process
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
+from billfold.ledger.bank import Bank
+from billfold.platform.database.connection import Connection
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.build import (
     CUSTOMERS_PER_BLOCK,
     CustomersTree,
+    GrownBill,
     check_covered,
     grow_bill,
 )
+from billfold.reports.proofs.roots.places import Layout
+from billfold.reports.proofs.roots.store import Close
 from billfold.reports.proofs.roots.trees import root_of_page
-from billfold.reports.proofs.roots.types import BillLine, CustomersLine, DailyRoot, Owners, StoredRoot
+from billfold.reports.proofs.roots.types import (
+    Balances,
+    BillLine,
+    CustomersLine,
+    DailyRoot,
+    MakingKeys,
+    Owners,
+    Page,
+    StoredRoot,
+)
 from billfold.reports.proofs.signatures import ROOT, sign
-
-if TYPE_CHECKING:
-    from asyncio import Future
-    from collections.abc import Iterator, Mapping, Sequence
-    from concurrent.futures import Executor
-    from datetime import date, datetime
-    from uuid import UUID
-
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection
-    from billfold.reports.proofs.roots.build import GrownBill
-    from billfold.reports.proofs.roots.places import Layout
-    from billfold.reports.proofs.roots.store import Close
-    from billfold.reports.proofs.roots.types import Balances, MakingKeys, Page
 
 _WORK_MEMORY = "SET LOCAL work_mem = '128MB'"
 """What the database sorts balances in: those of a million customers."""

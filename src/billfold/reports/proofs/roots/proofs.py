@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
 
 from billfold.data_keys.keys import DataKeys
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError, NotFound
 from billfold.reports.proofs.roots import store
-from billfold.reports.proofs.roots.trees import height_of, nodes_of, pages_above, salt_of, way_up
+from billfold.reports.proofs.roots.trees import Nodes, height_of, nodes_of, pages_above, salt_of, way_up
 from billfold.reports.proofs.roots.types import BillLeaf, CustomerLeaf, CustomerProof, DailyRoot, ProvenLeaf, StoredRoot
 from billfold.reports.proofs.signatures import payload_of
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
-    from billfold.reports.proofs.roots.trees import Nodes
 
 Place = tuple[str, int, int, int, str]
 """A tree, its height, where a leaf begins, the power of two of its units, and its text."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 from array import array
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import date, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from billfold.ledger.book.book import USD
 from billfold.platform.crypto import associated_data
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
 from billfold.reports.proofs.roots.types import Balances, Head, Owners, Page, StoredRoot, Unbalanced
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 CUSTOMERS: Final = "customers"
 """The name of the tree of customers; those of bills have their CUSIP."""

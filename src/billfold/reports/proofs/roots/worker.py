@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from datetime import timedelta
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from datetime import date, timedelta
 
 import structlog
 
 from billfold.data_keys.keys import DataKeys
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import ScheduledJob
 from billfold.platform.database.claims import claimed
 from billfold.platform.ids import command_id
 from billfold.reports.proofs.document_keys import get_document_key
@@ -18,13 +20,6 @@ from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.commands import AnnounceRoot
 from billfold.reports.proofs.roots.making import make_root
 from billfold.reports.proofs.roots.types import MakingKeys, StoredRoot, Unbalanced
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import date
-
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.types import ScheduledJob
 
 log = structlog.get_logger(__name__)
 

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
 from billfold.reports.entries.store import last_entry_before
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.platform.database.connection import Connection, Pool
-    from billfold.reports.requests.types import ReportRequest
+from billfold.reports.requests.types import ReportRequest
 
 _CUSTOMER = "SELECT name FROM customer WHERE customer_id = $1"
 _POCKETS = "SELECT pocket_id, name FROM pocket WHERE customer_id = $1 ORDER BY opened_at, written_no"

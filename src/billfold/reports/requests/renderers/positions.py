@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from typing import IO, TYPE_CHECKING, Final, NamedTuple
+from typing import IO, Final, NamedTuple
 
 from billfold.platform.csv_text import lines_of
 from billfold.platform.money import format_usd
@@ -17,10 +17,8 @@ from billfold.reports.printing.types import PrintedColumn, PrintedDocument, Prin
 from billfold.reports.proofs.types import NamedPocket
 from billfold.reports.requests.renderers.amounts import dollars, per_hundred
 from billfold.reports.requests.renderers.facts import entity_of
+from billfold.reports.requests.types import ReportSource
 from billfold.reports.statements.store import costs as costs_of
-
-if TYPE_CHECKING:
-    from billfold.reports.requests.types import ReportSource
 
 COLUMNS: Final = ("Pocket", "CUSIP", "Quantity", "Market Price", "Market Value", "Historical Cost Value")
 _PRINTED: Final = (

@@ -10,17 +10,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date, timedelta
 from decimal import Decimal
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
 from billfold.bills.rules.strategies import STRATEGIES
+from billfold.ledger.bank import Bank
 from billfold.platform.csv_text import lines_of
 from billfold.platform.errors import MarketDataStale
 from billfold.reports.requests.renderers.amounts import per_hundred
 from billfold.reports.requests.renderers.facts import cusips_traded
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.reports.requests.types import ReportSource
+from billfold.reports.requests.types import ReportSource
 
 COLUMNS: Final = (
     "price_date",

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Iterator
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from billfold.reports.entries.reader import Wanted
-from billfold.reports.entries.types import AccountType
+from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
 from billfold.reports.formats.camt import write_camt054
 from billfold.reports.formats.table import read_file
+from billfold.reports.formats.types import StatementFile, Writer
 from billfold.reports.proofs.types import Figure
 from billfold.reports.requests.renderers.amounts import dollars
-from billfold.reports.requests.types import ReportType
-
-if TYPE_CHECKING:
-    from billfold.reports.entries.types import AccountEntry, AccountStatement
-    from billfold.reports.formats.types import StatementFile, Writer
-    from billfold.reports.requests.types import Renderer, ReportSource
+from billfold.reports.requests.types import Renderer, ReportSource, ReportType
 
 
 def in_format(writer: Writer) -> Renderer:

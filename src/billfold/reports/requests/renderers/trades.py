@@ -6,25 +6,19 @@ it. Rates are in percent, amounts in dollars, `quantity_par` is face value.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import IO, TYPE_CHECKING, Final
+from typing import IO, Final
 
 from billfold.accounts.trades.schemas import is_settled, priced_from, settles_on
-from billfold.accounts.trades.store import TRADES, TradeFilters, count_trades
+from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow, count_trades
 from billfold.bills.rules import pricing
+from billfold.bills.types import Bill
+from billfold.ledger.bank import Bank
 from billfold.platform.csv_text import lines_of
 from billfold.reports.requests.renderers.amounts import dollars, per_hundred
-from billfold.reports.requests.renderers.facts import entity_of
-from billfold.reports.requests.types import DateType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from billfold.accounts.trades.store import TradeRow
-    from billfold.bills.types import Bill
-    from billfold.ledger.bank import Bank
-    from billfold.reports.requests.renderers.facts import Entity
-    from billfold.reports.requests.types import ReportSource
+from billfold.reports.requests.renderers.facts import Entity, entity_of
+from billfold.reports.requests.types import DateType, ReportSource
 
 SECURITY_COLUMNS: Final = (
     "cusip",

@@ -8,13 +8,11 @@ those that had one later, so nobody waits for another's thousand reports.
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
+from billfold.platform.database.connection import Connection, Pool
 from billfold.reports.requests.types import FailureReason, ReportFormat, ReportRequestStatus
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 # A row is locked while it is claimed, and looked at once more then: another worker may have been quicker.
 _CLAIM = """

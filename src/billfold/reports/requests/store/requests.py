@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound
 from billfold.reports.requests.types import ReportedFormat, ReportFormat, ReportRequest
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from asyncpg import Record
-
-    from billfold.platform.database.connection import Connection, Pool
 
 _NAMES = ReportRequest.__struct_fields__
 _COLUMNS = ", ".join(_NAMES)

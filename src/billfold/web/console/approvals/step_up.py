@@ -7,7 +7,7 @@ is good for nothing else. Either counts for this one request only; the session i
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from billfold.approvals.rules import challenge_of
@@ -16,11 +16,9 @@ from billfold.identity.users import store as user_store
 from billfold.identity.users.types import Confirmation
 from billfold.platform.errors import InvalidInput
 from billfold.web.account.passkeys import verify_passkey
+from billfold.web.console.company import Company
+from billfold.web.page_context import Mistake, PageContext
 from billfold.web.sign_in.second_factor import use_code
-
-if TYPE_CHECKING:
-    from billfold.web.console.company import Company
-    from billfold.web.page_context import Mistake, PageContext
 
 _NONCE_BYTES = 32
 _NOT_ACCEPTED = "The passkey was not accepted for this decision. Read the request again, and try again."

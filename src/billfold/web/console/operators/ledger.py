@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 from litestar import get
@@ -13,12 +13,10 @@ from billfold.http.raw_request import is_uuid
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.explorer import store
 from billfold.ledger.explorer.types import Place
+from billfold.platform.database.connection import Connection
 from billfold.platform.errors import NotFound
 from billfold.web.console.bank import BankPage, InBank
 from billfold.web.page_context import PageResponse, path_id, redirect
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection
 
 _COMMITS = 30
 _NUMBER_DIGITS_MAX = 15

@@ -6,17 +6,22 @@ decision of others, such as of the processor while the bank was away, and cannot
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import JournalKind, PocketStatus
-from billfold.payments.cards.authorizations.commands import AuthorizeCard, IncrementAuthorization, InquireBalance
+from billfold.payments.cards.authorizations.commands import (
+    AuthorizeCard,
+    CardRequest,
+    IncrementAuthorization,
+    InquireBalance,
+)
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,
     decided,
@@ -28,21 +33,20 @@ from billfold.payments.cards.authorizations.rules.holds import (
     store_authorization,
 )
 from billfold.payments.cards.authorizations.rules.limits import find_exceeded
-from billfold.payments.cards.authorizations.types import AuthorizationStatus, Decision, DeclineReason, EntryMode
-from billfold.payments.cards.types import CardStatus, MagstripeStatus
+from billfold.payments.cards.authorizations.types import (
+    AuthorizationRow,
+    AuthorizationStatus,
+    Decision,
+    DeclineReason,
+    EntryMode,
+)
+from billfold.payments.cards.types import CardRow, CardStatus, MagstripeStatus
 from billfold.platform.errors import Refused
 from billfold.treasury.overdraft.rules import advance
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
 from billfold.treasury.rules.unsettled import free_cash
 from billfold.treasury.rules.withdraw import payable_cents
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.cards.authorizations.commands import CardRequest
-    from billfold.payments.cards.authorizations.types import AuthorizationRow
-    from billfold.payments.cards.types import CardRow
 
 _UNUSABLE = {
     CardStatus.NOT_ACTIVATED: DeclineReason.CARD_NOT_ACTIVATED,

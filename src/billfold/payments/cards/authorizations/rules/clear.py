@@ -6,18 +6,20 @@ parts; late, after the hold has ended; or without any hold. What the pocket cann
 
 from __future__ import annotations
 
-from datetime import datetime, time
-from typing import TYPE_CHECKING, Final
+from datetime import date, datetime, time
+from typing import Final
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
 from billfold.events import kinds
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind
-from billfold.payments.cards.authorizations.commands import ClearCard
+from billfold.payments.cards.authorizations.commands import CardRecord, ClearCard
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,
     find_authorization,
@@ -38,13 +40,6 @@ from billfold.payments.cards.authorizations.types import (
 from billfold.platform.dates import et_instant
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
-
-if TYPE_CHECKING:
-    from datetime import date
-
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.payments.cards.authorizations.commands import CardRecord
 
 SETTLES_AT: Final = time(8, 30)
 """When the settlement of a day is final, in Eastern time."""

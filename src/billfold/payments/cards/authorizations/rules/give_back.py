@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, PocketStatus
-from billfold.payments.cards.authorizations.commands import ChargeBack, RefundCard, Represent
+from billfold.payments.cards.authorizations.commands import CardRecord, ChargeBack, RefundCard, Represent
 from billfold.payments.cards.authorizations.rules.clear import (
     begin_record,
     settlement_of,
@@ -25,21 +25,17 @@ from billfold.payments.cards.authorizations.rules.holds import (
 )
 from billfold.payments.cards.authorizations.types import (
     CHARGEBACK_DAYS,
+    AuthorizationRow,
     AuthorizationStatus,
     CardPaymentKind,
     CardPaymentRow,
     Merchant,
 )
+from billfold.payments.cards.types import CardRow
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.unsettled import arriving
 from billfold.treasury.sweeps.rules import sweep_and_invest
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.payments.cards.authorizations.commands import CardRecord
-    from billfold.payments.cards.authorizations.types import AuthorizationRow
-    from billfold.payments.cards.types import CardRow
 
 NO_POCKET = "NO_POCKET"
 """The pocket is closed: the money has to be held in suspense."""

@@ -7,14 +7,21 @@ of that posting, is the hold. Readers show only the transaction of the entry tha
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
 from billfold.events.payloads import CardTransactionPayload
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.book.rows import RELEASED
+from billfold.ledger.commands import Outcome
+from billfold.ledger.context import Context
+from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import AccountKind, Direction, TransactionType
+from billfold.payments.cards.authorizations.commands import CardMessage, CardRecord
 from billfold.payments.cards.authorizations.types import (
     EXPIRY_JOB,
     AuthorizationRow,
@@ -32,16 +39,6 @@ from billfold.platform.errors import NotFound
 from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.invest import invest
 from billfold.treasury.rules.recover import overdraft_of
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Outcome
-    from billfold.ledger.context import Context
-    from billfold.ledger.event_kind import EventKind
-    from billfold.payments.cards.authorizations.commands import CardMessage, CardRecord
 
 HOLD_DAYS: Final = 7
 LODGING_HOLD_DAYS: Final = 30

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.payments.cards.authorizations.commands import SetCardLimits
 from billfold.payments.cards.authorizations.rules.holds import card_of
 from billfold.payments.cards.authorizations.types import CardLimitsRow, CardSpending, DeclineReason, spending_id_of
 from billfold.payments.cards.rules import require_not_closed
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.payments.cards.types import CardRow
+from billfold.payments.cards.types import CardRow
 
 
 @decides(SetCardLimits)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
 from billfold.events import kinds
+from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import JournalKind
@@ -22,12 +21,8 @@ from billfold.payments.cards.authorizations.rules.holds import (
     store_authorization,
     use_released,
 )
-from billfold.payments.cards.authorizations.types import AuthorizationStatus, Decision, DeclineReason
+from billfold.payments.cards.authorizations.types import AuthorizationRow, AuthorizationStatus, Decision, DeclineReason
 from billfold.treasury.rules.day_end import roll_business_day
-
-if TYPE_CHECKING:
-    from billfold.ledger.book.book import Book
-    from billfold.payments.cards.authorizations.types import AuthorizationRow
 
 
 @decides(ReverseAuthorization)

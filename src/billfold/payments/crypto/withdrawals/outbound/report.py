@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from billfold.payments.crypto.withdrawals.commands import CompleteWithdrawal, RejectWithdrawal, SubmitWithdrawal
+from billfold.payments.crypto.withdrawals.commands import (
+    CompleteWithdrawal,
+    RejectWithdrawal,
+    SubmitWithdrawal,
+    WithdrawalCommand,
+)
+from billfold.payments.crypto.withdrawals.outbound.round import Round
 from billfold.payments.crypto.withdrawals.store import transactions as store
-from billfold.payments.crypto.withdrawals.types import TransactionState
+from billfold.payments.crypto.withdrawals.types import ChainTransaction, TransactionState
 from billfold.platform.errors import BillfoldError
-
-if TYPE_CHECKING:
-    from billfold.payments.crypto.withdrawals.commands import WithdrawalCommand
-    from billfold.payments.crypto.withdrawals.outbound.round import Round
-    from billfold.payments.crypto.withdrawals.types import ChainTransaction
 
 _BATCH_SIZE: Final = 100
 _SENT = frozenset({TransactionState.SUBMITTED, TransactionState.MINED})

@@ -6,20 +6,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
+from billfold.payments.crypto.chains.types import Chain
 from billfold.payments.crypto.withdrawals.ports import Signer, SignerRefused, UnsignedTransaction
 from billfold.payments.crypto.withdrawals.signing import Signed, sign_checked
 from billfold.payments.crypto.withdrawals.types import Wallet, WalletProblem
+from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Unavailable
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.payments.crypto.chains.types import Chain
-    from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
 
 Answer = TypeVar("Answer")
 

@@ -7,31 +7,27 @@ at most one of both is ever in a block.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import PartyField
+from billfold.data_keys.types import DataKey, PartyField
 from billfold.payments.crypto.chains.rules import units_of
 from billfold.payments.crypto.withdrawals.outbound.reserve import current_fees
-from billfold.payments.crypto.withdrawals.outbound.round import Blocked
+from billfold.payments.crypto.withdrawals.outbound.round import Blocked, Round
+from billfold.payments.crypto.withdrawals.ports import UnsignedTransaction
 from billfold.payments.crypto.withdrawals.rules import transactions as rules
 from billfold.payments.crypto.withdrawals.rules.evidence import PENDING
+from billfold.payments.crypto.withdrawals.rules.transactions import Fees
 from billfold.payments.crypto.withdrawals.store import transactions as store
 from billfold.payments.crypto.withdrawals.types import (
     Intent,
     OperatorRequest,
+    OutgoingTransaction,
     Signature,
     TransactionState,
     WalletProblem,
 )
-
-if TYPE_CHECKING:
-    from billfold.data_keys.types import DataKey
-    from billfold.payments.crypto.withdrawals.outbound.round import Round
-    from billfold.payments.crypto.withdrawals.ports import UnsignedTransaction
-    from billfold.payments.crypto.withdrawals.rules.transactions import Fees
-    from billfold.payments.crypto.withdrawals.types import OutgoingTransaction
-    from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
+from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
 
 
 async def send_transactions(this: Round) -> int:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
 from billfold.payments.crypto.chains.rules import units_of
-from billfold.payments.crypto.withdrawals.outbound.round import Blocked
+from billfold.payments.crypto.withdrawals.outbound.round import Blocked, Round
 from billfold.payments.crypto.withdrawals.rules.evidence import (
     PENDING,
     Depth,
@@ -20,14 +21,8 @@ from billfold.payments.crypto.withdrawals.rules.evidence import (
 )
 from billfold.payments.crypto.withdrawals.rules.transactions import transfer_data
 from billfold.payments.crypto.withdrawals.store import transactions as store
-from billfold.payments.crypto.withdrawals.types import Intent, TransactionState, WalletProblem
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from billfold.payments.crypto.withdrawals.outbound.round import Round
-    from billfold.payments.crypto.withdrawals.types import OutgoingTransaction
-    from billfold.payments.crypto.withdrawals.wallet_node import Receipt, WalletNode
+from billfold.payments.crypto.withdrawals.types import Intent, OutgoingTransaction, TransactionState, WalletProblem
+from billfold.payments.crypto.withdrawals.wallet_node import Receipt, WalletNode
 
 _REASONS: Final = {
     TransactionState.REVERTED: "INVALID_TRANSFER",

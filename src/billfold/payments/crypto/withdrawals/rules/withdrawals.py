@@ -6,17 +6,21 @@ transaction that pays is final, rejected when none can be any more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
+from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
-from billfold.ledger.context import Context
+from billfold.ledger.context import BankPolicy, Context
 from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.payments.crypto.withdrawals.commands import (
@@ -31,14 +35,6 @@ from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
 from billfold.treasury.sweeps.rules import sweep_and_invest
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from billfold.accounts.counterparties.types import Payee
-    from billfold.ledger.book.book import Book
-    from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.context import BankPolicy
 
 _RAIL = "USDC"
 CAUSE = "crypto_withdrawal"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 import msgspec
+from asyncpg import Record
 
 from billfold.accounts.counterparties.store import is_stopped
+from billfold.payments.crypto.withdrawals.rules.evidence import Sighting
 from billfold.payments.crypto.withdrawals.types import (
     ChainTransaction,
     OperatorRequest,
@@ -22,12 +23,7 @@ from billfold.payments.crypto.withdrawals.types import (
     WalletProblem,
     WithdrawalRow,
 )
-
-if TYPE_CHECKING:
-    from asyncpg import Record
-
-    from billfold.payments.crypto.withdrawals.rules.evidence import Sighting
-    from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool
 
 _OWN_COLUMNS = [name for name in ChainTransaction.__struct_fields__ if name != "reservation"]
 _TRANSACTION = ", ".join(f"t.{name}" for name in (*_OWN_COLUMNS, *Reservation._fields))

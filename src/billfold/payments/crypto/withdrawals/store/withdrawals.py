@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow
+from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
-
-if TYPE_CHECKING:
-    from billfold.platform.database.connection import Connection, Pool
 
 _row = reads(WithdrawalRow)
 _COLUMNS = ", ".join(f"w.{name}" for name in WithdrawalRow.__struct_fields__)
