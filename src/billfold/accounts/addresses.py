@@ -1,7 +1,5 @@
 """Postal addresses of customers."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

@@ -4,8 +4,6 @@ Their rows change, so no chain covers them. What can be proved is that a command
 directory refers to it, and that it does not contradict the log.
 """
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.accounts.counterparties.commands import AddCounterparty

@@ -1,7 +1,5 @@
 """The profile of a customer, sealed on its way in and opened on its way out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Who requests or decides."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID

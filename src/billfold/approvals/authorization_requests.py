@@ -4,8 +4,6 @@ A change of an approval rule is applied in the transaction of its confirmation. 
 that transaction schedules the job that applies them.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Dual control: no request was executed without the approvals that it required."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

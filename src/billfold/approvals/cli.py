@@ -1,7 +1,5 @@
 """`billfold approvals`: what waits for a second user, and what the operator decides."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any
 from uuid import UUID

@@ -3,8 +3,6 @@
 Members keep reading: an access token of a closed customer is that of a viewer.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 from uuid import UUID

@@ -5,8 +5,6 @@ does it when the process of the API ended before. A dry run of the same command 
 approval whether the transfer could be carried out.
 """
 
-from __future__ import annotations
-
 from typing import Final
 from uuid import UUID
 

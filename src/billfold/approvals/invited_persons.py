@@ -1,7 +1,5 @@
 """Contact details of persons in authorization requests, sealed with the key of the bank: an invitation that waits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

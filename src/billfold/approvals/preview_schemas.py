@@ -1,7 +1,5 @@
 """The preview of a transfer as it is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import date, datetime
 from typing import Annotated, Any, Literal

@@ -3,8 +3,6 @@
 It is the command of the execution on books that are dropped afterwards, so that both say the same.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID

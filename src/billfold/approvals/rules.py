@@ -1,7 +1,5 @@
 """Which approval rule applies, who may review, and when a request is approved. Pure."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Approval rules, and sensitive changes that wait for a second person."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID

@@ -4,8 +4,6 @@ The content is stored as JSON text under the names of these structs. Approvals a
 hash of that text, so a name here changes for new requests only, never for stored ones.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Bodies of transfer requests: as sent, and as shown with requester and reviews."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal, NamedTuple

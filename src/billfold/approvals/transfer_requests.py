@@ -4,8 +4,6 @@ Each in one transaction with its audit entry, its notifications and the jobs tha
 approval schedules the job that carries the transfer out: nothing is lost when the bank stops here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container, Mapping
 from typing import Any
 from uuid import UUID

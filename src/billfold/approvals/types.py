@@ -1,7 +1,5 @@
 """Requests, their requester, the approvals they require, and their reviews. Times are of the bank's clock."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final, Literal, NamedTuple
 from uuid import UUID

@@ -3,8 +3,6 @@
 Without the bank's key the numbers and the heads are compared, and nothing is said about contents.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import NamedTuple
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Audit entries of commands that a user or client requested, written in the transaction of their batch."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from billfold.audit.record import record_all

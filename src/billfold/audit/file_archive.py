@@ -1,7 +1,5 @@
 """An archive that is a file: lines are added at its end and reach the disk before it says so."""
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """Entries on their way into the log, in the transaction of their cause. `now` is wall time."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import datetime

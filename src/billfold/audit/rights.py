@@ -3,8 +3,6 @@
 Only what entries name: rows without one, and what the other columns hold, are not proven.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What an entry may hold, and how entries hang together. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

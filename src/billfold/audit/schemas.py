@@ -1,7 +1,5 @@
 """An audit log entry as the API returns it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID

@@ -4,8 +4,6 @@ A seal is one line of JSON with its signature, chained to the line before. It is
 database and copied out of it: whoever owns the database owns its rows, but not the copy.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

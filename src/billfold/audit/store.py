@@ -1,7 +1,5 @@
 """Reading the log of a customer. Each page is one statement by index, whatever the history."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Audit entries: who did what, from where, with which outcome. Instants are wall time."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID

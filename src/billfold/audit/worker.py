@@ -1,7 +1,5 @@
 """Seals the ends of the audit log every hour and archives the seals outside the database."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime, timedelta
 

@@ -3,8 +3,6 @@
 A backup gets its label when it is whole; what was interrupted ends in `.partial` and goes with the next one.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import re

@@ -1,7 +1,5 @@
 """Which documents a restored database names and its file store lacks."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from billfold.documents.ports import FileStore

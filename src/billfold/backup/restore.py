@@ -4,8 +4,6 @@ Everything is made in a folder beside the state directory, which becomes it in o
 interrupted restore left there is removed by the next one.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

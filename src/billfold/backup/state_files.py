@@ -4,8 +4,6 @@ Uploaded documents are written before the row that names them and never changed:
 row of it has its file.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 Where that is asked for, the log of the database is archived beside the backups: any later moment can be restored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shlex
 import shutil

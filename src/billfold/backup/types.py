@@ -1,7 +1,5 @@
 """What is written down about a backup, beside its files."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import msgspec

@@ -1,7 +1,5 @@
 """Unpacks the files of a database from a base backup, each compared with its checksum in PostgreSQL's manifest."""
 
-from __future__ import annotations
-
 import hashlib
 import tarfile
 import zlib

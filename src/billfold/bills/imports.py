@@ -4,8 +4,6 @@ What is on record stays as it is, for customers were paid by it: a row that says
 refused and named, unless it only fills in a result that was not out yet.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import date

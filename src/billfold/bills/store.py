@@ -1,7 +1,5 @@
 """The market from its tables, and the calendars with the operator's overrides of single days."""
 
-from __future__ import annotations
-
 from datetime import date, time
 from itertools import groupby
 

@@ -3,8 +3,6 @@
 The log of a customer says that the operator changed something; the bank's says which command it was and whose.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 

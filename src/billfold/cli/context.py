@@ -3,8 +3,6 @@
 The wiring provides the context: no command picks an adapter itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """How the command line looks: one console, tables, and an example under each help text."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Child processes of `serve` and `sandbox`: one that exits is restarted, and all stop together."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """A bank or a database connection for the duration of one command; text files."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path

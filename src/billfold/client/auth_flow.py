@@ -1,7 +1,5 @@
 """How requests of our own, for tokens, are put between those of a caller."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, Generator
 
 import httpx

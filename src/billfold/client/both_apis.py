@@ -1,7 +1,5 @@
 """Typed calls that both APIs offer: what is read of accounts, events and subscriptions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

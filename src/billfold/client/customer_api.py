@@ -1,7 +1,5 @@
 """Typed calls of the Customer API."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID

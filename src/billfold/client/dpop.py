@@ -1,7 +1,5 @@
 """Every request to the Customer API with its token and a new proof."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 
 import httpx

@@ -1,7 +1,5 @@
 """Events as they happen: a stream that goes on where it was cut."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Keys and the proofs of possession (RFC 9449) made with them."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from typing import Any

@@ -3,8 +3,6 @@
 Requests are yielded rather than sent, so that the same lines serve httpx's own auth flow.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

@@ -1,7 +1,5 @@
 """Typed calls of the Partner API."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any

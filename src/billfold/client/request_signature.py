@@ -1,7 +1,5 @@
 """Signed requests to the Partner API: token, idempotency key, signature."""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from urllib.parse import urlencode
 

@@ -1,7 +1,5 @@
 """Calls declared by method, path and shape; answers read into shapes, refusals as one exception."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 

@@ -1,7 +1,5 @@
 """A client of a sandbox: its host names end in `localhost`, its certificate is its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """What a receiver does first with a delivery: see that it is ours, and read it."""
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@ Credentials and region are found as the AWS SDK finds them. Source: the KMS API,
 encryption context.
 """
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What `verify` checks of sealed values: each opens with the key of its customer, at its own place."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.data_keys.columns import COUNTERPARTY_ACCOUNT, SEALED_COLUMNS, SealedColumn

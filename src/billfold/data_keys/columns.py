@@ -4,8 +4,6 @@ A value stands for a whole column of a row, bound to it; a `field` is bound to t
 a JSON column it is a JSON string.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """The master key of the settings: the bank's encryption key and the retired ones."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.data_keys.ports import WrappedKey

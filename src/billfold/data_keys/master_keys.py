@@ -1,7 +1,5 @@
 """The master keys of a bank: the one that wraps now, and earlier ones that still unwrap."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

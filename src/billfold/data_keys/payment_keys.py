@@ -4,8 +4,6 @@ What arrives for nobody, or for a customer whose key was destroyed, is sealed wi
 and returned whatever became of a key. A sealed text says which key it needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Self
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The port of the master key, which encrypts data keys and nothing else."""
 
-from __future__ import annotations
-
 from typing import NamedTuple, Protocol
 from uuid import UUID
 

@@ -4,8 +4,6 @@ Personal data stays as it is. A rotation may be stopped and begun again: it take
 current master key.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import NamedTuple

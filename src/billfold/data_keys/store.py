@@ -1,7 +1,5 @@
 """Reads and writes of data keys."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from typing import NamedTuple

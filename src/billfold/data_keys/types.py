@@ -5,8 +5,6 @@ twice (AES-256-GCM, random nonce). `seal_stable` gives the same bytes for the sa
 (AES-256-SIV, RFC 5297): for what is compared, hashed or sent again. Both open only with their `aad`.
 """
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from enum import StrEnum

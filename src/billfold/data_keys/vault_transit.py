@@ -3,8 +3,6 @@
 Source: https://developer.hashicorp.com/vault/api-docs/secret/transit (encrypt, decrypt; `associated_data`).
 """
 
-from __future__ import annotations
-
 import base64
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Destroys the data keys of customers and applicants whose retention has ended, on the business clock."""
 
-from __future__ import annotations
-
 from billfold.audit.record import audited
 from billfold.data_keys import store
 from billfold.data_keys.keys import DataKeys

@@ -5,8 +5,6 @@ the one it has still stands. Rendering runs in one thread: payments of the same 
 many pages are read at once.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

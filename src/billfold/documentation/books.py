@@ -1,7 +1,5 @@
 """The books of the site: what is written, what is made from the code, and a reference for each API."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

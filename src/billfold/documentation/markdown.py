@@ -1,7 +1,5 @@
 """Markdown to HTML: headings with anchors, links within the site, code with its syntax marked by classes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from html import escape

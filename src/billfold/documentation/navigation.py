@@ -1,7 +1,5 @@
 """Which pages stand together, and in which order: what to learn, to do, to understand, to look up."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from billfold.documentation.markdown import title_of

@@ -1,7 +1,5 @@
 """Pages as HTML: the frame, the navigation, samples beside the text."""
 
-from __future__ import annotations
-
 import json
 from functools import cached_property
 from importlib.resources import files

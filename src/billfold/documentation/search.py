@@ -1,7 +1,5 @@
 """Full-text search over the sections of all pages: every word of the query must be there, titles count most."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The site: every page under its path, where it stands among the others, and what all of them say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cached_property
 from posixpath import join, normpath

@@ -1,7 +1,5 @@
 """Finds the Markdown files: `docs` and the changelog of a checkout, or their copies in an installed package."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable

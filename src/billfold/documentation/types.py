@@ -1,7 +1,5 @@
 """What the site consists of: pages, in groups, in books."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from posixpath import dirname

@@ -1,7 +1,5 @@
 """A folder of files under random names, outside of everything that is served."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from datetime import datetime

@@ -3,8 +3,6 @@
 A template in Typst lays out facts that are given as data: nothing in them is read as markup or as a program.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from datetime import date

@@ -1,7 +1,5 @@
 """Operations on documents: files that customers, or partners for them, send for review."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 from uuid import UUID
 

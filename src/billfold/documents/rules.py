@@ -1,7 +1,5 @@
 """What a document may be: its type, the name of its file, and the bytes it begins with. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Files of documents and their names under the data keys of those whom they are about."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from uuid import UUID

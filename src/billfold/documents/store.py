@@ -1,7 +1,5 @@
 """Documents: read, requested, given their file, and reviewed. `at` is business time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """What every file store has in common: how a file is named, and what proves it unchanged."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 

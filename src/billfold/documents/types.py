@@ -1,7 +1,5 @@
 """A document as stored."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 from uuid import UUID

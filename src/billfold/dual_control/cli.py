@@ -1,7 +1,5 @@
 """`billfold freezes` and `billfold proposals`: what one operator proposes and another confirms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from types import MappingProxyType
 from typing import Annotated

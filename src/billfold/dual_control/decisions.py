@@ -4,8 +4,6 @@ A confirmed proposal is carried out by a command whose key is the proposal, so t
 between it is confirmed again. Of what was frozen anew in between, that freeze is not ended.
 """
 
-from __future__ import annotations
-
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Commands that move money by decision of two operators: how proposals keep them, and how they are carried out."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Proposals of movements of money by commands of the command line, and what these say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 from uuid import UUID

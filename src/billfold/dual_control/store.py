@@ -1,7 +1,5 @@
 """Rows of proposals. Each write leaves the fingerprint of its row in the bank's audit log."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

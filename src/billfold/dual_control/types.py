@@ -1,7 +1,5 @@
 """A proposal to freeze something, to end its freeze, or to move money."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple

@@ -5,8 +5,6 @@ has not read yet have no sequence, which is no finding; nor are attempts that we
 delivery without tries that is not pending shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from billfold.platform.checks import Certainty, Check

@@ -4,8 +4,6 @@ A flow raises a kind by its constant with a payload of its type; the type checke
 the two belong together. Kinds whose cause is not built yet are listed in `docs/unraised.toml`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import date
 from functools import cache

@@ -3,8 +3,6 @@
 A payload only gets more fields. One that would lose or change a field is a new kind.
 """
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Annotated
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Operations on events: their types, lists of them, and the stream."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID

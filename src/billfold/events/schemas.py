@@ -1,7 +1,5 @@
 """Events, their kinds and their attempts, as they are answered."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 import msgspec

@@ -9,8 +9,6 @@ did not was committed between them. Of one customer that is always the next of i
 follow each other.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS

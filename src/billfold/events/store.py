@@ -4,8 +4,6 @@ An event without a sequence at the subscriber's level is not visible to it; the 
 was just committed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

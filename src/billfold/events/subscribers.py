@@ -1,7 +1,5 @@
 """Which events a caller can see."""
 
-from __future__ import annotations
-
 from billfold.events.types import Subscriber
 from billfold.identity.partners.caller import Caller
 from billfold.oauth.caller import CustomerCaller

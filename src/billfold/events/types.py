@@ -1,7 +1,5 @@
 """Who reads events, which event types they see, and the envelope in which they are sent."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID

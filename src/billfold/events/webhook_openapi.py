@@ -1,7 +1,5 @@
 """The `webhooks` section of an OpenAPI document: what is sent to subscriptions, kind by kind."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any

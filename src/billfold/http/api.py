@@ -5,8 +5,6 @@ response is stored under its idempotency key and sent again to whoever repeats i
 counted or stored of a request that is not authenticated.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

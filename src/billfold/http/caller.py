@@ -3,8 +3,6 @@
 A foreign id and an unknown id are the same: NotFound.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Tables as CSV files, written page by page: their length costs no memory."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from typing import Annotated, Any, TypeVar

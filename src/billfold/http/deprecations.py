@@ -1,7 +1,5 @@
 """Calls of operations on their way out: announced to the caller, counted for the operator."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime

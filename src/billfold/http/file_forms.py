@@ -1,7 +1,5 @@
 """Forms with a file (multipart/form-data): fields first, then one file, which goes to the disk while it comes."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """JSON, read strictly: UTF-8 without repeated names, control characters, deep nesting or endless lists."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What every cursor list takes and gives: cursor, limit, order; a sealed page."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta

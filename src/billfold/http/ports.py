@@ -1,7 +1,5 @@
 """Ports of the HTTP frame: the log of requests, and the types of documents that uploads replace."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, Protocol
 from uuid import UUID

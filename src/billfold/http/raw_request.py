@@ -3,8 +3,6 @@
 Types are exact.
 """
 
-from __future__ import annotations
-
 import codecs
 import re
 import tempfile

@@ -4,8 +4,6 @@ A refusal is a problem document, a request of the wrong shape the 422 body with 
 its trace id only. The log gets the rest.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Shapes that several parts share: amounts, pages of lists, bodies that check themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal

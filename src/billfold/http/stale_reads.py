@@ -3,8 +3,6 @@
 Every answer of both APIs is stale at once, so that the directive is its age. `Age` in the answer says the true one.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace

@@ -5,8 +5,6 @@ is held against its declared type once more: every mistake gets its place and sa
 right.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import typing

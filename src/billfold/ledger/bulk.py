@@ -1,7 +1,5 @@
 """Many commands, as of a file, in batches: memory stays small and other commands do not wait."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable, Iterator
 
 from billfold.ledger.bank import Bank

@@ -1,7 +1,5 @@
 """Checks that parts share: rows against the outcomes of their commands, accounts against their parts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 

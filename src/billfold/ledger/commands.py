@@ -5,8 +5,6 @@ changes books and returns the outcome, a JSON-ready dict from which the answer i
 A rule that refuses raises `Refused`; a book that is not loaded raises `Missing`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple

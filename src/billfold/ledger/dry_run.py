@@ -1,7 +1,5 @@
 """A command run on books that are not written: what its outcome would be, and what it would write."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple

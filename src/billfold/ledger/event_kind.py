@@ -1,7 +1,5 @@
 """The declaration of a kind of event, which a rule raises with a payload of its type."""
 
-from __future__ import annotations
-
 from typing import Generic, TypeVar
 
 import msgspec

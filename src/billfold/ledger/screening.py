@@ -1,7 +1,5 @@
 """The port of a screening of payments, payees and documents."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -1,7 +1,5 @@
 """Limits on what a customer has done: they count for the customer, for its partner, and for an account at any bank."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.ledger.bank import Bank

@@ -5,8 +5,6 @@ unique keys, no trigger guards it and no column holds a transaction id, which me
 directory lies by its value, the market and the partners on every node, everything else on the coordinator.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from enum import StrEnum
 

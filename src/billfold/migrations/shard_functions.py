@@ -4,8 +4,6 @@ They are those of one node with the names of the shards' tables in place of the 
 plans in each session. Every node has them all: a shard that moves finds its own.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A process that counts for itself shows its own counters; one that supervises oth
 these keep in a folder. What is read from the database is read at most once in `READ_SECONDS`, whoever asks how often.
 """
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable

@@ -1,7 +1,5 @@
 """What a process that opened the bank shows of itself every few seconds: its connections and its queue."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

@@ -3,8 +3,6 @@
 $1 is the bank's time, $2 wall time. Counts end at `COUNT_MAX`: beyond it, more is as bad.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from billfold.monitoring.types import DatabaseGauge, Measured

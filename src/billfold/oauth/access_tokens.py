@@ -1,7 +1,5 @@
 """Access tokens: 256 random bits for 900 seconds, looked up by their hash on each request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import astuple
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ A token bound to a key is worth nothing without a proof by that key, made for th
 is optional on whatever changes something.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from functools import partial

@@ -1,7 +1,5 @@
 """Authorization requests on their way from a client to a user's answer."""
 
-from __future__ import annotations
-
 from dataclasses import astuple
 from datetime import datetime, timedelta
 from uuid import UUID

@@ -1,7 +1,5 @@
 """An OAuth client of one customer as the caller of an operation."""
 
-from __future__ import annotations
-
 from typing import Protocol
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """`billfold oauth-client`: clients of the authorization server, and their keys."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """How a client proves who it is: a JWT it signed (RFC 7523), taken once in its lifetime."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Registering clients and their public keys, and taking them out of use."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import astuple
 from datetime import datetime, timedelta

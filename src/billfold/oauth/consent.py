@@ -1,7 +1,5 @@
 """Consent: a user approves a request for one customer, or denies it. Each request is answered once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any

@@ -3,8 +3,6 @@
 `check` is pure; `burn_proof` makes sure, for all processes together, that a proof is used once.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What endpoints of OAuth share: parameters in forms, read strictly, errors as JSON, and what OpenAPI says of both."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl

@@ -1,7 +1,5 @@
 """What an error page says: of the pages, and of the endpoints of OAuth to which a browser is sent."""
 
-from __future__ import annotations
-
 from litestar.exceptions import HTTPException
 
 from billfold.oauth.errors import OAuthError

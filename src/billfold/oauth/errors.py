@@ -1,7 +1,5 @@
 """How the authorization server says no: an error code of OAuth, one sentence."""
 
-from __future__ import annotations
-
 
 class OAuthError(Exception):
     """An error of RFC 6749 or its companions. The endpoint decides its HTTP status.

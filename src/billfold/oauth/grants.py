@@ -1,7 +1,5 @@
 """Grants of users to clients, and how they end: by the user, the client, or sign-out."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID

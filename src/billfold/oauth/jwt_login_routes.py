@@ -4,8 +4,6 @@ The partner has registered a public key; the assertion names it (`kid`), lives f
 most and is taken once. Errors are those of RFC 6749.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta

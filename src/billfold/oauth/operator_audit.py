@@ -1,7 +1,5 @@
 """Audit entries of what the operator does to users and OAuth clients of customers."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.audit import record as audit_record

@@ -3,8 +3,6 @@
 A new key is published before it is used, and an old one as long as what it signed is valid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta

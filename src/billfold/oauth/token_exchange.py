@@ -4,8 +4,6 @@ Whatever makes or ends tokens of a grant holds the grant's row meanwhile, so tha
 issued beside a revocation.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

@@ -1,7 +1,5 @@
 """Clients, what they ask for, what was granted to them, and what a token stands for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID

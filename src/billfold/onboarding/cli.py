@@ -1,7 +1,5 @@
 """`billfold review`: what waits for a review by the bank."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 from uuid import UUID

@@ -3,8 +3,6 @@
 `REVIEWS` names every kind; each part adds its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """How pages look, and the headers that keep them from being framed, scripted or followed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import date, datetime, timedelta

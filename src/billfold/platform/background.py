@@ -1,7 +1,5 @@
 """Work that goes on after an answer, owned by whoever starts it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Coroutine
 

@@ -1,7 +1,5 @@
 """The bank's clock in the database, which a sandbox can set forward."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from billfold.platform.clock import ClockState, ClockWouldGoBack

@@ -3,8 +3,6 @@
 A part of the bank declares its checks as `CHECKS` in its `checks.py`; the runner finds them there.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum

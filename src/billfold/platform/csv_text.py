@@ -4,8 +4,6 @@ A cell that a spreadsheet would take for a formula gets an apostrophe in front. 
 is visible, in whatever width it is written.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import re

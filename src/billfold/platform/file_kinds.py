@@ -1,7 +1,5 @@
 """The kinds of files that uploads may have: how they begin, and how large they may be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType

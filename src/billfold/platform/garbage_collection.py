@@ -6,8 +6,6 @@ under way, and puts what is left aside. What filled the caches in a time of full
 would take too long, up to a limit. Once a day, when nothing is under way, the collector looks at everything.
 """
 
-from __future__ import annotations
-
 import asyncio
 import gc
 from collections import deque

@@ -1,7 +1,5 @@
 """Which names of fields the log may keep: those an operation declares. Any other may be a value in the wrong place."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Iterator
 
 from msgspec import inspect

@@ -3,8 +3,6 @@
 Nobody waits for it. What does not fit into memory, or cannot be written, is counted and dropped.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The request log of a partner or a company: pages, one request, errors in groups."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 from uuid import UUID

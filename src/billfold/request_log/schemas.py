@@ -1,7 +1,5 @@
 """Entries of the request log as both APIs return them."""
 
-from __future__ import annotations
-
 from typing import Literal
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """The rows of the log. They are read by tenant and time, and by trace."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """A request as it is logged, and filters of the log."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID

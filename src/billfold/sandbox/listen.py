@@ -1,7 +1,5 @@
 """`billfold listen`: a sandbox's events on this screen, and forwarded to a local endpoint."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import re

@@ -1,7 +1,5 @@
 """Values by which a simulated counterpart decides: declared beside the code that obeys them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -1,7 +1,5 @@
 """The programs a sandbox comes with: one of each profile, and one that acts by itself."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """How operations of the sandbox are declared, and the ids they derive from a request."""
 
-from __future__ import annotations
-
 from typing import Unpack
 from uuid import UUID
 

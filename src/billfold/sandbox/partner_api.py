@@ -1,7 +1,5 @@
 """The Partner API of a sandbox: with the sandbox's own operations, and the simulated world behind it."""
 
-from __future__ import annotations
-
 from billfold.apis.partner_api.app import PartnerApi, partner_operations
 from billfold.events.stream.broadcaster import EventBroadcaster
 from billfold.http.operations import Operation, operations_below

@@ -1,7 +1,5 @@
 """What a sandbox needs before it opens: a partner, credentials that work, certificates."""
 
-from __future__ import annotations
-
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any

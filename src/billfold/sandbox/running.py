@@ -1,7 +1,5 @@
 """The process that runs a sandbox, as its tasks need it: its other processes, its credentials, its upgrade."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager

@@ -1,7 +1,5 @@
 """A running sandbox called from outside, with the credentials it wrote down."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

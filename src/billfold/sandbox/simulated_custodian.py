@@ -1,7 +1,5 @@
 """A custodian that exists only in the sandbox: it completes every delivery at once."""
 
-from __future__ import annotations
-
 import structlog
 
 from billfold.payments.custody.types import SecurityTransfer

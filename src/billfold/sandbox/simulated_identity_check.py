@@ -1,7 +1,5 @@
 """An identity check that exists only in the sandbox: names decide, after a delay of the business clock."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType

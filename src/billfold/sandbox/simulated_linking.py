@@ -5,8 +5,6 @@ waits for that verification until it is queried; one with `fail` fails; `savings
 savings account; `unknown` does not exist.
 """
 
-from __future__ import annotations
-
 import hashlib
 from datetime import datetime, timedelta
 

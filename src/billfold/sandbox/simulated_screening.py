@@ -1,7 +1,5 @@
 """Screening that exists only in the sandbox: names decide, and amounts of what leaves the bank."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from billfold.sandbox.magic_values import MagicValue

@@ -1,7 +1,5 @@
 """The world outside a sandbox's bank: the other banks of both rails, and who answers in place of real providers."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 

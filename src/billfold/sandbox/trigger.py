@@ -1,7 +1,5 @@
 """`billfold trigger`: an event that never happened, to develop a receiver."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

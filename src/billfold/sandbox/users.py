@@ -3,8 +3,6 @@
 The customer and the bank have two, since what one does needs another's approval.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID

@@ -4,8 +4,6 @@ The list is enumerated in a transaction of its own, when its import is committed
 backlog, and whoever is added later is compared with this list.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import NamedTuple
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Dates of birth as OFAC writes them: "07 Oct 1952", "Oct 1952", "1952", "circa 1952", "1951 to 1953"."""
 
-from __future__ import annotations
-
 import re
 from datetime import date, datetime
 from typing import Final

@@ -1,7 +1,5 @@
 """A hit is cleared by two operators, or confirmed by one."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime

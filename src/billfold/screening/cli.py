@@ -1,7 +1,5 @@
 """`billfold screening`: sanctions lists, and what their names were found in."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date

@@ -1,7 +1,5 @@
 """Counterparties are screened: when they are added, when a list is imported, and when a hit of theirs is decided."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """A hit in words, as operators read it before they decide."""
 
-from __future__ import annotations
-
 from billfold.data_keys.types import DataShredded
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import format_eastern

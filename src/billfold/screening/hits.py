@@ -1,7 +1,5 @@
 """Rows of hits. Each write leaves the fingerprint of its row in the bank's audit log, so an edited row is found."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """A list is imported: read whole, then put in the place of the current one in one transaction."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from datetime import date, datetime

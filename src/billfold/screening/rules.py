@@ -6,8 +6,6 @@ letter mistyped, missing, added or in another place is found without comparing i
 words is compared word by word.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Names are compared with the list in force; what is like one of its names becomes a hit, once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from datetime import datetime

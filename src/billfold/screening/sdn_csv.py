@@ -3,8 +3,6 @@
 They have no header; `-0-` is null; a Control-Z may end them. Birth dates and nationalities stand in the remarks.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 from collections import defaultdict

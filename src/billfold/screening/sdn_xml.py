@@ -3,8 +3,6 @@
 Published at https://sanctionslist.ofac.treas.gov; a document type declaration is refused, so no entity is expanded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of sanctions lists and their entries. Of the lists that were imported one is current; its entries are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from uuid import UUID
 

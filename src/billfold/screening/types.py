@@ -1,7 +1,5 @@
 """Sanctions lists and their entries."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Final, NamedTuple

@@ -4,8 +4,6 @@ A user who can sign in does so, and accepts with that account. Everybody else ch
 password in the same step.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID

@@ -3,8 +3,6 @@
 Administrators are named in e-mails, notifications and the audit log.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field

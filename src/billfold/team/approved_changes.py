@@ -1,7 +1,5 @@
 """Confirmed authorization requests are applied in the name of their requester."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any, Final, TypeVar
 from uuid import UUID

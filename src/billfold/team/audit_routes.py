@@ -1,7 +1,5 @@
 """The audit log of the team: pages, those of one member, and the file."""
 
-from __future__ import annotations
-
 from functools import partial
 from uuid import UUID
 

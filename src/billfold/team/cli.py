@@ -1,7 +1,5 @@
 """`billfold users`: who may sign in for a customer. Passwords are set by a link, never shown."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import Annotated

@@ -1,7 +1,5 @@
 """What a change of a team leaves behind: requests nobody can approve any more, keys whose maker has left."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Inviting users into a team, sending the link once more, and taking an invitation back."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import asyncpg

@@ -1,7 +1,5 @@
 """Changing a member's role, deactivating and activating them. The last administrator stays."""
 
-from __future__ import annotations
-
 from typing import Literal
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """The team of the customer: its members, and invitations into it."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Literal
 from uuid import UUID

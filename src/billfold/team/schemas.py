@@ -1,7 +1,5 @@
 """A team: its members by status, its service users and their keys."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Annotated, Literal
 from uuid import UUID

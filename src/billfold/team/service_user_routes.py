@@ -1,7 +1,5 @@
 """Operations on service users: members of the team that act without a user."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

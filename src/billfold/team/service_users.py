@@ -4,8 +4,6 @@ They prove themselves with `private_key_jwt`, never with a secret. A key is adde
 put in their place, or taken out of use at once.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID

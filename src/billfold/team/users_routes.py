@@ -1,7 +1,5 @@
 """Operations on the current user."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 from uuid import UUID
 

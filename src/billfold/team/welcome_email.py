@@ -1,7 +1,5 @@
 """The first e-mail to a new user: a link to set a password."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.events.email import outbox

@@ -1,7 +1,5 @@
 """The rows of the market against their log: by these dates and prices customers' money was invested."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings

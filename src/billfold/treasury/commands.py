@@ -1,7 +1,5 @@
 """Commands about due work: cash that waited for market data, and work that the calendars put off or bring forward."""
 
-from __future__ import annotations
-
 from billfold.ledger.commands import Command
 
 

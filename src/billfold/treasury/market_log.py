@@ -4,8 +4,6 @@ The log is a chain of the audit log, sealed with the chains of customers. An ent
 that a transaction changed: of a bill, of an auction, of all rates or closing prices of a day, of an overridden day.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import date

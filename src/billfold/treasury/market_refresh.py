@@ -6,8 +6,6 @@ begin at that same instant, by the clock of the database: nobody buys by the old
 sells by the new ones at another.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Trading strategies, which the Partner API also calls Pocket Configurations."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

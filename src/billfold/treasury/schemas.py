@@ -1,7 +1,5 @@
 """A trading strategy."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

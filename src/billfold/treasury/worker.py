@@ -1,7 +1,5 @@
 """Cash that found no current market data is invested when they are there, not at the next opening."""
 
-from __future__ import annotations
-
 from collections import Counter
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """The accounts of one customer as the log makes them, beside what their rows say."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date

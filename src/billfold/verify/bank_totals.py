@@ -1,7 +1,5 @@
 """The bank as a whole: the totals of all customers' books, compared with what is not settled."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from datetime import timedelta

@@ -4,8 +4,6 @@ What was decided before an override stays decided, so a date is wrong only when 
 as they are now nor the calendars without any override would have set it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import date, datetime
 

@@ -4,8 +4,6 @@ A link holds a checksum per row, so a row that was changed or added is named; it
 the link before it, so a matching checksum beside a changed row does not go unnoticed.
 """
 
-from __future__ import annotations
-
 import sys
 import zlib
 from collections import Counter

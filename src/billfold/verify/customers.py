@@ -1,7 +1,5 @@
 """One customer after the other: numbers, chain, replay, and the rows that the log made."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from uuid import UUID

@@ -6,8 +6,6 @@ one commit nothing tells which was the last: the row is what one of them said. O
 control the entries of the audit log say it, in their order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The head of a customer, compared with its log, its Pockets and its own row."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What the last verification found, as the bank's own audit log keeps it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import NamedTuple
 

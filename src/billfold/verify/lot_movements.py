@@ -1,7 +1,5 @@
 """Bills as the legs of one journal move them, compared with its trades."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 from uuid import UUID

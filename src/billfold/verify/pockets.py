@@ -1,7 +1,5 @@
 """The pockets of one customer: counters, snapshots and dates against what the log made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from uuid import UUID

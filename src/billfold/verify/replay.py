@@ -4,8 +4,6 @@ Nothing is believed but legs and trades: balances, both bases of every lot and t
 every pocket come out of them, and are then compared with the rows that carry them.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date

@@ -4,8 +4,6 @@ Reads in one snapshot, customer by customer and commit by commit, so a pocket wi
 takes no more memory than one with ten. Writes nothing and repairs nothing.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterable

@@ -4,8 +4,6 @@ An image has a checksum of its own. So when both differ it is known which was da
 whose checksum fails, or else the row that no longer says what it said at the last commit.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any

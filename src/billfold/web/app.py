@@ -4,8 +4,6 @@ A page declares who may see it; without that it is for users signed in with both
 What changes something comes by POST, from our own origin, with the token of its browser.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import warnings

@@ -1,7 +1,5 @@
 """What a form says beside each field that is wrong."""
 
-from __future__ import annotations
-
 from billfold.platform.errors import FieldError, InvalidInput
 
 _LABELS = {

@@ -4,8 +4,6 @@ The cookie is a random secret. Signed in, its hash identifies a session; before 
 still what the forms of this browser are bound to.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """A form of a page with a file: what is beside the file, and the file as the body of a request."""
 
-from __future__ import annotations
-
 import asyncio
 import copy
 from collections.abc import AsyncIterator

@@ -3,8 +3,6 @@
 A user may belong to several teams; each has its own log, which names them by their member id.
 """
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from litestar.background_tasks import BackgroundTask

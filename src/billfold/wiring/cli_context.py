@@ -1,7 +1,5 @@
 """What the command line stands on, made of the real parts."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import pwd

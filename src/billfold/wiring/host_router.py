@@ -1,7 +1,5 @@
 """Selects the application of a request by host name and path."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any

@@ -4,8 +4,6 @@ Every step may be repeated: ids are derived from the seed, so what was done befo
 found and only the rest is done.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path

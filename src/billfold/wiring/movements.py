@@ -1,7 +1,5 @@
 """The commands of payments that two operators decide."""
 
-from __future__ import annotations
-
 from billfold.dual_control.movements import Movements
 from billfold.dual_control.types import FreezeProposal
 from billfold.ledger.bank import Bank

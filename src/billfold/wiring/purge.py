@@ -3,8 +3,6 @@
 Webhook delivery attempts, logged requests and what daily roots are proven with go after the configured numbers of days.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 
 from billfold.documents import store as document_store

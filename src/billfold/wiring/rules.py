@@ -1,7 +1,5 @@
 """The rules of all commands, which register themselves when they are imported."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages

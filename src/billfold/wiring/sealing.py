@@ -1,7 +1,5 @@
 """Seals again what the encryption key itself seals, after it was changed. Every step may be repeated."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from billfold.cli.context import StepReporter

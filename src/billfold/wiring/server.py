@@ -1,7 +1,5 @@
 """The server of a bank: all its applications, in a sandbox with simulated counterparts."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

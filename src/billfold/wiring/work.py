@@ -1,7 +1,5 @@
 """What `billfold worker` does, side by side until it is stopped."""
 
-from __future__ import annotations
-
 import asyncio
 
 from billfold.audit.worker import AuditSealer

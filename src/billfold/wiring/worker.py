@@ -6,8 +6,6 @@ the others take over when it is gone. Nothing waits for a worker to be right: cu
 each of their commands anyway.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence

@@ -1,7 +1,5 @@
 """Commands about agreements."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from typing_extensions import override

@@ -1,7 +1,5 @@
 """A customer accepts the agreements in force, and makes no payments without those that are required."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from billfold.accounts.agreements.commands import AcceptAgreements

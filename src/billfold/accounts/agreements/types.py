@@ -1,7 +1,5 @@
 """Who accepted which version of the agreements, when and from where."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Commands about counterparties and their verification."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

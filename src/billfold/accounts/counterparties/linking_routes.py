@@ -1,7 +1,5 @@
 """Accounts that users link through a linking provider, by signing in at their own bank; and counterparties of v1."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any

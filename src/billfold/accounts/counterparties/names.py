@@ -5,8 +5,6 @@ and a legal form that only one side writes. Another legal form is close, other d
 another script that look alike are other letters.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Mapping

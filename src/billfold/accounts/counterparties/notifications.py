@@ -1,7 +1,5 @@
 """Notifications of counterparties whose status changed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from billfold.events.notifications.notify import notify

@@ -4,8 +4,6 @@ Source: https://plaid.com/docs/api, version 2020-09-14: link/token/create, item/
 accounts/get, institutions/get_by_id, errors.
 """
 
-from __future__ import annotations
-
 import asyncio
 from datetime import datetime, timedelta
 from http import HTTPStatus

@@ -1,7 +1,5 @@
 """Counterparties are created, listed and changed in the same words by both APIs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """Counterparties, v2. The APIs differ in the ways of verification that they offer."""
 
-from __future__ import annotations
-
 from typing import Any, Literal, Union
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """A counterparty as both APIs show it, and the bodies that create one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal

@@ -3,8 +3,6 @@
 A sealed counterparty has `account_key` beside its account: the number as machines write it, by which rules compare.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final

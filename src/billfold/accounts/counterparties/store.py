@@ -1,7 +1,5 @@
 """Reads of counterparties, also as the recipients of payments between Pockets of this bank."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """A counterparty as payments see it, and as it is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What may be done so often with counterparties: adding them, micro-deposits to an account, tries to verify one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID

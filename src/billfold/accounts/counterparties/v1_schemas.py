@@ -1,7 +1,5 @@
 """Counterparties as v1 shows them, and accounts that are linked at their own bank."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal

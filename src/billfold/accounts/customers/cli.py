@@ -1,7 +1,5 @@
 """`billfold customers`: who they are, what they may do, and what only the operator does with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Commands about a customer."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.accounts.agreements.types import Consent

@@ -3,8 +3,6 @@
 Every step may be repeated: what was done before a crash is found and only the rest is done.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterable
 from typing import Any, NamedTuple

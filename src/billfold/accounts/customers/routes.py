@@ -1,7 +1,5 @@
 """Customers as far as their Pockets need them."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated, Any, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Customers are enrolled, change their contact details, and are closed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from billfold.accounts.agreements.rules import record_consent

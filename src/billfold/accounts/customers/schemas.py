@@ -1,7 +1,5 @@
 """Customers as both APIs show them."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Annotated, Any, Literal, cast
 from uuid import UUID

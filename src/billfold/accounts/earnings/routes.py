@@ -1,7 +1,5 @@
 """Earnings of one Pocket, and of all."""
 
-from __future__ import annotations
-
 from collections.abc import Sized
 from datetime import date, datetime
 from typing import Annotated, NamedTuple

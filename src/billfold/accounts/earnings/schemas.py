@@ -1,7 +1,5 @@
 """What Pockets earned: additive Amounts only, so that `aggregate` is the exact sum."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """What a Pocket was worth at the ends of its days."""
 
-from __future__ import annotations
-
 from datetime import date, time, timedelta
 from typing import Annotated, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The formulas of explanations, computed with fractions: what is written is what is done."""
 
-from __future__ import annotations
-
 import ast
 import operator
 from collections.abc import Callable, Mapping, Sequence

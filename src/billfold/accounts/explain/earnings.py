@@ -1,7 +1,5 @@
 """Earnings explained: the Pocket at both ends of a period, and what was paid in, paid out and charged between."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum

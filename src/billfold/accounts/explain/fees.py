@@ -1,7 +1,5 @@
 """The fee on assets explained: what accrued on each day since the last regular charge, and its whole cents."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 

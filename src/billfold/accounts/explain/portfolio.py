@@ -1,7 +1,5 @@
 """The amounts of a Pocket's portfolio explained, from what the Pocket shows down to its lots, prices and trades."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal

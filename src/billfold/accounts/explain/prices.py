@@ -1,7 +1,5 @@
 """How the price of a bill comes from the rates of a day: bid rate, bids, ask, mark and yield."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import date, datetime
 from enum import StrEnum

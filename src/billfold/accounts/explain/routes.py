@@ -1,7 +1,5 @@
 """Explanations: how an amount of a Pocket, its earnings, its fee, or a price came about."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime

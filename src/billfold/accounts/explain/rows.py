@@ -1,7 +1,5 @@
 """Lots, trades and transactions as the rows that explanations name."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from billfold.accounts.explain.schemas import Row, RowKind

@@ -1,7 +1,5 @@
 """The rows that explanations name: one statement by index each, whatever the history."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 from uuid import UUID

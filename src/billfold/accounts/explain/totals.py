@@ -1,7 +1,5 @@
 """A figure summed over the Pockets of a customer: one input per Pocket, which has its own explanation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """`billfold pocket`: what only the operator does with a Pocket."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 from uuid import UUID
 

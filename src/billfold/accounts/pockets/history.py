@@ -1,7 +1,5 @@
 """The state of a pocket at an instant: a snapshot, and at most one day's rows after it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from datetime import date, datetime

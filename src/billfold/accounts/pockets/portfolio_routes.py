@@ -1,7 +1,5 @@
 """What a customer has in all Pockets together."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import date
 from decimal import Decimal

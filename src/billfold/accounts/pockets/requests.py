@@ -1,7 +1,5 @@
 """Bodies and queries about Pockets that both APIs share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Literal
 from uuid import UUID

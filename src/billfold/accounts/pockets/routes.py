@@ -1,7 +1,5 @@
 """Pockets, and their older form of v1: accounts."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Annotated, Any, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """A Pocket opens, changes its name or strategy, freezes and closes."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.accounts.agreements.rules import require_accepted

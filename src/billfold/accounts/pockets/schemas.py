@@ -1,7 +1,5 @@
 """A Pocket as both APIs show it."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta
 from typing import Annotated, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Reads of pockets: one statement each, by index, whatever the history."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Commands about a portal."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.accounts.portals.types import Wallet

@@ -1,7 +1,5 @@
 """Where addresses on chains come from."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from billfold.accounts.portals.types import Wallet

@@ -1,7 +1,5 @@
 """Portals of v1 and v2."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 

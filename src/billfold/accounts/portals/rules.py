@@ -1,7 +1,5 @@
 """Portals: the account numbers and network addresses by which others pay into a Pocket."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

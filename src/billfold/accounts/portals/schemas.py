@@ -1,7 +1,5 @@
 """Portals and the instructions for paying into them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID

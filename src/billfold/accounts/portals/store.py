@@ -1,7 +1,5 @@
 """Reads of portals."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from uuid import UUID
 

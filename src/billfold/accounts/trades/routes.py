@@ -1,7 +1,5 @@
 """Trades of v1 and v2, as pages and as one file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from decimal import Decimal
 from operator import attrgetter

@@ -1,7 +1,5 @@
 """Trades: v2 by activity, and the older form of v1."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What transactions say of their other parties, opened for those who may read them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages of transactions at every level, with the sweep beside each when requested."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from functools import partial
 from typing import Annotated

@@ -1,7 +1,5 @@
 """What a payment says it is for, as both APIs show it: lines of text, references, and documents it settles."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

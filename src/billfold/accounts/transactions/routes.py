@@ -1,7 +1,5 @@
 """Transactions at every level: partner, customer, Pocket; and the older reads of v1."""
 
-from __future__ import annotations
-
 from operator import attrgetter
 from typing import Annotated
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Transactions: one variant per type, and the older form of v1."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 from uuid import UUID

@@ -1,7 +1,5 @@
 """How far a page of transactions of a customer is searched for."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 from typing_extensions import override

@@ -1,7 +1,5 @@
 """When a transaction settles: as agreed, or later if that day has been declared closed since."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 

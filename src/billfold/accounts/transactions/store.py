@@ -4,8 +4,6 @@ A sweep is not stored: it is the other half of each activity, so it is derived b
 releases, which did not pass the bank account, are shown with one too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial

@@ -1,7 +1,5 @@
 """What flows see of activity."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """The Customer API put together: its operations, and what they share of a bank."""
 
-from __future__ import annotations
-
 from typing_extensions import override
 
 from billfold import __version__

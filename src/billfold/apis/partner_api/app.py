@@ -1,7 +1,5 @@
 """The Partner API put together: its operations, and what they share of a bank."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from typing_extensions import override

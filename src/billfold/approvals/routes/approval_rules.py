@@ -1,7 +1,5 @@
 """Approval rules. A change is only requested here: another member confirms it."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

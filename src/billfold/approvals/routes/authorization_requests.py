@@ -1,7 +1,5 @@
 """Sensitive changes: requested by one member, confirmed or denied by another."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What the body of a transfer request orders, as the content that is approved: read, sealed, and its payee found."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

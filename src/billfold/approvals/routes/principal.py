@@ -1,7 +1,5 @@
 """The caller as an actor that requests or decides."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from billfold.approvals.actor import Actor

@@ -1,7 +1,5 @@
 """Transfer requests: one member requests a transfer, others approve or deny it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, get_args
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The approval rules of a customer: read, chosen for a request, changed when confirmed; and its MFA policy."""
 
-from __future__ import annotations
-
 from datetime import date
 from functools import partial
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Approved requests that are not carried out yet, read in batches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Rows of dual control: each write leaves the row's fingerprint in the audit log, so an edited row is found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from uuid import UUID
 

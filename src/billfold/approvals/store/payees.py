@@ -1,7 +1,5 @@
 """The payee of a request: whether it may be paid, and is still the approved one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID

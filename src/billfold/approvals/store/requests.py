@@ -3,8 +3,6 @@
 A request reads as EXPIRED from `expires_at` on, whether its row says so yet or not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ two concurrent reviews sees the first, and a reviewer whose role changes at this
 has the old one or is refused.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """How new the market data is: the rates, and the newest bill of each term."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple

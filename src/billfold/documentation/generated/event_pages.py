@@ -1,7 +1,5 @@
 """A page for each type of event, with an example as it is delivered, and the table of all."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from functools import partial

@@ -1,7 +1,5 @@
 """A page for each problem, whose address is the `type` of the answer, and the table of all."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import partial
 

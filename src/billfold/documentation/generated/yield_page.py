@@ -1,7 +1,5 @@
 """How yield is computed, with figures that the functions compute which trade: for a deposit that the reader chooses."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta

@@ -1,7 +1,5 @@
 """One call of an operation: what a sample sends, whatever its language."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b

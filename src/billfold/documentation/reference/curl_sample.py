@@ -1,7 +1,5 @@
 """A call in a shell: curl, and openssl for signatures."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator

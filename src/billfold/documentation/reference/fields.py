@@ -1,7 +1,5 @@
 """The parameters and fields of an operation as lines of Markdown: name, what it may be, what it means."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """An operation as its OpenAPI document describes it: what the pages and samples of the reference are made from."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

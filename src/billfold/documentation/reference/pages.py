@@ -1,7 +1,5 @@
 """The book of an API: a page that introduces it, and a page for each operation, grouped as in its document."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus

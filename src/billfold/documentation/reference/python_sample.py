@@ -1,7 +1,5 @@
 """A call in Python: the client of both APIs, which authenticates and signs."""
 
-from __future__ import annotations
-
 from billfold.documentation.reference.call import FILE, FILE_TYPE, Call
 from billfold.documentation.reference.operations import Content, Proof
 

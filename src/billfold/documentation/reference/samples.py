@@ -1,7 +1,5 @@
 """What stands beside an operation: its call in every language, and what it answers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

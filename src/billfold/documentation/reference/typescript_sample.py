@@ -1,7 +1,5 @@
 """A call in TypeScript: `fetch`, and `node:crypto` for signatures. What has both runs it as it is."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

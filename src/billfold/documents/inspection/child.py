@@ -4,8 +4,6 @@ Ends with 0 when the file may be taken, with 3 and a sentence when it may not; w
 with, it met a limit.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

@@ -1,7 +1,5 @@
 """Starts the process that looks into a file, and waits for its verdict."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

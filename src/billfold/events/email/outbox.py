@@ -3,8 +3,6 @@
 Recipient, subject and text are sealed together until the e-mail is sent, and forgotten then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Templates of e-mails to users. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """How e-mails leave: over SMTP, always encrypted, or in a sandbox as files that a mail client can open."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import smtplib

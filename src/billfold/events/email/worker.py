@@ -1,7 +1,5 @@
 """Sends queued e-mails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 

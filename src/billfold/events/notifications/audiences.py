@@ -1,7 +1,5 @@
 """Audiences of notifications: chosen by the team, or the platform's default."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID

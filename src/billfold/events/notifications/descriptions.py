@@ -1,7 +1,5 @@
 """The sentence of a notification at rest: it names persons with their addresses, and is sealed with the bank's key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from uuid import UUID
 

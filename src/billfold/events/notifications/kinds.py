@@ -3,8 +3,6 @@
 The one table of the platform's defaults; `docs/reference/notifications.md` is made of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final

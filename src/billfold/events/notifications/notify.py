@@ -1,7 +1,5 @@
 """Telling users, in the transaction of the cause, and noting what they have read. Wall time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any

@@ -4,8 +4,6 @@ Derived from sequenced events, in their order, once each; each read of
 notifications brings them up to date first. Customers without a team cost nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from types import MappingProxyType

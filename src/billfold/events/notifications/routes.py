@@ -1,7 +1,5 @@
 """Operations on the notifications of a member, and on the audiences of notification types."""
 
-from __future__ import annotations
-
 from typing import Annotated
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Reading notifications as they are stored: a user their own, a client those of its customer."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

@@ -1,7 +1,5 @@
 """Notifications and audiences, as they are read and answered. Instants are wall time."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID

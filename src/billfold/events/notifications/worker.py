@@ -1,7 +1,5 @@
 """Notifies teams of payments, and of webhook subscriptions that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 

@@ -4,8 +4,6 @@ One task polls the database while there are listeners. Each subscriber has a cha
 events; a listener that is too slow for it reads the log, so slow listeners cost no memory.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable

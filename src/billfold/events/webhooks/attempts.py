@@ -1,7 +1,5 @@
 """What resulted from attempts: written down many at once, with what follows, and later forgotten."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from uuid import UUID

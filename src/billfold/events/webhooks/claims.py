@@ -5,8 +5,6 @@ advisory lock of its number on a connection of its own: when its process ends, h
 happens, the lock is free, and so are its queues. `now` is wall time.
 """
 
-from __future__ import annotations
-
 import secrets
 from datetime import datetime, timedelta
 from uuid import UUID

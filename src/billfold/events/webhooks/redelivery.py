@@ -3,8 +3,6 @@
 A delivery that is queued again has all its attempts again.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

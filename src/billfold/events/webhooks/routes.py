@@ -1,7 +1,5 @@
 """Operations on webhook subscriptions and their deliveries."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What follows from an answer, and what a subscription may say. Pure; `now` is wall time."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

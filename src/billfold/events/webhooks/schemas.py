@@ -1,7 +1,5 @@
 """Bodies of requests that create, change and repair webhook subscriptions."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Reads of subscriptions and delivery attempts. One statement each, by index."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID

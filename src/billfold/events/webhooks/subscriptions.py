@@ -1,7 +1,5 @@
 """Subscriptions: made, changed and ended by their owner. `now` is wall time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any

@@ -5,8 +5,6 @@ idle for 15 seconds; it accepts no more than `connections_max`. Requests that ar
 (`middleware.py`). Beyond what a network may have, whoever has kept the server waiting longest gives way.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import socket

@@ -4,8 +4,6 @@ Nothing that was sent is read, so nothing can be done with it; there is no redir
 client that follows one would send its secrets in the clear again the next time.
 """
 
-from __future__ import annotations
-
 import asyncio
 
 import msgspec

@@ -1,7 +1,5 @@
 """What an operator sees of each request: its counts, and its line in the access log."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any

@@ -7,8 +7,6 @@ admitted its request: the next primary may not have what it speaks of. A key is 
 becomes of it, one beyond the rate limit too, up to twice the limit.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Rate limits beside those of admission: by IP address where no token is needed, by the second, and of one object."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 

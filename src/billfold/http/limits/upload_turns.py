@@ -1,7 +1,5 @@
 """Files wait for their turn: a tenant receives some at once, and fewer of them are in memory."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The OpenAPI document of an API, made from its table of operations."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """JSON schemas of the structs that operations take and answer, as OpenAPI 3.1 wants them."""
 
-from __future__ import annotations
-
 import typing
 from collections.abc import Iterator, Mapping
 from datetime import date, datetime

@@ -1,7 +1,5 @@
 """What both APIs answer to anybody: whether the bank is open, the OpenAPI document, the way to the documentation."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Rules of a team: invitations, roles, and the last administrator. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from datetime import timedelta
 

@@ -1,7 +1,5 @@
 """Reads of a team: users, invitations and service users in one list. One statement."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 from uuid import UUID

@@ -2,8 +2,6 @@
 bank's clock, sign-ins on the wall clock.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID

@@ -3,8 +3,6 @@
 The log of a customer says that the bank changed something; the bank's says what was done and by whom.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import UUID

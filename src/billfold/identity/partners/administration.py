@@ -1,7 +1,5 @@
 """The secrets and keys of a partner as its administrators and operators change them, recorded in the partner's log."""
 
-from __future__ import annotations
-
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """A user of a partner as the caller of an operation."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from typing_extensions import override

@@ -1,7 +1,5 @@
 """Creating and revoking partners and their credentials. `now` is wall time."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from datetime import datetime, timedelta

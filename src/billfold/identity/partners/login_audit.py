@@ -1,7 +1,5 @@
 """Sign-ins of a partner's users, in the audit log of the partner's own customer. `now` is wall time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Logging in with a user name and a password: slow on purpose, and locked after five failures."""
 
-from __future__ import annotations
-
 from typing import Annotated, NamedTuple
 
 import msgspec

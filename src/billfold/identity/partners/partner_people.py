@@ -1,7 +1,5 @@
 """People of a partner at the Partner API: what they may do there is said by their role in the partner's team."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -4,8 +4,6 @@ What tokens stand for is kept in memory for a second: most requests need no look
 revoked, a secret changed or a limit moved is in force everywhere within that second.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping

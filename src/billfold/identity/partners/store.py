@@ -1,7 +1,5 @@
 """Looking up partners, users, keys and tokens. One indexed query each."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What `verify` checks of contact details: each opens in its own row, and is found by its own index."""
 
-from __future__ import annotations
-
 from asyncpg import Record
 
 from billfold.identity.users.contact_details import CONTACT_TABLES, ContactTable

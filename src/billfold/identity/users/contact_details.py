@@ -4,8 +4,6 @@ A person may belong to several customers, so they are sealed with the key of the
 columns `email`, `email_index` and `phone_number`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Seals contact details again that were sealed under a former encryption key, row by row: it may be repeated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Links that are mailed: each opens the page on which a password is set, once. Wall time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID

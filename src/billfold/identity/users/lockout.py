@@ -4,8 +4,6 @@ An attempt is counted before it is checked, so parallel guesses are slowed down 
 Attempts are counted for unknown e-mail addresses as well.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from types import MappingProxyType
 from typing import Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Creating users and memberships, and ending both. `now` is wall time."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

@@ -4,8 +4,6 @@ That is two factors at once, and nothing that could be typed into a wrong page. 
 unlocking is always required. `now` is wall time.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from collections.abc import Iterable

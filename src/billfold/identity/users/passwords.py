@@ -1,7 +1,5 @@
 """Passwords: only their hashes are kept. Hashing is slow on purpose, so two run at a time. `now` is wall time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -3,8 +3,6 @@
 A session ends 30 minutes after it was last seen and 12 hours after it began. `now` is wall time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Looking up users, their memberships, factors and sessions. One indexed query each."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime
 from typing import Any, TypeVar

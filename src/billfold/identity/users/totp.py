@@ -1,7 +1,5 @@
 """Six digits from an authenticator app (TOTP, RFC 6238). Each is good once. `now` is wall time."""
 
-from __future__ import annotations
-
 import hmac
 from datetime import datetime
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The rows one batch writes for one customer, and the savepoint to which a refused command goes back."""
 
-from __future__ import annotations
-
 from bisect import insort
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from operator import attrgetter

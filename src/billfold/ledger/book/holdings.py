@@ -1,7 +1,5 @@
 """What a pocket holds in memory: accounts, lots, and the counters that outlive a day."""
 
-from __future__ import annotations
-
 from bisect import insort
 from datetime import date, datetime, timedelta
 from uuid import UUID

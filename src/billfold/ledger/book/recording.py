@@ -1,7 +1,5 @@
 """Records trades, transactions and events as rows of the book's draft."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from operator import attrgetter
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """The rows of the ledger: what a commit leaves of one customer, in the order of the chain."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import Any, NamedTuple
 from uuid import UUID

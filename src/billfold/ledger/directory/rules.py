@@ -1,7 +1,5 @@
 """Whether a customer may give instructions."""
 
-from __future__ import annotations
-
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.platform.errors import Refused
 

@@ -1,7 +1,5 @@
 """Look-ups in the directory, kept in memory: what is found once never changes."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Sequence
 from uuid import UUID

@@ -6,8 +6,6 @@ everything at once and commits. Every command, accepted or refused, leaves one r
 is a function of that row, so a repeated key gets the same answer again.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Books out of the database: a handful of queries for any number of customers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """A command on its way through the engine, the objects it references, and its outcome."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -1,7 +1,5 @@
 """What the ledger needs of parts above it, and of providers outside."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID
 

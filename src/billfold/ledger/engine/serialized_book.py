@@ -5,8 +5,6 @@ is always that of the head's version; `verify` proves that both say the same. A 
 or with one of another layout, is loaded from the tables.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from uuid import UUID
 from zlib import crc32

@@ -1,7 +1,5 @@
 """An engine beside reads that may lack what a command has just written: it takes no commands."""
 
-from __future__ import annotations
-
 import asyncio
 
 from typing_extensions import override

@@ -5,8 +5,6 @@ commit; a checksum per row lets `verify` name a damaged row. `encode_chained_row
 `verify` uses to recompute it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """Writes the ledger of a distributed bank: one row per shard, which a trigger there takes apart (ADR 0107)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Queries of the log. Each is by the key of the log, whatever its length; a commit is found by halving."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.ledger.explorer.types import BookedRow, ChainLink, Commit, EntryRow, EventRow, Place, PostingRow

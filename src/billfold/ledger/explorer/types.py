@@ -1,7 +1,5 @@
 """What the log has of one commit."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import NamedTuple
 from uuid import UUID

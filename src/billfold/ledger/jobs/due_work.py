@@ -4,8 +4,6 @@ Batches are small so that payments do not wait long behind due work. The bank's 
 included: its day is closed after all others (`payments/settlement/worker.py`).
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Collection

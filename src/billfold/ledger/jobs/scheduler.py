@@ -4,8 +4,6 @@ A job is completed when its runner returns; of a process that dies before that t
 again, so a runner works through commands named after the object.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Collection, Mapping

@@ -1,7 +1,5 @@
 """Schedules and cancels jobs. An object has one job of a kind."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 

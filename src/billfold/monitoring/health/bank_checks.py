@@ -1,7 +1,5 @@
 """Checks of a bank in its database, each by an index: its clock, what is late, what fails, what is not proven."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Sequence
 from datetime import datetime, timedelta
 

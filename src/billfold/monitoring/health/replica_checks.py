@@ -1,7 +1,5 @@
 """Checks of the replicas that reads go to: whether each is there, one of this database, and how far behind it is."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any, Final
 from urllib.parse import urlsplit

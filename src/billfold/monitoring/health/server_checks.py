@@ -1,7 +1,5 @@
 """Checks of the database server: its clock beside ours, its replicas, and whether its log is archived."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from billfold.monitoring.health.types import HealthCheck

@@ -1,7 +1,5 @@
 """What waits for the workers of a bank, and what they do now. Each figure is read from an index of what waits."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from typing import NamedTuple
 

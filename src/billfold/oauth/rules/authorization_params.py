@@ -1,7 +1,5 @@
 """The parameters of an authorization request, parsed strictly."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a client may be: its profile, where it may be answered, what it may ask for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import asdict

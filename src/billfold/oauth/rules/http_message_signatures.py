@@ -3,8 +3,6 @@
 It must cover method, authority, target and authorization, and the digest of a body.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -1,7 +1,5 @@
 """Signed texts in their compact form (RFC 7515): taken apart once, verified by the library."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from collections.abc import Mapping

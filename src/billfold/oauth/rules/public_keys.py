@@ -1,7 +1,5 @@
 """Public keys in the two forms they come in, JWK and PEM, and the one algorithm of each kind."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -1,7 +1,5 @@
 """The scopes of the Customer API: what each grants, as the consent page says it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 

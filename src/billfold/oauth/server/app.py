@@ -1,7 +1,5 @@
 """The authorization server put together: its endpoints behind one frame; pages are apart."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 
 from typing_extensions import override

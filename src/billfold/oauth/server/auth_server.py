@@ -1,7 +1,5 @@
 """Where clients prove who they are, and what all endpoints of one process share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -4,8 +4,6 @@ Where the client or its redirect address is unknown there is no redirect: a page
 answer that goes back to a client names who gives it (`iss`, RFC 9207).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID

@@ -1,7 +1,5 @@
 """What clients read first: the server's metadata and its public keys."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from billfold.http.operations import OPEN, get

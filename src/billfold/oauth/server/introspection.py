@@ -1,7 +1,5 @@
 """What a client may do with its own tokens: ask about one (RFC 7662), end one (RFC 7009)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from billfold.http.operations import PER_ADDRESS, post

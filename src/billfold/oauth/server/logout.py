@@ -1,7 +1,5 @@
 """Signing out at a client's wish (OpenID Connect RP-Initiated Logout)."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

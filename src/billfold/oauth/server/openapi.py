@@ -1,7 +1,5 @@
 """What the OpenAPI document says of endpoints whose parameters come in forms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pushed authorization requests (RFC 9126): parameters sent directly, not through the browser."""
 
-from __future__ import annotations
-
 import msgspec
 
 from billfold.http.operations import PER_ADDRESS, post

@@ -1,7 +1,5 @@
 """The token endpoint: authorization_code, refresh_token and client_credentials."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta

@@ -1,7 +1,5 @@
 """The claims of the signed-in user, for access tokens with the scopes for them (OpenID Connect UserInfo)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from billfold.http.operations import PER_ADDRESS, get, post

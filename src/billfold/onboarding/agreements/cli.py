@@ -1,7 +1,5 @@
 """`billfold agreements`: versions of the agreements, and which of them a customer accepted."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from datetime import date

@@ -1,7 +1,5 @@
 """A version of the agreements is published: printed, stored for ever, and recorded in the bank's own audit log."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date, datetime
 from functools import lru_cache

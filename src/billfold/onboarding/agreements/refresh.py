@@ -1,7 +1,5 @@
 """Keeps what a process knows of the agreements as new as their table, without a restart."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The agreements in force, each of them as a public file, and acceptances that a partner reports."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from ipaddress import ip_address
 from typing import Annotated, Final

@@ -1,7 +1,5 @@
 """The agreements as both APIs and the pages show them."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Rows of published agreements: added, and never changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The texts of a version of the agreements: as an operator writes them in a file, and what such a file must say."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

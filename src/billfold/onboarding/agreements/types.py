@@ -1,7 +1,5 @@
 """Rows of published agreements."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from uuid import UUID
 

@@ -4,8 +4,6 @@ Every step may be repeated: ids and keys of commands derive from the applicant, 
 found, and only the rest is done.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

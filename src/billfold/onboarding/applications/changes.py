@@ -1,7 +1,5 @@
 """Applications are created, filled in, submitted, and moved from status to status."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime

@@ -1,7 +1,5 @@
 """`billfold applications`: who wants to become a customer, and the decisions of the bank."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Literal
 from uuid import UUID

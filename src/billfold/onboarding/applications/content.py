@@ -1,7 +1,5 @@
 """Applications with what they say: opened when they are read, sealed with the key of the applicant when written."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Applications are decided: by the identity check, by an operator, in a sandbox by anybody."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID

@@ -3,8 +3,6 @@
 Types say what a field may be by itself; `rules/fields.py` says the rest.
 """
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import Annotated, Final, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The port of an identity check: a provider that knows businesses and people."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """What the operations of both APIs do with applications, in the same words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID

@@ -1,7 +1,5 @@
 """All customers, applicants and counterparties are screened anew when a list is imported; a decision has its effect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Applications and related parties as both APIs show them: identification numbers are masked."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Annotated, Any, Literal, TypeVar
 from uuid import UUID

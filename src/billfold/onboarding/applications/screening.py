@@ -1,7 +1,5 @@
 """Who applies, and who belongs to it, as they are screened."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Rows of applications. Each write leaves the fingerprint of its row in the audit log, so an edited row is found."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Scheduled jobs of applications: checks, events, files that were waited for, applications nobody fills in."""
 
-from __future__ import annotations
-
 from billfold.documents import store as document_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store

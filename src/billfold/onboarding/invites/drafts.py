@@ -1,7 +1,5 @@
 """What an invited person typed and is not complete, and what they had before them when they typed it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Inviting people to an application, once more, and taking an invite back."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """What an invited person reads and does: the functions of the APIs, each after what their invite lets them do."""
 
-from __future__ import annotations
-
 from typing import Final
 from uuid import UUID
 

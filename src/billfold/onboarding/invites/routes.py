@@ -1,7 +1,5 @@
 """Invites to applications: people without an account who fill in, review or submit them."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.http.operations import delete, get, post

@@ -1,7 +1,5 @@
 """How long an invite lasts, how many are sent, and what an invited person may do. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final

@@ -1,7 +1,5 @@
 """Invites as the Customer API takes and shows them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Mailed links of invites are opened: a browser gets a cookie of its own instead, and the link may be opened again."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

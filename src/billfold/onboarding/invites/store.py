@@ -1,7 +1,5 @@
 """Rows of invites, of the browsers that opened them, and of what is typed and not complete."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

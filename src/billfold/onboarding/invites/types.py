@@ -1,7 +1,5 @@
 """Invites as stored, and the words for their states."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Members of a team that are invited with the approval of their company's application, and dropped without one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 from uuid import UUID

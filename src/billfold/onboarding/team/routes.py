@@ -1,7 +1,5 @@
 """The team of a company that applies, or that has become a customer."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated
 from uuid import UUID

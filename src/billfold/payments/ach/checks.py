@@ -3,8 +3,6 @@
 The bank raises no events for itself: its own entries are compared with files and scheduled jobs.
 """
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 

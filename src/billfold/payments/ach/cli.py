@@ -1,7 +1,5 @@
 """`billfold ach`: ACH entries, and what the operator may do with them under the network's rules."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 from uuid import UUID

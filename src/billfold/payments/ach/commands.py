@@ -1,7 +1,5 @@
 """Commands on ACH entries. `references` names the entries a rule needs."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """ACH originations: payments to counterparties' bank accounts, and collections from them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """ACH originations as the Partner API takes and shows them."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import Annotated, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """ACH entries as stored, as received, and the returns we send."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from enum import StrEnum
 from typing import NamedTuple

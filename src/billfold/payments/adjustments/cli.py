@@ -1,7 +1,5 @@
 """`billfold adjustment`: credits, adjustments and reversals that one operator proposes and another confirms."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 from uuid import UUID
 

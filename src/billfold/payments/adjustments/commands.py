@@ -1,7 +1,5 @@
 """Commands of the operator: goodwill credits, adjustments and reversals."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference

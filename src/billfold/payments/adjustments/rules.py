@@ -4,8 +4,6 @@ They are paid from the bank's account `promotions`; a refunded fee is paid from 
 is never refused: what the pocket has already spent becomes its overdraft.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

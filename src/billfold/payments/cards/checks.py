@@ -1,7 +1,5 @@
 """Cards and card orders: created by a command, found in the directory; their columns have fingerprints."""
 
-from __future__ import annotations
-
 from billfold.ledger.checks import TrackedTable, creation_checks, directory_checks
 from billfold.payments.cards.commands import CreateVirtualCard, OrderCard, ProduceCard
 from billfold.platform.checks import Check

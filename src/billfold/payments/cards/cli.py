@@ -1,7 +1,5 @@
 """`billfold cards`: the cards of the bank, and what only the bank does with one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated, Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Commands about cards and their orders."""
 
-from __future__ import annotations
-
 from datetime import date
 from uuid import UUID
 

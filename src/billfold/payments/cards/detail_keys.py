@@ -1,7 +1,5 @@
 """The public keys to which card details are encrypted (RFC 8017): RSA, 4096 bits, exponent 65537, PKCS#1 or SPKI."""
 
-from __future__ import annotations
-
 import hashlib
 
 from cryptography.exceptions import UnsupportedAlgorithm

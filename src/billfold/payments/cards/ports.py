@@ -1,7 +1,5 @@
 """The port to the card processor: it issues cards and keeps their numbers, so that the bank never sees one."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Protocol, runtime_checkable
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The card processor of the bank, and for whom it may issue a card."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.accounts.pockets.rules import require_usable

@@ -1,7 +1,5 @@
 """Cards are created, switched on and off, frozen by the bank, and closed; physical cards are ordered first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final, TypeVar

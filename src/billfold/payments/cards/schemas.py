@@ -1,7 +1,5 @@
 """Cards and card orders as the Partner API shows and takes them (contract 1.11)."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID

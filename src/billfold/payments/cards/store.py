@@ -1,7 +1,5 @@
 """Queries of cards, card orders, and the public keys that were used."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

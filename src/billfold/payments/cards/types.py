@@ -1,7 +1,5 @@
 """Cards and card orders as stored, and the words for their states (contract 2.7)."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Final

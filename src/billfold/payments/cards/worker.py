@@ -1,7 +1,5 @@
 """Orders and statuses go to the card processor, and cards close with their Pocket: scheduled jobs, safe to repeat."""
 
-from __future__ import annotations
-
 from billfold.accounts.pockets.store import get_pocket
 from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
 from billfold.data_keys.keys import DataKeys

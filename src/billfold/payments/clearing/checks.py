@@ -4,8 +4,6 @@ A rail's accounts of all customers and of the bank hold exactly what is under wa
 whose settlement has not come.
 """
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 from billfold.ledger.book.book import USD

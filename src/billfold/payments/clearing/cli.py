@@ -1,7 +1,5 @@
 """`billfold clearing`: the balance of each rail, and the payments that explain it to the cent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, Literal
 

@@ -5,8 +5,6 @@ settlement date. A rail of another kind has a module `movements` below `billfold
 query of the same columns and parameters.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Clearing totals of a rail: what moved, and what of it is settled."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import NamedTuple
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Bills from and to other custodians: each transfer equals what its commands left and its trades moved."""
 
-from __future__ import annotations
-
 from billfold.ledger.checks import TrackedTable, outcome_checks
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.custody.rules import RECORDED

@@ -1,7 +1,5 @@
 """`billfold custody`: bills from another custodian, or to one, as one operator proposes and another confirms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Annotated, Any

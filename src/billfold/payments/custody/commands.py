@@ -1,7 +1,5 @@
 """Commands of security transfers from and to other custodians."""
 
-from __future__ import annotations
-
 from datetime import date
 from uuid import UUID
 

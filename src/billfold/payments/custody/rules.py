@@ -4,8 +4,6 @@ A lot keeps its acquisition date and tax basis. Each lot has its own journal ent
 rejected delivery is reversed lot by lot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from uuid import UUID
 

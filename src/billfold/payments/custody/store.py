@@ -1,7 +1,5 @@
 """Queries of security transfers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Security transfers between this bank and another custodian."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from enum import StrEnum
 from uuid import UUID

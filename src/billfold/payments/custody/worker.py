@@ -1,7 +1,5 @@
 """Deliveries: a booked delivery is ordered from the custodian, and the result is recorded."""
 
-from __future__ import annotations
-
 import msgspec
 import structlog
 

@@ -1,7 +1,5 @@
 """The command that credits an incoming payment."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Incoming payments: the account number selects the pocket; a payment to no account is returned."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Deposits: the rail credits the pocket's bank account, the sweep moves it to cash, cash is invested."""
 
-from __future__ import annotations
-
 from datetime import datetime, time
 from typing import Any
 from uuid import UUID

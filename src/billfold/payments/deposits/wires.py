@@ -1,7 +1,5 @@
 """Incoming wires: the fields of the message; each is recorded, and one that is not accepted queues its return."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

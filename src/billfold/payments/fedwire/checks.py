@@ -1,7 +1,5 @@
 """Wires, their messages and recalls: rows equal the outcomes of commands, and the money moved accordingly."""
 
-from __future__ import annotations
-
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.suspense.commands import AssignFromSuspense

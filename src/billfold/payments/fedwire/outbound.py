@@ -4,8 +4,6 @@ Due messages get their IMADs, are written into one file, stored and transmitted.
 another process continues with the file and sends nothing twice.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime

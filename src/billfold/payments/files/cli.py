@@ -1,7 +1,5 @@
 """`billfold files`: files exchanged with the rails, and what became of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Annotated, Literal

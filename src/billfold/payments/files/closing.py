@@ -1,7 +1,5 @@
 """Closing an inbound file of which something can never be booked: one operator proposes it, and another confirms it."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.dual_control.decisions import propose_movement

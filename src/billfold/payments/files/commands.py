@@ -1,7 +1,5 @@
 """Commands on files of the rails. `customers[0]` is the bank itself."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command

@@ -1,7 +1,5 @@
 """The contents of files, encrypted as a whole with the bank's own data key: a file holds payments of many customers."""
 
-from __future__ import annotations
-
 import asyncio
 from hashlib import sha256
 from uuid import UUID

@@ -5,8 +5,6 @@ crash another process continues without booking twice. A file that fails is retr
 delays and blocks no other.
 """
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

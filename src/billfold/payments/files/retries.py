@@ -4,8 +4,6 @@ The retry state is stored in the file's report until the file is completed. Dela
 they pass even when the bank's clock stands still.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Closing a file of a rail: it moves nothing, and what was not booked of the file never is."""
 
-from __future__ import annotations
-
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.payments.files.commands import CloseRailFile

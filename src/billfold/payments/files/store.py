@@ -5,8 +5,6 @@ holds the result: lines and reasons of a refused file, the retry state (`excepti
 incomplete one. `now` is business time.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

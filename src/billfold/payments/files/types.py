@@ -1,7 +1,5 @@
 """Files of the rails, and why one is refused or not completed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """On-us transfers: each equals what its commands left, and what the transactions moved."""
 
-from __future__ import annotations
-
 from billfold.ledger.checks import TrackedTable, creation_checks, directory_checks
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform.checks import Certainty, declared, names_in_sql

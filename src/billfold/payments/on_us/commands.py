@@ -1,7 +1,5 @@
 """The command of a transfer between two pockets of the bank."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.ledger.commands import Command, Reference

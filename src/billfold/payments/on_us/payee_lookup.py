@@ -1,7 +1,5 @@
 """Payees of peer-to-peer payments; concurrent look-ups share one query."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID

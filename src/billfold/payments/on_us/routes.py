@@ -1,7 +1,5 @@
 """On-us transfers of the Partner API: money or bills between Pockets of this bank."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from uuid import UUID
 

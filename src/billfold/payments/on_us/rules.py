@@ -5,8 +5,6 @@ commit. Within one customer `BANK_TRANSFER` sells and buys at T+1 prices, and `S
 moves lots with acquisition date and tax basis unchanged.
 """
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from typing import NamedTuple
 from uuid import UUID

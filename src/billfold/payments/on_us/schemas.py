@@ -1,7 +1,5 @@
 """On-us transfers as the Partner API takes and shows them: the request and its status."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 from uuid import UUID

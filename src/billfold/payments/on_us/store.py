@@ -1,7 +1,5 @@
 """Queries of on-us transfers."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from hashlib import sha256
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Execution of recorded transfers: after the response, or by a worker."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.accounts.counterparties import store as counterparty_store

@@ -1,7 +1,5 @@
 """Settlements of trades: every row is one block of postings in a journal of the bank, and every block one row."""
 
-from __future__ import annotations
-
 from billfold.platform.checks import Certainty, declared
 
 SETTLEMENT = "settlement"

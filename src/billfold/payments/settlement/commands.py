@@ -1,7 +1,5 @@
 """The end of the bank's day."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from billfold.ledger.commands import Command

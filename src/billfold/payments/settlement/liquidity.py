@@ -1,7 +1,5 @@
 """What comes in and goes out of the bank on the coming days: bills that mature, trades and payments that settle."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta

@@ -4,8 +4,6 @@ Nothing is written of the move itself: whoever reads a settlement date asks the 
 is its last event about the day.
 """
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from itertools import groupby
 from typing import NamedTuple

@@ -6,8 +6,6 @@ the block and the sum of its trades is posted to `rounding`. Per date and rail i
 in and went out, so that a rail's accounts hold only payments in transit.
 """
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What a day of the bank settles."""
 
-from __future__ import annotations
-
 from datetime import date
 from uuid import UUID
 

@@ -5,8 +5,6 @@ due by the end of the day are caught up. A day settles everything due by then th
 yet, so a trade that committed too late is settled a day later.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import suppress
 from datetime import date, datetime

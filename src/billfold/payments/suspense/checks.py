@@ -1,7 +1,5 @@
 """Suspense: every item equals what its commands left, and the account is the sum of what is held."""
 
-from __future__ import annotations
-
 from billfold.ledger.checks import TrackedTable, account_total, outcome_checks
 from billfold.payments.suspense.commands import (
     AssignFromSuspense,

@@ -1,7 +1,5 @@
 """`billfold suspense`: payments whose beneficiary was not found."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Commands on money in suspense. `customers[0]` is the bank itself."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Any
 from uuid import UUID

@@ -3,8 +3,6 @@
 One proposes it here, and another confirms it.
 """
 
-from __future__ import annotations
-
 import re
 from uuid import UUID
 

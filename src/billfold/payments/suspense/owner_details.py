@@ -1,7 +1,5 @@
 """The details of a held payment for its owner: what is sealed with the bank's key is sealed with the owner's."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

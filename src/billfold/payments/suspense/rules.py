@@ -5,8 +5,6 @@ a rail took from the bank for an unknown account. A refunded fee is held with it
 `promotions`.
 """
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Any
 from uuid import UUID

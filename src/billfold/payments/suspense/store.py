@@ -1,7 +1,5 @@
 """Queries of suspense items."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Suspense items: payments that cannot be booked to a customer."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from uuid import UUID

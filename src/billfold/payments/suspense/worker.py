@@ -3,8 +3,6 @@
 Until then the operator can assign them to their owner.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, time

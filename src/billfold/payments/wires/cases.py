@@ -1,7 +1,5 @@
 """Recalls: requests to return a wire, ours for wires we sent and theirs for wires we received."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import date

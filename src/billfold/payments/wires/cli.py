@@ -1,7 +1,5 @@
 """`billfold wires`: recalls of wires, and their returns, which one operator proposes and another confirms."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Annotated, Literal

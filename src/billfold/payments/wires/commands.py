@@ -1,7 +1,5 @@
 """Commands on wires. `references` names the wire, or the counterparty of a new one."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference

@@ -1,7 +1,5 @@
 """Messages about wires are queued outside a rule: returns from suspense, recalls and their answers."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

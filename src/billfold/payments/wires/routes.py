@@ -1,7 +1,5 @@
 """Wires: created by the Partner API, read by both APIs. Customers send them by transfer requests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

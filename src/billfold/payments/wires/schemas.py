@@ -1,7 +1,5 @@
 """Wires as both APIs take and show them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID

@@ -3,8 +3,6 @@
 What is sealed of a message stands beside its fields as one text, `sealed`: rules that read a message do not see it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Fedwire messages as they are sent."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 
 import msgspec

@@ -1,7 +1,5 @@
 """Wires as stored and as rules see them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple

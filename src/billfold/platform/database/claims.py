@@ -4,8 +4,6 @@ A claim is renewed as long as the work goes on. Of a process that died it ends b
 next one goes on. Work must bear being done twice: a claim only saves the effort.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress

@@ -3,8 +3,6 @@
 ADRs 0093 and 0107.
 """
 
-from __future__ import annotations
-
 from billfold.platform.database.connection import Connection, Pool
 
 HEADS_LOCKED = "ledger_heads_locked"

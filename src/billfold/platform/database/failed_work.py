@@ -3,8 +3,6 @@
 An item that fails takes no other along. Delays are wall time: they pass even when the bank's clock stands still.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Lists that are read page by page along an index: on from the row of a place, in either direction."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -4,8 +4,6 @@ Positions of the primary's log are noted once a second with the moment at which 
 replayed a position shows everything that was committed before that moment: no clock of another machine is compared.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator

@@ -4,8 +4,6 @@ It may be stopped and begun again. Each value opens under the former key until i
 current one: processes know both. What was written into chains for good stays as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

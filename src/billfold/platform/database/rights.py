@@ -1,7 +1,5 @@
 """Whose rights a session has: the application's sessions can become nobody who owns a table."""
 
-from __future__ import annotations
-
 from billfold.platform.database.connection import Connection
 
 _MAY_BECOME_OWNER = """

@@ -22,8 +22,6 @@ Statements by hand use `one` (or NotFound), `first` (or None), `all`, `select` a
 `read`. `Table(X, "x", key=("x_id",), noun="thing")` does the same for a struct that is no `Row`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from operator import attrgetter, itemgetter

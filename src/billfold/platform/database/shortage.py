@@ -1,7 +1,5 @@
 """A database that is away, full or exhausted is not a bug: what was tried is tried again, and then answered 503."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """Counts what limits allow so often, in the database: durably, and each of many at once for itself. Wall time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID

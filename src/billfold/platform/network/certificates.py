@@ -1,7 +1,5 @@
 """What is wrong with a server's certificate, before the first client finds out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path

@@ -4,8 +4,6 @@ Nothing is counted, and no library is imported, until `start_metrics`. Labels ha
 never a path, an address or an id.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

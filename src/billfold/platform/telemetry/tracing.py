@@ -4,8 +4,6 @@ No library is imported before `start_tracing`; until then a span costs one look 
 and hosts: no path, no query, no address of a caller, no id of a customer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from typing import Any

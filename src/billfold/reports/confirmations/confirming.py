@@ -1,7 +1,5 @@
 """Makes the confirmation of a trade when it is first requested, and keeps it: it is the same file ever after."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from billfold.accounts.trades.schemas import priced_from, settles_on

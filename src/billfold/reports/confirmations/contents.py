@@ -1,7 +1,5 @@
 """What a trade confirmation says: 17 CFR 240.10b-10, for a bill traded as agent or as principal."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date
 from types import MappingProxyType

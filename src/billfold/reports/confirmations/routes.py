@@ -1,7 +1,5 @@
 """Trade confirmations: a redirect to the PDF for clients of a customer, its URL for partners."""
 
-from __future__ import annotations
-
 from typing import Literal
 from uuid import UUID
 

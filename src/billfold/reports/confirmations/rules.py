@@ -1,7 +1,5 @@
 """In which capacity the bank made a trade. Pure."""
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from billfold.platform.calendars import Calendars

@@ -1,7 +1,5 @@
 """Reads of one trade, and of the tax lots that it bought or sold."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import NamedTuple
 from uuid import UUID

@@ -1,7 +1,5 @@
 """In which capacity the bank makes a trade."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 
 

@@ -1,7 +1,5 @@
 """Files that customers download: their parts are all there, and the bank has signed what lies beside them."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from billfold.data_keys.types import SEALED_BYTES

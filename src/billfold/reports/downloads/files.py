@@ -1,7 +1,5 @@
 """Files under the data keys of their customers: cut into parts, each sealed, so that none is in memory as a whole."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence

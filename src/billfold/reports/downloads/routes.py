@@ -1,7 +1,5 @@
 """The route behind temporary URLs, at the hosts of both APIs."""
 
-from __future__ import annotations
-
 from billfold.http.operations import OPEN, get, with_scope
 from billfold.http.responses import StreamedResponse
 from billfold.ledger.bank import Bank

@@ -1,7 +1,5 @@
 """Rows of files that customers download, and of their parts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """A file as it is kept, and the URL by which it is downloaded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol

@@ -4,8 +4,6 @@
 three under the bank's key.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 from datetime import UTC, datetime

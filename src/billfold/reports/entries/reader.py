@@ -4,8 +4,6 @@ The brokerage account is valued at the prices of the day's close, which are reco
 the last price. What is due by then is done first, so that a day that is over stays as it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable
 from datetime import date, datetime, timedelta
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """How transactions, trades and prices become the entries of an account."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
 from typing import Any

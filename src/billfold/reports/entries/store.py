@@ -1,7 +1,5 @@
 """Reads of one Pocket's log between two journal entries: one indexed statement each, whatever came before or after."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date, datetime
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """BAI2, the cash management balance reporting of US banks: one group of accounts per file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from textwrap import wrap
 from typing import IO

@@ -1,7 +1,5 @@
 """camt.053, camt.052 and camt.054 in their versions 001.08: statement, report and notification of ISO 20022."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import IO, NamedTuple

@@ -1,7 +1,5 @@
 """MT940, the customer statement message of SWIFT, as banks hand it out in files: one message per statement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import date
 from typing import IO

@@ -1,7 +1,5 @@
 """OFX 2.2: bank statements, and of brokerage accounts investment statements with the bills held at the end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import date, datetime
 from typing import IO

@@ -1,7 +1,5 @@
 """The formats of statements by their names, and a file of statements of several Pockets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import partial
 from types import MappingProxyType

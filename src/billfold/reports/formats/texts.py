@@ -1,7 +1,5 @@
 """Texts that come from outside, made harmless for the format they go into."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 

@@ -1,7 +1,5 @@
 """A file of statements, and what every format says of its entries."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import datetime
 from hashlib import blake2b

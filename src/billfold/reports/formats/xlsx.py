@@ -1,7 +1,5 @@
 """A workbook: balances on one sheet, entries on the next. Texts are texts, whatever they begin with."""
 
-from __future__ import annotations
-
 import asyncio
 from datetime import UTC, date
 from typing import IO

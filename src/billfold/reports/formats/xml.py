@@ -1,7 +1,5 @@
 """XML as it is written entry by entry: text, several times as fast as a tree of elements."""
 
-from __future__ import annotations
-
 from html import escape
 
 

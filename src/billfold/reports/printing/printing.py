@@ -1,7 +1,5 @@
 """Prints documents: the same document is the same file."""
 
-from __future__ import annotations
-
 import unicodedata
 from datetime import date
 from functools import cache

@@ -1,7 +1,5 @@
 """To whom a document is addressed."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.accounts.addresses import address_of

@@ -1,7 +1,5 @@
 """Prints a document with the bank's signature of every figure in it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,7 +1,5 @@
 """A document before it is laid out: texts, and charts as fractions of their height."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 from typing import Literal

@@ -3,8 +3,6 @@
 The bank signs every byte of a file but the proof's own. Nothing of the file has to be understood to check it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import re

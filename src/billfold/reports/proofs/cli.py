@@ -1,7 +1,5 @@
 """`billfold document-keys`: the keys that documents are signed with; and `billfold verify FILE`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from pathlib import Path

@@ -3,8 +3,6 @@
 A document is signed with the key of its moment, so it is the same file when it is made again after a change of keys.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final

@@ -1,7 +1,5 @@
 """An associated file of a PDF (PDF/A-3, PDF/UA), added by an incremental update: the document stays as it was made."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import re

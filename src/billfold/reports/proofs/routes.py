@@ -1,7 +1,5 @@
 """The public keys that documents are checked with, on the hosts of both APIs."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from billfold.http.operations import OPEN, get, with_scope

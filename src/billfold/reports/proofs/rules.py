@@ -1,7 +1,5 @@
 """Which figures of a text are not those that were signed."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ The id of a key is its thumbprint, so it cannot stand for another key. `typ` tel
 one kind is never taken for another.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Iterable, Mapping

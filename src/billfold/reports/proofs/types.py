@@ -1,7 +1,5 @@
 """What the bank signs about a document, and the keys that it signs with."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Whether a file is as the bank signed it, and which figure of it is not. Needs the public keys of the bank alone."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Iterator, Sequence

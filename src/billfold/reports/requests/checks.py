@@ -1,7 +1,5 @@
 """Reports: what was requested has its outcome, and what is completed its files, which show no more than they may."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from billfold.platform.checks import Certainty, declared, names_in_sql

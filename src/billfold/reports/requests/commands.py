@@ -1,7 +1,5 @@
 """The command that raises the events of reports."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.ledger.commands import Command

@@ -1,7 +1,5 @@
 """Reports through both APIs: requested, listed, read, downloaded, and made in further formats."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Events of reports, raised at the customer whose report it is."""
 
-from __future__ import annotations
-
 from msgspec import UNSET
 
 from billfold.events import kinds

@@ -1,7 +1,5 @@
 """Requests for reports, reports and downloads as both APIs show them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Literal

@@ -1,7 +1,5 @@
 """The bank's signature of a report: XML holds it, a PDF has it from its printing, any other format has it beside it."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import BinaryIO, Final
 

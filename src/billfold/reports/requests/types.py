@@ -1,7 +1,5 @@
 """A request for a report, and the formats in which a report is made."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import date, datetime, timedelta
 from enum import StrEnum

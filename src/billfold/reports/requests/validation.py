@@ -1,7 +1,5 @@
 """What a request for a report must say, by its type: which parameters, which days, which formats. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final

@@ -4,8 +4,6 @@ Any number of workers may run. One that dies leaves its claim, which ends by its
 alone. What passes, such as a full disk, is waited for a few times.
 """
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """What a monthly bank statement says: each payment of the month, and the sweeps that leave the account at zero."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from datetime import date

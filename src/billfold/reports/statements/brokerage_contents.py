@@ -1,7 +1,5 @@
 """What a monthly brokerage statement says besides its activity: value, holdings, income."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta

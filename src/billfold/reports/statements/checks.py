@@ -1,7 +1,5 @@
 """Monthly statements: each begins where the last one ended, and every version of one is there."""
 
-from __future__ import annotations
-
 from billfold.platform.checks import Certainty, declared
 from billfold.reports.statements.store import is_of_month
 

@@ -1,7 +1,5 @@
 """`billfold statements`: make the statements of a month now, correct those of a Pocket, list what was made."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated
 from uuid import UUID

@@ -1,7 +1,5 @@
 """A monthly statement as a document, from what was read of its account."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
 from typing import NamedTuple

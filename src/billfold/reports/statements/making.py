@@ -1,7 +1,5 @@
 """Makes the monthly statements of a customer: read, printed, kept, and written down with a notification at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """Statements of a customer, each with a temporary URL of its PDF."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Statements as both APIs list them."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Rows of statements, what is still to be made, and what a statement reads besides its entries."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
 from typing import NamedTuple

@@ -4,8 +4,6 @@ A process that dies leaves nothing half made: statements of a customer are writt
 still lacks is what the next process makes.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Tax forms: of a finished year every Pocket that sold or redeemed bills has its forms."""
 
-from __future__ import annotations
-
 from billfold.platform.checks import Certainty, declared
 
 

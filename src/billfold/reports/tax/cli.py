@@ -1,7 +1,5 @@
 """`billfold tax`: the figures of a customer's tax year, its status, and the file for the IRS."""
 
-from __future__ import annotations
-
 import os
 from datetime import date
 from pathlib import Path

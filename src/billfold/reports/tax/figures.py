@@ -1,7 +1,5 @@
 """The figures of a customer's tax year, read from the ledger."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 from uuid import UUID
 

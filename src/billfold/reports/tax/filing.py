@@ -1,7 +1,5 @@
 """The file for the IRS, of all customers whose forms it receives: read one customer after another, kept nowhere."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from datetime import datetime

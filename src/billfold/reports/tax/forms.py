@@ -1,7 +1,5 @@
 """Forms 1099-INT and 1099-B as documents for the recipient (Copy B), with the lots behind every box: pure."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime

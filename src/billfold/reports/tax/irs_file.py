@@ -3,8 +3,6 @@
 T, then for each form A, B per payee or sale and C with the totals of its B records, then F. Amounts are cents.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import IO, Final, NamedTuple

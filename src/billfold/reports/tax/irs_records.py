@@ -3,8 +3,6 @@
 Positions begin with 1. Numbers are filled with zeros from the left, texts with blanks from the right.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple

@@ -1,7 +1,5 @@
 """Makes the tax forms of a customer: figured, printed, kept, and written down with a notification at once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID

@@ -3,8 +3,6 @@
 The number stands in the sealed application alone. It is opened here, for the file of the IRS; forms show its last four.
 """
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 from uuid import UUID

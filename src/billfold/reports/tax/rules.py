@@ -4,8 +4,6 @@ A bill held to maturity pays interest: par less cost. One sold before pays inter
 acquisition discount (IRC 1271(a)(3), 1283); what it brought above that is short-term capital gain.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Sequence
 from datetime import date, datetime, time, timedelta

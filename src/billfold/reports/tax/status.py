@@ -1,7 +1,5 @@
 """A customer's tax status is set by an operator, from what the customer certified (Form W-9) or the IRS notified."""
 
-from __future__ import annotations
-
 from billfold.audit.record import audited
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin

@@ -1,7 +1,5 @@
 """Reads of what tax forms are made of, and the tax status of customers."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Final, NamedTuple

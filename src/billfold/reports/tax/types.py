@@ -3,8 +3,6 @@
 Amounts are cents, units bills of $100 face, dates Eastern calendar days.
 """
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from enum import StrEnum
 from typing import NamedTuple

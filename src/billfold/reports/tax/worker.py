@@ -1,7 +1,5 @@
 """Makes the tax forms of years that are over, customer by customer, one process at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The ACH network of a sandbox: simulated banks take our files and send us theirs."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

@@ -4,8 +4,6 @@ An account at the bank 091000019 is not there (R03). An amount that ends in 03 c
 for want of funds (R01), a credit because the account is closed (R02). All else is paid.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import groupby

@@ -3,8 +3,6 @@
 It ends with its input, and so with the process that started it. It leaves no core dump.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Calls the process of the simulated card processor, which it starts when it is first needed."""
 
-from __future__ import annotations
-
 import base64
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Makes the card processor's authorisation host ready: its address, its keys, and the way to the bank."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Sequence

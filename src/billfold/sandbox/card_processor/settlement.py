@@ -3,8 +3,6 @@
 The file arrives in the inbox in the morning of its date, like one of a real processor.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """What a sandbox does on its chain: deploys the test token, mints it, sends it, gives ether. Works on anvil too."""
 
-from __future__ import annotations
-
 from importlib import resources
 from typing import Any
 

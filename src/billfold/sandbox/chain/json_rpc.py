@@ -3,8 +3,6 @@
 The chain has two nodes, `/1` and `/2`. Mining and reorganizing go by the names of anvil.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping
 from enum import StrEnum

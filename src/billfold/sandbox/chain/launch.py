@@ -1,7 +1,5 @@
 """Starts the local chain of a sandbox: a process of its own, its token, and the file that tells the bank of it."""
 
-from __future__ import annotations
-
 import importlib.util
 import socket
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Blocks, transactions and receipts as JSON-RPC shows them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from eth_utils.address import to_checksum_address

@@ -1,7 +1,5 @@
 """`billfold clock`: the test clock, moved from the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated

@@ -1,7 +1,5 @@
 """What a walk of the clock may aim at: the next event of one kind."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from enum import StrEnum
 

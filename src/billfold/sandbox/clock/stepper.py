@@ -6,8 +6,6 @@ clock shows the last instant reached, and what was due then is still due. Whoeve
 ends a walk that is under way, in whichever process.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable

@@ -1,7 +1,5 @@
 """The socket between the servers of a sandbox and the process that started them: a request and a response per line."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import tempfile

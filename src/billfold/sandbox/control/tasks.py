@@ -1,7 +1,5 @@
 """Does the tasks of a sandbox, one at a time, in the process that started it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, suppress

@@ -1,7 +1,5 @@
 """A task of the sandbox, and what is requested of the process that does it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import Any

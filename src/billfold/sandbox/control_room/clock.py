@@ -1,7 +1,5 @@
 """The clock on the first page of the control room: moved, stopped, let run."""
 
-from __future__ import annotations
-
 import re
 
 from litestar import post

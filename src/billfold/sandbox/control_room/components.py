@@ -1,7 +1,5 @@
 """Every component of the pages once, in all its states: for those who build pages."""
 
-from __future__ import annotations
-
 from datetime import date
 from decimal import Decimal
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Parameters of operations as fields of a form; ids that are known are offered."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 from uuid import UUID
 

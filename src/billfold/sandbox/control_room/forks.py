@@ -1,7 +1,5 @@
 """Forks and tasks in the control room: a copy is made, returned to, removed; a task is watched until it ends."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The ids that a form may mean, from the lists of the Partner API."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple

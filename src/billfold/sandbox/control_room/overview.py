@@ -1,7 +1,5 @@
 """The first page of the control room: the clock, the forks, what was done last."""
 
-from __future__ import annotations
-
 import re
 
 from litestar import get

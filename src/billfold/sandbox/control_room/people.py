@@ -1,7 +1,5 @@
 """Who may sign in to the sandbox's consoles, and the code that their app shows now."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

@@ -4,8 +4,6 @@ Whoever reaches a sandbox from its own machine owns it and need not sign in. Wha
 refused by the frame: it has another origin, no token of the form, or another host than that of the pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Scenarios in the control room: what they tell, and a button that plays one."""
 
-from __future__ import annotations
-
 from litestar import get, post
 
 from billfold.sandbox.control_room.forks import watch

@@ -3,8 +3,6 @@
 Only operations of the OpenAPI documents are called, at the hosts of this bank: nothing leads elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple

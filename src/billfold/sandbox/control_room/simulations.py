@@ -1,7 +1,5 @@
 """Simulations in the control room: all of them, and for each a form made from its parameters."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What the signer signs. Its policy is a file in its own folder; nobody that asks it for a signature writes there."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Final

@@ -1,7 +1,5 @@
 """The key of the wallet, and what was signed with it: a file each, in the signer's folder."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import sqlite3

@@ -4,8 +4,6 @@ A fork is there once its folder has its name: the database and the files are com
 databases have changed their names, which is one transaction; until the files have followed, the bank stays paused.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """A fork as it is kept and shown, and the names that forks have."""
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from typing import Annotated, Final

@@ -1,7 +1,5 @@
 """A simulated counterpart in a process of its own: a request per line to it, a response per line from it."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Simulated decisions on applications."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 from uuid import UUID
 

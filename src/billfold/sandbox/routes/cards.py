@@ -1,7 +1,5 @@
 """Physical cards are produced at once."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

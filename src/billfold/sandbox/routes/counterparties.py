@@ -1,7 +1,5 @@
 """Simulated decisions and expiry of counterparty verifications."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 from uuid import UUID
 

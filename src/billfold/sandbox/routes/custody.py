@@ -1,7 +1,5 @@
 """Simulated transfers of bills from and to other custodians."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Annotated, Literal
 from uuid import UUID

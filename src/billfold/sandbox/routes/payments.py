@@ -1,7 +1,5 @@
 """Simulated incoming payments: ACH credits and wires."""
 
-from __future__ import annotations
-
 from typing import Annotated
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """`bad-week`: returns, a correction, a rate shock, a market holiday, a recall and a file that comes late."""
 
-from __future__ import annotations
-
 from billfold.sandbox.scenarios.player import V1, Player
 from billfold.sandbox.scenarios.types import Scenario, Step
 

@@ -1,7 +1,5 @@
 """`card-month`: a month of a virtual card, with all that merchants and networks do."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`billfold sandbox play`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """What scenarios change of the market: rates that have not been published yet, and a day on which it is closed."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from billfold.bills.store import CalendarOverride, save_override

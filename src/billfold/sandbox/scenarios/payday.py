@@ -1,7 +1,5 @@
 """`payday`: an employer is paid by its customers, pays its staff, and one of them has moved to another bank."""
 
-from __future__ import annotations
-
 from datetime import time
 
 from billfold.sandbox.scenarios.player import Player

@@ -1,7 +1,5 @@
 """Plays scenarios through the Partner API: what a partner sends, and what the sandbox lets happen."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta

@@ -1,7 +1,5 @@
 """The scenarios there are, and how one is played from its first step to its last."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

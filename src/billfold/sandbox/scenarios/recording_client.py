@@ -3,8 +3,6 @@
 Idempotency keys are derived from a seed, so that the same story is the same requests.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The scenarios over HTTP."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -4,8 +4,6 @@ It is played through the public API only. Every figure it prints is read from an
 noted with the place it was read from, so that anybody can look it up in the transcript.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta

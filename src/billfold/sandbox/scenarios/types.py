@@ -1,7 +1,5 @@
 """A scenario: named steps, each of which does something and says what came of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Makes the catalogue: each operation that simulates something, with its parameters and the events it has raised."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import cache

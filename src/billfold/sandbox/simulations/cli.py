@@ -1,7 +1,5 @@
 """`billfold sandbox simulations`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import msgspec

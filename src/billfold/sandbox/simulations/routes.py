@@ -1,7 +1,5 @@
 """The catalogue over HTTP."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec

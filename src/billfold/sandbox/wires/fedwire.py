@@ -3,8 +3,6 @@
 Every answer goes through the inbox and the gate, like one of the real service.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple

@@ -6,8 +6,6 @@ that owes holds nothing, but matured bills and what is reserved for payments by 
 The customer sees both as transactions of kind GENERIC.
 """
 
-from __future__ import annotations
-
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import Account, PocketBook
 from billfold.ledger.context import Context, SaleTerms

@@ -4,8 +4,6 @@ Anything that must happen later has a due instant. A customer is brought up to d
 its next command is decided, so a late worker can never make a wrong decision.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 

@@ -4,8 +4,6 @@ An untouched pocket costs nothing: a snapshot is written only for dates on which
 moved, and the fee of the days in between is computed when the pocket moves or is charged.
 """
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 from billfold.bills.rules import fees

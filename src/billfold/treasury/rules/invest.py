@@ -1,7 +1,5 @@
 """Cash becomes bills: the on-the-run bill of a strategy, at the ask, settling T+1."""
 
-from __future__ import annotations
-
 from billfold.bills.rules import lots
 from billfold.bills.types import Bill
 from billfold.ledger.book import recording as record

@@ -1,7 +1,5 @@
 """Bills become cash: shortest maturity first, FIFO within a bill, whole bills only."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from billfold.bills.rules import lots as lots_module

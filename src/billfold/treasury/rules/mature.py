@@ -1,7 +1,5 @@
 """A bill matures: par is credited, and the money buys the next bill of the strategy."""
 
-from __future__ import annotations
-
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book

@@ -1,7 +1,5 @@
 """What arrives in a pocket that owes something repays that first."""
 
-from __future__ import annotations
-
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import PocketBook

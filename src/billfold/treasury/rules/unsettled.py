@@ -5,8 +5,6 @@ sale would have brought for the same day, so its discount is charged as a fee to
 Without it a transfer between two pockets after the close would earn interest on money that is already spent.
 """
 
-from __future__ import annotations
-
 from datetime import date
 from typing import NamedTuple
 

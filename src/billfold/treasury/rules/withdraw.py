@@ -1,7 +1,5 @@
 """Money leaves a pocket: bills become cash, cash goes over the bank account to the recipient."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from billfold.bills.rules import fees

@@ -1,7 +1,5 @@
 """What arrives on the bank account is swept into cash and invested."""
 
-from __future__ import annotations
-
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.context import Context

@@ -1,7 +1,5 @@
 """The account page: factors, sessions and password of a user."""
 
-from __future__ import annotations
-
 from litestar import get, post
 
 from billfold.identity.users import passkeys, passwords, sessions, totp

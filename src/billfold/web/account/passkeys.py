@@ -3,8 +3,6 @@
 The script asks for options, passes them to the browser, and sends back its response.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

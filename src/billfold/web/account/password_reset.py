@@ -1,7 +1,5 @@
 """Pages behind mailed links: a first password, or a new one; and asking for such a link."""
 
-from __future__ import annotations
-
 from litestar import get, post
 from litestar.background_tasks import BackgroundTask
 

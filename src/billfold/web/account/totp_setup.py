@@ -1,7 +1,5 @@
 """Setting up an authenticator app: at the first sign-in, or later from the account."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 import segno

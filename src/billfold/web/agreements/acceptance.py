@@ -1,7 +1,5 @@
 """The agreements in force, and the form by which an administrator accepts them for a company."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from datetime import date
 

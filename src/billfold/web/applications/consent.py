@@ -1,7 +1,5 @@
 """Consent to OAuth clients: given, listed and revoked."""
 
-from __future__ import annotations
-
 from urllib.parse import quote, urlsplit
 from uuid import UUID
 

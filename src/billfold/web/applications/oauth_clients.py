@@ -1,7 +1,5 @@
 """The OAuth clients of a company: registered, given other keys, and revoked by administrators."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

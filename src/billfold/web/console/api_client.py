@@ -6,8 +6,6 @@
 A response is decoded into the type that its operation returns. One that is an error is raised as the error it was.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode

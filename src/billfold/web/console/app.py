@@ -1,7 +1,5 @@
 """The pages of a bank put together: sign-in and teams, and the console, a client of both APIs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from types import MappingProxyType

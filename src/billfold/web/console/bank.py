@@ -3,8 +3,6 @@
 A page function takes it as `operator`; its path begins with `/bank`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from litestar.params import SkipValidation

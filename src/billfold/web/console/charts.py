@@ -1,7 +1,5 @@
 """Pictures of figures as SVG: coordinates only, the templates draw them. Pure; amounts are integer cents."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 from itertools import count

@@ -3,8 +3,6 @@
 A page function takes it as `company`; its path begins with `/companies/{customer_id:str}`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Files that an operation of the API writes, sent on to the browser as they are."""
 
-from __future__ import annotations
-
 from litestar.response import Stream
 
 from billfold.http.operations import Operation

@@ -1,7 +1,5 @@
 """What fields of forms stand for where an operation takes something else than their text."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 

@@ -3,8 +3,6 @@
 A filter that the operation refuses is shown again beside its mistake, as a form is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal

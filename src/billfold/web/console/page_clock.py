@@ -1,7 +1,5 @@
 """The bank's clock as a page shows it."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 A page function takes it as `partner`; its path begins with `/partners/{slug:str}`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from urllib.parse import urlsplit
 

@@ -1,7 +1,5 @@
 """A team in the console: the visitor as its member, and the other teams that the visitor may go to."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The pages of the business: what a collaborator fills in of it."""
 
-from __future__ import annotations
-
 from litestar import get, post
 
 from billfold.web.onboarding.saving import Place, find_place, save_step, show_step

@@ -1,7 +1,5 @@
 """The documents of an application, or of one person: which are waited for, and their files."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from litestar import get, post

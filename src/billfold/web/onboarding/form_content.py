@@ -1,7 +1,5 @@
 """Forms of a step into the body of the API, and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final

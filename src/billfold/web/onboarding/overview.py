@@ -1,7 +1,5 @@
 """The mailed link is opened; what there is to fill in, and what is missing; leaving."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """The pages of related parties: added, filled in and removed by a collaborator, or filled in by themselves."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

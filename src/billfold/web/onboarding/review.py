@@ -1,7 +1,5 @@
 """The page of an authorized person: everything the application says, the agreements, and submitting it."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from litestar import get, post

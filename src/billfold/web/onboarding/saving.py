@@ -1,7 +1,5 @@
 """A step is saved on leaving it: what is right is in the application, what is incomplete or wrong is kept beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID

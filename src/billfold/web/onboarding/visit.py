@@ -1,7 +1,5 @@
 """Who comes to these pages: a browser that opened the link of an invite, and what it is shown."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any

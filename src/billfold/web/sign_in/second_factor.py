@@ -1,7 +1,5 @@
 """The second factor after a password, and the same proof again before something delicate."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 from litestar import get, post

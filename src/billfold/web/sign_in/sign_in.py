@@ -1,7 +1,5 @@
 """Signing in with an e-mail address and a password, and signing out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

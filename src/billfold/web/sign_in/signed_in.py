@@ -1,7 +1,5 @@
 """Steps of a sign-in: attempts are counted, sessions opened and completed, new browsers reported by e-mail."""
 
-from __future__ import annotations
-
 import secrets
 from urllib.parse import quote
 from uuid import UUID

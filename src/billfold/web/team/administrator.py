@@ -1,7 +1,5 @@
 """For which company the visitor acts on a page, and as what; and the form that registers a client for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from litestar.params import SkipValidation

@@ -1,7 +1,5 @@
 """The page behind a mailed invitation: join a team, with an account or by making one."""
 
-from __future__ import annotations
-
 from urllib.parse import quote
 
 from litestar import get, post

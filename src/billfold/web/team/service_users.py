@@ -1,7 +1,5 @@
 """The service users of a company: created and given other keys by administrators."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from litestar import get, post

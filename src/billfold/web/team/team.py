@@ -1,7 +1,5 @@
 """The team of a company in a browser: everybody sees it, administrators change it."""
 
-from __future__ import annotations
-
 from litestar import get, post
 
 from billfold.approvals.types import AuthorizationRequestRow

@@ -1,7 +1,5 @@
 """The command line: the commands of every part, and every failure with a next step."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module

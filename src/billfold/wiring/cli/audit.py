@@ -1,7 +1,5 @@
 """`billfold audit`: the audit log of a customer, and its seals."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable
 from datetime import datetime

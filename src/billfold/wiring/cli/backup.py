@@ -1,7 +1,5 @@
 """`billfold backup`, `billfold backups` and `billfold restore`: the embedded database with everything beside it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

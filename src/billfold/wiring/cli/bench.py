@@ -1,7 +1,5 @@
 """`billfold bench`: the benchmarks of the source checkout. The wheel does not include them."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import typer

@@ -1,7 +1,5 @@
 """`billfold doctor`: checks everything a bank needs, and names the next step for the first failure."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

@@ -1,7 +1,5 @@
 """The folders that a bank writes to, looked at before it starts: rails, uploads, seals and the rest."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`billfold keys`: the data keys of customers, and the change of the master key that wraps them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn

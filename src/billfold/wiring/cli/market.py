@@ -1,7 +1,5 @@
 """`billfold market` and `billfold calendar`: imports of market data, and overrides of the calendars."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import AbstractAsyncContextManager
 from datetime import date, datetime

@@ -1,7 +1,5 @@
 """`billfold migrate`: the schema of the database, and the initialization of the bank."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 from functools import partial

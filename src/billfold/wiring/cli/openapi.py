@@ -1,7 +1,5 @@
 """`billfold openapi` and `billfold deprecations`: the APIs, and who calls deprecated operations."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated

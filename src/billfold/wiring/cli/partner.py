@@ -1,7 +1,5 @@
 """`billfold partner`: partners of the bank and their credentials. Secrets are shown once."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Annotated

@@ -3,8 +3,6 @@
 `serve` supervises the process of the https port, restarts it when it exits, and rejects plain http itself.
 """
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """`billfold verify`: the whole ledger recomputed from its log, and the first bad row named."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 The check digits of routing numbers, IBANs and BICs are python-stdnum's, those of wallets ours.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

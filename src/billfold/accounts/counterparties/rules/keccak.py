@@ -3,8 +3,6 @@
 Written after FIPS 202. It checks typing mistakes and guards nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 _LANE = 2**64 - 1

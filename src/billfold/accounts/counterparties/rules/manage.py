@@ -1,7 +1,5 @@
 """Counterparties are linked, renamed and unlinked."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID

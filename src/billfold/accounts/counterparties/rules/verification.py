@@ -1,7 +1,5 @@
 """Verifications of counterparties are decided (contract 2.3)."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Which verification a counterparty begins with, and whether money may move. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 from types import MappingProxyType

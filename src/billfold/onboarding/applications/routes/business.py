@@ -1,7 +1,5 @@
 """Applications of businesses: created, filled in, submitted."""
 
-from __future__ import annotations
-
 from typing import Annotated
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Applications of persons, and documents of applications by their type."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.documents.routes import UploadedDocument, store_file

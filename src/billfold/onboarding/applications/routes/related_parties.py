@@ -1,7 +1,5 @@
 """The related parties of business applications, the documents of both, and the owners of customers."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.documents.routes import Document, render_document

@@ -1,7 +1,5 @@
 """What the fields of applications may say beyond their types. Mistakes are named by their place in the form."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta

@@ -1,7 +1,5 @@
 """Events of applications, raised at who made them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final

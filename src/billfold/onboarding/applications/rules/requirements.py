@@ -1,7 +1,5 @@
 """What an application lacks before it can be submitted, and which documents follow from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """How applications move from status to status (contract 2.6)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType

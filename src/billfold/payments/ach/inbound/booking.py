@@ -4,8 +4,6 @@ What cannot be booked to a customer is held in suspense; what moves no money is 
 Accounts and originals are looked up for many entries at once.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice

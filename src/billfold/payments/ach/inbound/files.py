@@ -1,7 +1,5 @@
 """Inbound ACH files. Lines that fail are retried with growing delays and block nothing else."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Any
 from uuid import UUID

@@ -3,8 +3,6 @@
 Source: Nacha Operating Rules, Appendix Two (what is wrong with a batch or an entry) and Three (entry classes).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, REFUSED_CHANGE_CODES

@@ -1,7 +1,5 @@
 """The report of a file that was processed: what became of its entries, and those that were not simply booked."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Any
 

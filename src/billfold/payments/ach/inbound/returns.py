@@ -1,7 +1,5 @@
 """Returns that we send for entries that reached no customer, and what other banks say about returns of ours."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """An inbound ACH file before it is booked: what of it is wrong, and its entries with the fields that are kept."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Composition of an outbound ACH file: entries and returns in batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from uuid import UUID
 

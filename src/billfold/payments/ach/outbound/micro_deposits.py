@@ -1,7 +1,5 @@
 """Micro-deposits: sent for counterparties whose verification uses them."""
 
-from __future__ import annotations
-
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
 from billfold.accounts.counterparties.sealed_details import open_details

@@ -4,8 +4,6 @@ Steps: assign trace numbers and the file, compose and store the file, transmit i
 customers. Each step is idempotent: after a crash another process continues and sends nothing twice.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress

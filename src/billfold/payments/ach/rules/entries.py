@@ -1,7 +1,5 @@
 """What the rules of ACH entries share: an entry is recorded, changed, approved, and its money reversed."""
 
-from __future__ import annotations
-
 from datetime import datetime, time
 from typing import Any
 from uuid import UUID

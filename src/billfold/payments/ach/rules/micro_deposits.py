@@ -1,7 +1,5 @@
 """Micro-deposits: two small credits of the bank that verify an account."""
 
-from __future__ import annotations
-
 import msgspec
 
 from billfold.ledger.commands import Books, Outcome, book_of, decides

@@ -5,8 +5,6 @@ for an operator. Bills that fund a credit are sold for T+1 on acceptance, so tha
 when it is sent; a credit that is rejected or returned becomes a deposit again.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 import msgspec

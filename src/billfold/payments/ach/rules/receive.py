@@ -4,8 +4,6 @@ An entry that is not accepted is returned to its bank with a return code; an acc
 returned later.
 """
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 
 import msgspec

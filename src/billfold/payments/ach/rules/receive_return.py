@@ -1,7 +1,5 @@
 """Returns and notifications of change for entries that we originated."""
 
-from __future__ import annotations
-
 from billfold.events import kinds
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides

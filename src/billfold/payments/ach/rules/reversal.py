@@ -1,7 +1,5 @@
 """Reversal and reinitiation of originated entries: each creates a new entry."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

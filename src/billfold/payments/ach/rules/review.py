@@ -1,7 +1,5 @@
 """An operator approves, rejects or cancels an entry."""
 
-from __future__ import annotations
-
 from billfold.events import kinds
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context

@@ -4,8 +4,6 @@ Source of the rates: Nacha Operating Rules, section 2.17 (0.5 % unauthorised, 3 
 15 % of all debits come back within sixty days).
 """
 
-from __future__ import annotations
-
 from billfold.payments.ach.types import OriginationHistory
 
 _RATES = (("unauthorised", 5), ("administrative", 30), ("returned", 150))

@@ -1,7 +1,5 @@
 """Changes of many entries at once: a file is transmitted, it counts as settled, or entries missed it."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.events import kinds, payloads

@@ -1,7 +1,5 @@
 """Queries of ACH entries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any

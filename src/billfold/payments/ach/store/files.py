@@ -4,8 +4,6 @@ Numbering locks the ledger heads of the customers, so that no entry is cancelled
 content of a numbered file is a function of its rows, so a crash leaves nothing half done.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from datetime import date, datetime
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 What was approved after it had been declined is reversed, or will be by a scheduled job.
 """
 
-from __future__ import annotations
-
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,

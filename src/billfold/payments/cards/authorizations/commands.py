@@ -1,7 +1,5 @@
 """Commands about the money of cards. All reference the card, and the authorization or purchase that they are about."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from uuid import UUID
 

@@ -4,8 +4,6 @@ The processor waits for two seconds. A message whose decision takes longer is ke
 bank decides of it is reversed by a job, and it is a decline whenever it is sent again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 from datetime import datetime

@@ -5,8 +5,6 @@ hexadecimal digits over the timestamp and the body, under the key that both have
 answered again and does nothing: its id is its idempotency key.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from typing import Final

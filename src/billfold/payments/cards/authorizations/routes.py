@@ -1,7 +1,5 @@
 """The limits of a card."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.http.operations import get, put

@@ -1,7 +1,5 @@
 """The limits of a card as the Partner API shows and takes them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Queries of authorizations, card payments, and what cards spent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Authorizations of cards, what clearing made of them, and the words for their states."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, Final

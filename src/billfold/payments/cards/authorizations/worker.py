@@ -1,7 +1,5 @@
 """Holds that nobody cleared end when their time is over, and what was approved too late: jobs, safe to repeat."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from uuid import UUID
 

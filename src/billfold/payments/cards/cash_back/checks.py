@@ -1,7 +1,5 @@
 """Cash back: every month is what the payments of a customer's cards and the rule in force make of it."""
 
-from __future__ import annotations
-
 from billfold.ledger.checks import TrackedTable, creation_checks
 from billfold.payments.cards.cash_back.commands import GiveCashBack
 from billfold.payments.cards.cash_back.types import CASH_BACK_JOB, NEVER_PURCHASES

@@ -1,7 +1,5 @@
 """`billfold cash-back`: by which rule a partner's customers get back a share of what they pay by card."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """The command that gives cash back. References the card."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.ledger.commands import Command, Reference

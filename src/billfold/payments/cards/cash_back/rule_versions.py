@@ -1,7 +1,5 @@
 """A partner's rule is set for a month that is not over: what was given stays explained by the rules before."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """Cash back is the partner's share of cleared purchases less refunds, rounded once, up to a cap."""
 
-from __future__ import annotations
-
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides

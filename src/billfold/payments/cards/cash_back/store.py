@@ -1,7 +1,5 @@
 """Queries of the rules of cash back, of what cards paid in a month, and of what was given."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID

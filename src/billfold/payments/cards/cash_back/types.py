@@ -1,7 +1,5 @@
 """Rules of cash back, and what was given by them. Amounts are cents, months are YYYY-MM of Eastern time."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 from uuid import UUID

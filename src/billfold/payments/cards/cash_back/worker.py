@@ -1,7 +1,5 @@
 """Cash back of a month is given once the month is over: a scheduled job per partner, safe to repeat."""
 
-from __future__ import annotations
-
 from datetime import date, datetime, time, timedelta
 from typing import Final
 from uuid import UUID

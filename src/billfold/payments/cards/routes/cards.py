@@ -1,7 +1,5 @@
 """Cards: lists, status, PIN, closing."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 from typing import Annotated, Any

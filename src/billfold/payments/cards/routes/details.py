@@ -1,7 +1,5 @@
 """Virtual cards are created, and details of cards read, encrypted to a key of the client's."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.audit.record import audited_by

@@ -1,7 +1,5 @@
 """Orders of physical cards."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

@@ -1,7 +1,5 @@
 """Books a record of a settlement file to its card, or one that is held in suspense to the card that it belongs to."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from datetime import date

@@ -1,7 +1,5 @@
 """Settlement files: their rows are what the stored files say, and every record is booked, or in suspense."""
 
-from __future__ import annotations
-
 import msgspec
 
 from billfold.data_keys.types import DataKey

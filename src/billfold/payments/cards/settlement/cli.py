@@ -1,7 +1,5 @@
 """`billfold card-settlement`: files of the card processor, and records that could not be booked."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated
 from uuid import UUID

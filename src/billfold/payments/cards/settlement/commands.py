@@ -1,7 +1,5 @@
 """The command that books what is the bank's own of a settlement file. `customers[0]` is the bank."""
 
-from __future__ import annotations
-
 from datetime import date
 from uuid import UUID
 

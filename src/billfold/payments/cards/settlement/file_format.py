@@ -3,8 +3,6 @@
 A line that is no record does not spoil the file: the trailer states what it comes to. `docs/reference` has the format.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 

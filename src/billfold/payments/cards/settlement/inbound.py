@@ -3,8 +3,6 @@
 Every command is safe to repeat: its key is the record's.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """What the processor's files state, beside what is booked and what the reserve paid, per settlement date."""
 
-from __future__ import annotations
-
 from billfold.cli.context import CliError
 from billfold.cli.output import console, table
 from billfold.ledger.bank import Bank

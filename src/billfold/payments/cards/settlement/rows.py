@@ -1,7 +1,5 @@
 """An accepted file as rows: what its trailer states, and what each record moves."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from typing import Final
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Interchange is income of the bank, fees of processor and network are its expense: both settle with the file."""
 
-from __future__ import annotations
-
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind

@@ -1,7 +1,5 @@
 """Queries of settlement files and their records, beside what is booked of them."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
 from typing import NamedTuple

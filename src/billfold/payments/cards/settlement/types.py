@@ -1,7 +1,5 @@
 """Records of a settlement file, as the format has them and as they are stored. Amounts are cents."""
 
-from __future__ import annotations
-
 from datetime import date, datetime
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final, NamedTuple

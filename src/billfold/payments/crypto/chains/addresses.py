@@ -1,7 +1,5 @@
 """Deposit addresses, derived from an extended public key (BIP-32): the keys that spend are elsewhere."""
 
-from __future__ import annotations
-
 import re
 
 from eth_hash.auto import keccak

@@ -1,7 +1,5 @@
 """The file of chains: TOML with a `[[chain]]` per chain, read and checked once when a process starts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """A node of an EVM chain."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """JSON-RPC 2.0 over HTTP, as nodes of chains speak it. A node is not trusted: answers are bounded and checked."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit

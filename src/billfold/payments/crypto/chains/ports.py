@@ -1,7 +1,5 @@
 """What the bank needs of a node of a chain, whatever its family."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

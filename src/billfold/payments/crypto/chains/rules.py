@@ -1,7 +1,5 @@
 """Addresses and amounts of EVM chains."""
 
-from __future__ import annotations
-
 import re
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """A chain as the operator configures it, and what a node reports of it."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 

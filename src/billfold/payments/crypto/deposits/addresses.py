@@ -1,7 +1,5 @@
 """Addresses of portals: drawn in the order of a sequence, so that a rollback or a crash skips one and repeats none."""
 
-from __future__ import annotations
-
 from billfold.accounts.portals.types import Wallet
 from billfold.payments.crypto.chains.addresses import WatchOnlyAddresses
 from billfold.payments.crypto.chains.types import Chains

@@ -1,7 +1,5 @@
 """What nodes agree about: a majority must report the same final block, and the same transfers up to it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence

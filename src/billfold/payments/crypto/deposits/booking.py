@@ -1,7 +1,5 @@
 """Final transfers become deposits: screened, compared with balances, credited or held. Every step may be repeated."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial

@@ -3,8 +3,6 @@
 Addresses: each follows from its extended public key and index.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 from billfold.ledger.checks import TrackedTable, creation_checks

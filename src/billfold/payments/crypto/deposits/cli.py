@@ -1,7 +1,5 @@
 """`billfold crypto`: deposits on chains, and the chains themselves."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated
 from uuid import UUID

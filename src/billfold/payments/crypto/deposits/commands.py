@@ -1,7 +1,5 @@
 """Commands about deposits of tokens."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.ledger.commands import AuditedAction, Command, Reference

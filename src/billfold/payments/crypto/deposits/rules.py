@@ -1,7 +1,5 @@
 """What becomes of final deposits. Units that do not make a minimum are carried, and booked with later ones."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Deposits and what was seen on chains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Deposits as they are stored, and what the watcher knows of a chain."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple

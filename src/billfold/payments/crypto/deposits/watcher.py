@@ -4,8 +4,6 @@ Transfers are shown as PENDING as one node sees them, and credited when a majori
 reports the same transfers. The last 256 blocks are kept; where a parent does not fit, the watcher walks back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import structlog

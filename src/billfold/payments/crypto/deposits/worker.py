@@ -1,7 +1,5 @@
 """Watches the chains in a worker: each by itself, so that one whose nodes are away stops no other."""
 
-from __future__ import annotations
-
 import asyncio
 import zlib
 from contextlib import suppress

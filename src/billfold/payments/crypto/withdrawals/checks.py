@@ -1,7 +1,5 @@
 """Withdrawals: rows equal the outcomes of commands, their money moved once, and chains hold what paid them."""
 
-from __future__ import annotations
-
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
 from billfold.payments.crypto.withdrawals.commands import (
     CompleteWithdrawal,

@@ -1,7 +1,5 @@
 """`billfold crypto withdrawals`: what was sent on chains, and what waits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Annotated
 from uuid import UUID

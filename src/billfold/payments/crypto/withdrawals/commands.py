@@ -1,7 +1,5 @@
 """Commands on withdrawals. `references` names the withdrawal, or the counterparty of a new one."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

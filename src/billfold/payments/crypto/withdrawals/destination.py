@@ -3,8 +3,6 @@
 A counterparty is refused by it when it is added, a payment when it is requested, approved and sent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID

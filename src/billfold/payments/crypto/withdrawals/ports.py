@@ -1,7 +1,5 @@
 """The port to whoever signs: it holds the private key of the bank's wallet, which the bank never has."""
 
-from __future__ import annotations
-
 from typing import Protocol, runtime_checkable
 
 import msgspec

@@ -3,8 +3,6 @@
 A signer that signed something else than it was given, or for another wallet, must not make the bank send it.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import rlp

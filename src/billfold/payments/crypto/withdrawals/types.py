@@ -1,7 +1,5 @@
 """Withdrawals, and the transactions of the bank's wallet by which they are paid."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """What the wallet needs of a node of an EVM chain, beside what the watcher reads."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from billfold.payments.crypto.chains.evm import TRANSFER_TOPIC, EvmNode, topic_of

@@ -1,7 +1,5 @@
 """The worker of withdrawals: one task per chain, so that a chain whose nodes are away delays no other."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Booking of validated messages. Every command is safe to repeat."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Inbound Fedwire files: the numbers of a valid file's messages are recorded, then each message is booked."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress

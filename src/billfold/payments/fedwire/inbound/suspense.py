@@ -1,7 +1,5 @@
 """Wires that cannot be booked to a Pocket: their money is held in suspense and returned if possible."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

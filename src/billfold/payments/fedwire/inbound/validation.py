@@ -1,7 +1,5 @@
 """Validation of the messages of an inbound Fedwire file, against each other and against the state of the bank."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import NamedTuple

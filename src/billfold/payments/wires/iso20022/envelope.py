@@ -1,7 +1,5 @@
 """Files of messages: each with its header, in the envelope of the Fedwire Funds Service."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import TypeVar

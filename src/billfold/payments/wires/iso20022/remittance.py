@@ -3,8 +3,6 @@
 What a block says wrongly is cut or left out: it moves no money, and the file keeps it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date

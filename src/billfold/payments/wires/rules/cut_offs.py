@@ -3,8 +3,6 @@
 Sources: cut-offs contract 9; the ISO 20022 external code set of status reasons.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import datetime
 from uuid import UUID

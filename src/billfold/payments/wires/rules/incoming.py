@@ -1,7 +1,5 @@
 """The fields of incoming wires and returns, from their messages."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -3,8 +3,6 @@
 Terms are the fields of a message of `iso20022.types` as JSON-ready values.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """What the rules of wires share: a wire, its transaction, its event and its messages are recorded."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 from uuid import UUID

@@ -3,8 +3,6 @@
 What the pocket cannot cover of a return becomes its overdraft; the return itself is always in full.
 """
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from billfold.accounts.pockets.rules import require_not_closed

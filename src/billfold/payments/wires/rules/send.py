@@ -4,8 +4,6 @@ The rail account holds the money from then on, so that it cannot be short on sen
 message is submitted, the wire completed, or rejected and reversed (`status`).
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Any
 from uuid import UUID

@@ -3,8 +3,6 @@
 COMPLETED is final: a later return is a wire of its own (`returns`).
 """
 
-from __future__ import annotations
-
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book

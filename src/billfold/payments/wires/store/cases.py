@@ -1,7 +1,5 @@
 """Cases: requests to return a wire. Ours (OUTGOING) close with an answer, theirs (INCOMING) with our decision."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The queue of outbound messages: claimed, numbered, and found by their numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date, datetime
 from typing import NamedTuple

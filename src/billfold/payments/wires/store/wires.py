@@ -1,7 +1,5 @@
 """Queries of wires, and of the numbers of messages that were received."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The trees of a day: the leaves of what customers own, hashed where they are."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Daily roots: pages lead to their root, roots follow one another, and leaves are commits of their customers."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Any, Final

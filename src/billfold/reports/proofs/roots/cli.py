@@ -1,7 +1,5 @@
 """`billfold proof`: daily roots, and the proofs out of them, as files."""
 
-from __future__ import annotations
-
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Final

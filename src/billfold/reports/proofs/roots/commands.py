@@ -1,7 +1,5 @@
 """The command that raises the event of a daily root."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from billfold.ledger.commands import Command

@@ -1,7 +1,5 @@
 """A root is made of one snapshot in one transaction: hashed and kept a stretch at a time, so memory stays small."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import os

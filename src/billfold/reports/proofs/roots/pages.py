@@ -1,7 +1,5 @@
 """The pages of a tree, hashed from the lowest level up, a stretch of the line after the other."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from typing import Final

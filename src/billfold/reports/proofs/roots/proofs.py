@@ -1,7 +1,5 @@
 """The proof of one customer out of the stored pages."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

@@ -1,7 +1,5 @@
 """Published roots, and a customer's own proof."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Final
 from uuid import UUID

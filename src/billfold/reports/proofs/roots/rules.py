@@ -1,7 +1,5 @@
 """The event of a daily root, raised at the own customer of every partner."""
 
-from __future__ import annotations
-
 from billfold.events import kinds
 from billfold.events.payloads import DailyRootPayload
 from billfold.ledger.book.recording import event

@@ -1,7 +1,5 @@
 """Signed roots and the pages of their trees; the state of all customers, read in one snapshot."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import AsyncIterator, Iterable, Sequence
 from datetime import date, datetime, timedelta

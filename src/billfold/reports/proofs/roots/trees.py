@@ -3,8 +3,6 @@
 The leaves of a tree tile the line of all units. It is kept in pages of eight levels.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Final

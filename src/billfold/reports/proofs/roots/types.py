@@ -1,7 +1,5 @@
 """What is published of a day, what a customer's leaf says, and what a proof holds."""
 
-from __future__ import annotations
-
 from collections.abc import MutableSequence, Sequence
 from datetime import date, datetime, timedelta
 from typing import Final, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """The root of a day is made once the bank has closed it, or later; a job that is run twice makes it once."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Cents and prices as decimals of a file."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 

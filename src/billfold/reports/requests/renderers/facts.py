@@ -1,7 +1,5 @@
 """Whom a report is about, and which bills it has traded."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple

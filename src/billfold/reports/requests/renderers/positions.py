@@ -1,7 +1,5 @@
 """The position summary: what each Pocket held at the end of a day, bill by bill, and what it had cost."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from typing import IO, Final, NamedTuple

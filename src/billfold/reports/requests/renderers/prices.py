@@ -4,8 +4,6 @@ Prices as they were recorded when the bank closed the day: bid of the same day, 
 holdings are valued at. Those of bills that nobody held are computed of the same published rates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import date, timedelta

@@ -1,7 +1,5 @@
 """Statements of one day, of the bank or of the brokerage accounts of some Pockets, in any format of entries."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import IO
 

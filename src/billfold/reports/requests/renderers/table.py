@@ -1,7 +1,5 @@
 """Which renderer writes which type of report in which format, and what its file is called."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final

@@ -4,8 +4,6 @@ Security master data, the trading entity, and the trade itself; commas, ISO date
 it. Rates are in percent, amounts in dollars, `quantity_par` is face value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import IO, Final

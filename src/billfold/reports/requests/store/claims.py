@@ -5,8 +5,6 @@ worker that died it ends by itself, and the next one makes the format from its b
 those that had one later, so nobody waits for another's thousand reports.
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID

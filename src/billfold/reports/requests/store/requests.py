@@ -1,7 +1,5 @@
 """Requests for reports as customers and partners read them. `now` is business time: what has expired is gone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Final

@@ -4,8 +4,6 @@ The folder is the processor's; it holds the settings of the host. It leaves no c
 started it, and whatever kills it, what it owes the bank is sent when it runs again.
 """
 
-from __future__ import annotations
-
 import asyncio
 import resource
 import signal

@@ -3,8 +3,6 @@
 Messages of one purchase are decided one after the other, in the order of their arrival.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager

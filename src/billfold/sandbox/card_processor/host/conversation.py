@@ -1,7 +1,5 @@
 """What is answered to each message of a connection: sign-on and echo here, messages about cards by the host."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import iso8583

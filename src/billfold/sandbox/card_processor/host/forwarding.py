@@ -1,7 +1,5 @@
 """Sends the bank what it must get: stand-in approvals, reversals and advices, until it acknowledges each."""
 
-from __future__ import annotations
-
 import asyncio
 from functools import partial
 from typing import Final

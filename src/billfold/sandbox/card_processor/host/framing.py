@@ -1,7 +1,5 @@
 """Messages on a TCP connection: each is preceded by its length in bytes."""
 
-from __future__ import annotations
-
 import asyncio
 from enum import StrEnum
 from typing import Final

@@ -4,8 +4,6 @@ One thread owns the connection. What was requested while it committed is committ
 its time costs many messages no more than one.
 """
 
-from __future__ import annotations
-
 import asyncio
 import queue
 import threading

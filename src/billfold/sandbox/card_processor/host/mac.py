@@ -1,7 +1,5 @@
 """The code in data element 64 or 128 that authenticates a message, over all bytes before it."""
 
-from __future__ import annotations
-
 import hmac
 from enum import StrEnum
 

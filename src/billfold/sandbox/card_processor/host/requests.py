@@ -1,7 +1,5 @@
 """What a message of the network requests, read from either standard."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

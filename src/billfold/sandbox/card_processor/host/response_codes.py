@@ -1,7 +1,5 @@
 """What data element 39 says, in both standards."""
 
-from __future__ import annotations
-
 from enum import Enum
 
 

@@ -1,7 +1,5 @@
 """Checks what only the holder of a card knows: its expiry, the CVV, the PIN."""
 
-from __future__ import annotations
-
 import hmac
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What the host can be set to, by variables of its own: CARD_PROCESSOR_*. None of the bank's is its."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """One request that waits: its exact content, and the decision about it, confirmed over the hash of what is shown."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """What waits for a decision: the visitor's own, that of others, all. Transfers and sensitive changes in one list."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What a sensitive change is called, and what it would change, in words. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

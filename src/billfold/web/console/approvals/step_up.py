@@ -4,8 +4,6 @@ A passkey answers a challenge that is the SHA-256 of a nonce and the decision wi
 is good for nothing else. Either counts for this one request only; the session is as fresh as it was before.
 """
 
-from __future__ import annotations
-
 import secrets
 from typing import NamedTuple
 from uuid import UUID

@@ -1,7 +1,5 @@
 """The audit log of a company, filtered by the address, and as a CSV file."""
 
-from __future__ import annotations
-
 import msgspec
 from litestar import get
 

@@ -1,7 +1,5 @@
 """Counterparties of a company: listed, one with the progress of its verification, added, renamed, removed."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Documents that show whose account a counterparty is: uploaded before it is added, again where one was no good."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from litestar import post

@@ -1,7 +1,5 @@
 """The forms of a new counterparty: which fields each kind has, and the body they make. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

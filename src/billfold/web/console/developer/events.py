@@ -1,7 +1,5 @@
 """The log of events, and one of them with what was attempted to deliver it."""
 
-from __future__ import annotations
-
 import msgspec
 from litestar import get
 

@@ -1,7 +1,5 @@
 """The first page for engineers: addresses, programs with their keys, subscriptions."""
 
-from __future__ import annotations
-
 from litestar import get
 
 from billfold.events.webhooks.routes import list_subscriptions

@@ -1,7 +1,5 @@
 """The request log: errors in groups, requests by filters, and one of them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from litestar import get

@@ -1,7 +1,5 @@
 """Webhook subscriptions: created, changed, paused, removed; their attempts; deliveries repeated."""
 
-from __future__ import annotations
-
 import base64
 import secrets
 from typing import Any

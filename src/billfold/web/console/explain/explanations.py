@@ -1,7 +1,5 @@
 """Pages that say how an amount came about: of a Pocket, of all, of earnings, of a price."""
 
-from __future__ import annotations
-
 from litestar import get
 
 from billfold.accounts.explain.routes import (

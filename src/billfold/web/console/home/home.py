@@ -1,7 +1,5 @@
 """The first page of a company: what it is worth now, what is available, what falls due, what waits."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 
 from litestar import get

@@ -1,7 +1,5 @@
 """Money is moved in two steps, with or without scripts: what it would do is shown, then it is requested."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Transfer requests of a company: listed by the filters of the address, one of them, cancelled."""
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

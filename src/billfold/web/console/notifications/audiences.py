@@ -1,7 +1,5 @@
 """Who is notified of what: the audience of each type, chosen by administrators or the default."""
 
-from __future__ import annotations
-
 from litestar import get, post
 
 from billfold.events.notifications import routes

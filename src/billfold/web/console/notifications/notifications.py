@@ -1,7 +1,5 @@
 """A member's notifications, read or not."""
 
-from __future__ import annotations
-
 from litestar import get, post
 
 from billfold.events.notifications import routes

@@ -1,7 +1,5 @@
 """Freezes under dual control: proposed by one operator, confirmed by another."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 from litestar import get, post

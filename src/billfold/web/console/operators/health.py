@@ -1,7 +1,5 @@
 """The first page of an operator: whether the bank is well."""
 
-from __future__ import annotations
-
 from litestar import get
 
 from billfold.monitoring.health.bank_checks import check_bank

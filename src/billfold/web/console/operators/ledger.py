@@ -1,7 +1,5 @@
 """The log of the ledger: searched by any id, read commit by commit, forwards and back."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any

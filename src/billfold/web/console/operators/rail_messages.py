@@ -1,7 +1,5 @@
 """The messages of a file of a rail, each readable: ACH entries, Fedwire messages, records of cards. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice

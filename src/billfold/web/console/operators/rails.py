@@ -1,7 +1,5 @@
 """Files of the rails, in and out: what became of each, and its messages."""
 
-from __future__ import annotations
-
 import asyncio
 from uuid import UUID
 

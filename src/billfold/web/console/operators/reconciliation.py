@@ -1,7 +1,5 @@
 """What the rails owe and are owed, what did not settle when it should, and the money that has no owner yet."""
 
-from __future__ import annotations
-
 from uuid import UUID
 
 import msgspec

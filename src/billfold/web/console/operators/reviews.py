@@ -1,7 +1,5 @@
 """What waits for a decision by the bank: read, decided with a reason, and its documents downloaded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from uuid import UUID

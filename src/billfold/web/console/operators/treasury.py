@@ -1,7 +1,5 @@
 """The treasury desk: what the bank holds per bill, what settles, what matures, and the liquidity of the coming days."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from litestar import get

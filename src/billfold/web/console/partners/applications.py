@@ -1,7 +1,5 @@
 """Applications of businesses and of persons, and what is missing of each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from litestar import get

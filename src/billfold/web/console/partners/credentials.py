@@ -1,7 +1,5 @@
 """The signing secret of a partner and the public keys of its users, changed by its administrators."""
 
-from __future__ import annotations
-
 from litestar import get, post
 
 from billfold.identity.partners import administration, store

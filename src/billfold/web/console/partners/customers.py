@@ -1,7 +1,5 @@
 """The customers of a partner, and one of them: its Pockets, cards and ACH entries."""
 
-from __future__ import annotations
-
 from litestar import get, post
 
 from billfold.accounts.customers.routes import get_customer, list_customers

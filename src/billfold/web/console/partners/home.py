@@ -1,7 +1,5 @@
 """The first page of a partner: what needs its engineers, and its newest customers and applications."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from litestar import get

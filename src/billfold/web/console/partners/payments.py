@@ -1,7 +1,5 @@
 """Cards and ACH entries of all customers of a partner, the newest first."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID

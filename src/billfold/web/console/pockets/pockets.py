@@ -1,7 +1,5 @@
 """The Pockets of a company, and one of them with its value over time."""
 
-from __future__ import annotations
-
 from datetime import date, timedelta
 from decimal import Decimal
 from typing import Literal

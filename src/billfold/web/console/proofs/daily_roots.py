@@ -1,7 +1,5 @@
 """The root of a day as a page that anybody reads, and a company's own proof to check against it."""
 
-from __future__ import annotations
-
 from datetime import date
 
 import msgspec

@@ -1,7 +1,5 @@
 """Reports of a company: requested, listed, downloaded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from litestar import Response, get, post

@@ -1,7 +1,5 @@
 """The form of a report: what each kind of report asks for, and what was filled in as the API takes it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Statements and tax forms: the list, filtered by the address, and each as a PDF."""
 
-from __future__ import annotations
-
 from litestar import get
 
 from billfold.platform.errors import NotFound

@@ -1,7 +1,5 @@
 """The trades of a company, filtered by the address; as a CSV file; one of them with its confirmation."""
 
-from __future__ import annotations
-
 from litestar import get
 
 from billfold.accounts.explain.prices import PriceField

@@ -1,7 +1,5 @@
 """The transactions of a company, filtered by the address; as a CSV file; one of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -4,8 +4,6 @@ What is approved is held: exactly the bills that are needed are sold, and their 
 decision of others, such as of the processor while the bank was away, and cannot be declined.
 """
 
-from __future__ import annotations
-
 import msgspec
 
 from billfold.accounts.agreements.rules import require_accepted

@@ -4,8 +4,6 @@ It always posts. It may take less than is held, and the rest is released; more, 
 parts; late, after the hold has ended; or without any hold. What the pocket cannot pay it owes.
 """
 
-from __future__ import annotations
-
 from datetime import date, datetime, time
 from typing import Final
 from uuid import UUID

@@ -1,7 +1,5 @@
 """Money of cards that comes back: refunds of merchants, and chargebacks until they are represented."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 import msgspec

@@ -4,8 +4,6 @@ Each change of a hold gives all of it back and reserves the new amount, so that 
 of that posting, is the hold. Readers show only the transaction of the entry that the authorization names.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 from uuid import UUID

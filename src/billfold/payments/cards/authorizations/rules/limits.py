@@ -1,7 +1,5 @@
 """What a card may spend in a day: in all, and by merchant category. A limit of zero blocks."""
 
-from __future__ import annotations
-
 import msgspec
 
 from billfold.ledger.book.book import Book

@@ -1,7 +1,5 @@
 """Holds end without a payment: reversed by the merchant or the network, or expired."""
 
-from __future__ import annotations
-
 import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of

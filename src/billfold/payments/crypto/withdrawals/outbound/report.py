@@ -1,7 +1,5 @@
 """What became of transactions is booked: by commands, each of them once whatever crashes."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from billfold.payments.crypto.withdrawals.commands import (

@@ -1,7 +1,5 @@
 """Withdrawals get their nonces, once the wallet can pay them; what must not be paid is refused without one."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED

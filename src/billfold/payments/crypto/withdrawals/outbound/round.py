@@ -1,7 +1,5 @@
 """One round of work on one chain, and what keeps it from going on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field

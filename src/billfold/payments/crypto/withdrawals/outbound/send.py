@@ -4,8 +4,6 @@ What was signed first is stored first: after a crash the same bytes are sent. A 
 at most one of both is ever in a block.
 """
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import NoReturn
 

@@ -1,7 +1,5 @@
 """Transactions are followed until they are final: every node of the chain must report the same end of a nonce."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

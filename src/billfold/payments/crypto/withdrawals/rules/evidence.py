@@ -1,7 +1,5 @@
 """What nodes report of a nonce, and what the bank makes of it. No node is believed alone about what is final."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple

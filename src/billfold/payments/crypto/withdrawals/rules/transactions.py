@@ -1,7 +1,5 @@
 """What the transactions of the wallet say, and what they cost. Fees are in wei per unit of gas."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from billfold.payments.crypto.withdrawals.ports import UnsignedTransaction

@@ -4,8 +4,6 @@ The rail account holds the money from then on. What the chain says arrives as co
 transaction that pays is final, rejected when none can be any more.
 """
 
-from __future__ import annotations
-
 from typing import Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """Rows of what is done on chains: the wallets, a transaction per withdrawal, and everything that was signed for it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Queries of withdrawals as customers made them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 from uuid import UUID
