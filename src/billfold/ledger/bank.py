@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from copy import copy
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.ledger.directory.store import Directory
-from billfold.ledger.engine.without_commands import EngineWithoutCommands
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.platform.background import BackgroundTasks
 
@@ -79,16 +77,6 @@ class Bank:
     def calendars(self) -> Calendars:
         """The calendars with the overrides that this process has taken up."""
         return self.market.calendars
-
-    def read_by(self, pool: Pool) -> Bank:
-        """Return the same bank, of which what is stored is read by connections of another pool. It takes no commands.
-
-        What a command has written would not be there yet.
-        """
-        other = copy(self)
-        other.pool, other.engine = pool, EngineWithoutCommands(self.engine)
-        other.data_keys = self.data_keys.read_by(self.pool)
-        return other
 
     async def now(self, conn: Connection | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: routes use `caller.now`."""
