@@ -9,7 +9,6 @@ import ssl
 import subprocess
 from collections.abc import Mapping
 from http.client import HTTPException, HTTPSConnection
-from pathlib import Path
 from time import sleep
 from typing import Self
 
@@ -18,7 +17,6 @@ import psutil
 from benchmarks.dataset import Location
 from benchmarks.measurements import peak_memory_mib
 from benchmarks.worker_processes import WorkloadError
-from billfold.monitoring.management_server import FOLDER
 from billfold.platform.clock import monotonic
 from billfold.platform.settings.mistakes import PREFIX
 from billfold.wiring.cli.serve import child_command_line
@@ -30,18 +28,14 @@ _LOG_TAIL = 3000
 
 
 class Server:
-    """One server of a bank; its certificate names localhost and every partner there is.
+    """One server of a bank; its certificate names localhost and every partner there is."""
 
-    With a folder for `counts` its workers leave their metrics there.
-    """
-
-    def __init__(self, location: Location, *, workers: int, counts: Path | None = None) -> None:
+    def __init__(self, location: Location, *, workers: int) -> None:
         self.port = free_port()
         self.ca = location.state_dir / "tls" / "ca.pem"
         self._log = location.state_dir / f"server-{self.port}.log"
         self._place = location
         self._workers = workers
-        self._counts = counts
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -54,10 +48,7 @@ class Server:
             http_port=free_port(),
             workers=self._workers,
             log_level="WARNING",
-            **({} if self._counts is None else {"management_port": free_port()}),
         )
-        if self._counts is not None:
-            environment[FOLDER] = str(self._counts)
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 child_command_line("run-https"),

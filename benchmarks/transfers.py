@@ -6,18 +6,12 @@ is a default installation; a second one with a worker per core runs on the same 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from random import Random
-from statistics import median
-from time import sleep
 from typing import Any
 from uuid import UUID
 
 import msgspec
-from prometheus_client import CollectorRegistry
-from prometheus_client.multiprocess import MultiProcessCollector
 
 from benchmarks.bank_workload import check_sums
 from benchmarks.baseline import BARE
@@ -27,8 +21,6 @@ from benchmarks.measurements import Figure, Result, cpu_seconds, figure, rate
 from benchmarks.server import Server
 from benchmarks.session import Session
 from benchmarks.sizes import Sizes
-from billfold.platform.garbage_collection import LOOK_SECONDS
-from billfold.platform.telemetry.metrics import COLLECTOR_PAUSE_SECONDS
 
 WORKERS = (1, 2)
 MIN_RATIO = 0.15
@@ -39,10 +31,8 @@ COST_REQUESTS_MIN = 50
 """The kernel counts CPU time in hundredths of a second."""
 ALONE_CPU_MS = 3.0
 """What a transfer may cost with one connection, the server and PostgreSQL together."""
-LONGEST_PAUSE_MS = 5.0
 TRANSFERS_PATH = "/api/v1/transfers/on-us/"
 
-_REST_SECONDS = 3 * LOOK_SECONDS
 _MAX_CENTS = 2_000_00
 _DONE = "SELECT count(*) FROM transfer WHERE status = 'COMPLETED'"
 
@@ -106,27 +96,6 @@ class TransferComparison:
             self._measure_cost(cost, connections)
         return bare
 
-    def longest_pause_ms(self) -> float:
-        """Return the longest pause of the garbage collector, as a bound of the server's own metric.
-
-        A server of its own counts, since counting costs time. It is used at full load and at half of it, and rests.
-        The bounds are 1, 2, 5, 10, 20, 50 and 100 ms.
-        """
-        self._session.log("pauses of the garbage collector, 1 worker")
-        with tempfile.TemporaryDirectory(prefix="billfold-bench-") as folder:
-            with Server(self.location, workers=1, counts=Path(folder)) as server:
-                for _ in range(self._sizes.runs):
-                    self._send(server, self._sizes.requests)
-                    self._half_load(server, median(self.variants[0].rates))
-                    sleep(_REST_SECONDS)
-            registry = CollectorRegistry()
-            MultiProcessCollector(registry, path=folder)  # type: ignore[no-untyped-call]
-            bucket = f"{COLLECTOR_PAUSE_SECONDS.name}_bucket"
-            samples = [each for family in registry.collect() for each in family.samples if each.name == bucket]
-        counts = {float(each.labels["le"]): each.value for each in samples}
-        assert any(counts.values()), "the collector did not run once"
-        return min(bound for bound, count in counts.items() if count == max(counts.values())) * 1e3
-
     def _measure_cost(self, cost: Cost, connections: int) -> None:
         """Send a share of the requests from some connections, and see what the server and PostgreSQL spend."""
         server, database = self.variants[0].server.pid, self._session.database.pid
@@ -176,7 +145,6 @@ def bench_transfers(session: Session) -> Result:
     """Run the comparison and return its figures."""
     comparison = TransferComparison(session)
     bare = [comparison.round(number) for number in range(1, session.sizes.runs + 1)]
-    pause = comparison.longest_pause_ms()
     servers = {f"server, {variant.name}": variant.server.peak_of_worker() for variant in comparison.variants}
     peaks = session.peaks(**servers, load_generator=comparison.loader.peak_memory_mib())
     session.log("folding the log against the balances")
@@ -188,7 +156,6 @@ def bench_transfers(session: Session) -> Result:
             *_figures(comparison.variants, bare),
             figure("memory of a worker", "MiB", [max(servers.values())], at_most=WORKER_MOST_MIB),
             *(each for cost in comparison.costs.items() for each in _cost_figures(*cost)),
-            figure("longest pause of the collector, at most", "ms", [pause], at_most=LONGEST_PAUSE_MS),
         ],
         peak_memory_mib=peaks,
     )

@@ -92,7 +92,7 @@ def test_a_process_exits_when_its_parent_is_killed(tmp_path, before, after):
     child, parent = tmp_path / "child.py", tmp_path / "parent.py"
     child.write_text(
         "import signal, time\n"
-        "from billfold.wiring.cli import process_supervisor\n"
+        "from billfold.cli import process_supervisor\n"
         "process_supervisor.WATCH_SECONDS = process_supervisor.STOP_SECONDS = 0.05\n"
         f"print('up', flush=True)\n{before}{after}"
         "process_supervisor.exit_with_parent()\n"

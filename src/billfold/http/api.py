@@ -40,7 +40,6 @@ from billfold.http.responses import (
     methods_of,
     response_to,
 )
-from billfold.http.stale_reads import StaleReads, is_stale
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
 from billfold.platform.clock import business_now, wall_now
@@ -116,7 +115,6 @@ class Api:
         if authenticator is not None:
             self.authenticator = authenticator
         self.services: dict[str, Any] = {"bank": bank, **services}
-        self._stale_reads = None if bank.replica is None else StaleReads(bank, bank.replica, self.services)
         self._store = IdempotencyStore(bank.pool, bank.vault, by_pooler=bank.settings.database_pooler_url is not None)
         self._deprecations = Deprecations(bank.pool)
         self.request_log = request_log
@@ -277,8 +275,6 @@ class Api:
         """Call the operation. One that only reads is called again while the database is away."""
         if operation.changes:
             return await operation.respond(request, self.services)
-        if self._stale_reads is not None and (answer := await self._stale_reads.respond(operation, request)):
-            return answer
         return await patiently(lambda: operation.respond(request, self.services))
 
     def _store_response(self, request: AdmissionRequest, response: HttpResponse | StreamedResponse) -> bool:
@@ -287,7 +283,6 @@ class Api:
             isinstance(response, StreamedResponse)
             or response.status >= _SERVER_ERROR
             or response.status in _NOT_STORED
-            or is_stale(response)
             or len(response.body) > _STORED_BYTES_MAX
         ):
             return False

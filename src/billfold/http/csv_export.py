@@ -7,7 +7,6 @@ from typing import Annotated, Any, TypeVar
 from billfold.http.parameters import Query
 from billfold.http.responses import StreamedResponse
 from billfold.ledger.bank import Bank
-from billfold.ledger.current_reads import CurrentReads
 from billfold.platform.csv_text import Cell, Separators, lines_of
 
 Row = TypeVar("Row")
@@ -42,16 +41,12 @@ def csv_stream(
             yield lines_of(map(cells_of, rows[start : start + _ROWS_AT_ONCE]), separators)
             await asyncio.sleep(0)
 
-    async def page(reads: CurrentReads, last: Row | None) -> list[Row]:
-        return await reads.read(lambda reading: fetch(reading, last))
-
     async def lines() -> AsyncIterator[bytes]:
         yield lines_of([columns], separators)
         last: Row | None = None
-        reads = await CurrentReads.begin(bank)
         while True:
             async with bank.export_turn:
-                rows = await page(reads, last)
+                rows = await fetch(bank, last)
                 written = b"".join([each async for each in part(rows)])
             if rows:
                 yield written

@@ -161,8 +161,6 @@ class Operation:
     """Not in the OpenAPI document."""
     any_query: bool = False
     """Query parameters that are not declared are ignored."""
-    may_be_stale: bool = False
-    """It only reads what is stored, and a replica answers a request that says how stale the answer may be."""
     takes_file: bool = False
     takes: Any = None
     """The type of the body, where it is narrower than what the function accepts."""
@@ -295,7 +293,6 @@ class Options(TypedDict, total=False):
     deprecated: Deprecation
     hidden: bool
     any_query: bool
-    may_be_stale: bool
     takes_file: bool
     takes: Any
     documented: Mapping[str, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -12,7 +11,6 @@ from billfold.bills.rules.market import Market
 from billfold.ledger.context import BankPolicy
 from billfold.ledger.directory.store import Directory
 from billfold.ledger.engine.engine import Engine
-from billfold.ledger.engine.without_commands import EngineWithoutCommands
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.background import BackgroundTasks
 from billfold.platform.calendars import Calendars
@@ -55,16 +53,6 @@ class Bank:
     def calendars(self) -> Calendars:
         """The calendars with the overrides that this process has taken up."""
         return self.market.calendars
-
-    def read_by(self, pool: Pool) -> Bank:
-        """Return the same bank, of which what is stored is read by connections of another pool. It takes no commands.
-
-        What a command has written would not be there yet.
-        """
-        other = copy(self)
-        other.pool, other.engine = pool, EngineWithoutCommands(self.engine)
-        other.ports = self.ports.read_by(self.pool)
-        return other
 
     async def now(self, conn: Connection | None = None) -> datetime:
         """Return the business time. Costs a round trip in a sandbox: routes use `caller.now`."""

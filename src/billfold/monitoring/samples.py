@@ -3,14 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from math import inf
 
 from billfold.ledger.bank import Bank
 from billfold.platform.telemetry.metrics import (
     COMMANDS_WAITING,
     POOL_CONNECTIONS,
     POOL_CONNECTIONS_MAX,
-    REPLICA_AGE,
     start_metrics,
 )
 from billfold.platform.telemetry.tracing import start_tracing, tracing
@@ -53,7 +51,4 @@ async def _sample(bank: Bank) -> None:
         POOL_CONNECTIONS.set(idle, "idle")
         POOL_CONNECTIONS_MAX.set(bank.pool.get_max_size())
         COMMANDS_WAITING.set(bank.engine.waiting)
-        if bank.replica is not None:
-            age = bank.replica.age_seconds
-            REPLICA_AGE.set(inf if age is None else age)
         await asyncio.sleep(SAMPLE_SECONDS)

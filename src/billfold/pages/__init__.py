@@ -1,1 +1,0 @@
-"""The frame of every page: how it looks, its headers, its static files."""

@@ -31,9 +31,8 @@ class Ports:
         else:
             self._providers[port] = provider
 
-    def read_by(self, pool: object) -> Ports:
-        """Return the same providers; those that can do so read from another pool."""
+    def copy(self) -> Ports:
+        """Return the same providers, of which some can be replaced."""
         other = Ports()
-        for port, provider in self._providers.items():
-            other._providers[port] = provider.read_by(pool) if hasattr(provider, "read_by") else provider
+        other._providers.update(self._providers)
         return other

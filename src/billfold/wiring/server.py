@@ -21,7 +21,7 @@ from billfold.ledger.bank import Bank
 from billfold.monitoring.samples import telemetry
 from billfold.oauth.server.app import auth_document, create_auth_app
 from billfold.payments.cards.authorizations.processor_api import create_card_processor_app
-from billfold.platform.garbage_collection import collecting_at_rest, tune_garbage_collector
+from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.logs import log_as_configured
 from billfold.platform.settings.settings import Settings
 from billfold.web.app import PagesApp
@@ -62,8 +62,7 @@ async def _open_apps(settings: Settings) -> AsyncIterator[tuple[AppWithLifespan,
         broadcaster = _event_broadcaster(bank)
         app = make_host_router(bank, broadcaster)
         tune_garbage_collector()
-        async with collecting_at_rest(lambda: bank.engine.under_way):
-            yield ConnectionLimits(observed(app, settings), settings), broadcaster
+        yield ConnectionLimits(observed(app, settings), settings), broadcaster
 
 
 def _event_broadcaster(bank: Bank) -> EventBroadcaster:

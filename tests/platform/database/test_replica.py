@@ -1,31 +1,18 @@
-"""Reads go to a streaming replica where they may, and to the primary where the replica is not as new as they need."""
+"""Documents are read from a streaming replica that has replayed what they show, and else from the primary."""
 
 import asyncio
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from tests.support.partner_client import PartnerClient, close_app, new_partner
 
 from benchmarks import dataset
-from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, open_bank, pocket_of
+from benchmarks.dataset import Location, create_bank, customer_of, open_bank
 from benchmarks.replicated_servers import ReplicatedServers
-from billfold.apis.partner_api.app import partner_operations
 from billfold.data_keys.keys import DataKeys
-from billfold.http.responses import HttpResponse
-from billfold.http.stale_reads import StaleReads, stale_seconds
-from billfold.ledger.current_reads import CurrentReads
-from billfold.ledger.jobs.commands import CatchUp
 from billfold.migrations import runner
 from billfold.monitoring.health.replica_checks import check_replicas_read
-from billfold.platform import ids
+from billfold.platform.database import replica as replicas
 from billfold.platform.database.connect import connect
-from billfold.platform.database.replica import Mark, Replica, _reading
-from billfold.wiring.server import make_partner_app
-
-_LISTED = f"/api/v2/customers/{customer_of(0)}/transactions/"
-_STALE = {"cache-control": "max-stale=30"}
-_WRITTEN = "SELECT trade_id, t.transaction_id FROM trade JOIN transaction t USING (customer_id) LIMIT 1"
+from billfold.reports.replica_reads import read_current
 
 
 @pytest.fixture
@@ -37,7 +24,8 @@ def servers(tmp_path_factory):
 
 
 @pytest.fixture
-async def bank(servers, tmp_path):
+async def bank(servers, tmp_path, monkeypatch):
+    monkeypatch.setattr(replicas, "RETRY_SECONDS", 0.0)
     location = Location(servers.address("billfold", "one"), tmp_path)
     conn = await connect(location.dsn)
     await runner.up(conn)
@@ -62,53 +50,19 @@ async def pause(conn):
 
 
 async def caught_up(bank):
-    while await bank.replica.current() is None:
-        await bank.replica.probe()
-    await bank.replica.probe()
+    while not await bank.replica.catch_up():
+        await asyncio.sleep(0.01)
 
 
 async def port_of(reading):
     return await reading.pool.fetchval("SELECT inet_server_port()")
 
 
-class Reader:
-    """A partner that reads a customer's transactions, and documents that are made of the bank meanwhile."""
-
-    def __init__(self, bank, app, partner):
-        self.bank, self.app = bank, app
-        self.client = PartnerClient(app, partner)
-
-    async def listed(self, stale=None):
-        """How many transactions there are, and how old the answer is."""
-        answer = await self.client.send("GET", _LISTED, headers={"cache-control": stale} if stale else {})
-        assert answer.status_code == 200
-        return len(answer.json()["items"]), answer.headers.get("age")
-
-    async def is_stale_under_one_key(self):
-        """Whether the answers to a request and to its repetition, which may not be stale, are."""
-        key = ids.new()
-        answers = [await self.client.send("GET", _LISTED, key=key, headers=each) for each in (_STALE, {})]
-        return ["age" in each.headers for each in answers]
-
-    async def document(self):
-        """From which server a document is made that is begun now."""
-        return await (await CurrentReads.begin(self.bank)).read(port_of)
-
-    async def close(self):
-        await self.client.close()
-        await close_app(self.app)
-
-
-async def reader_of(bank):
-    partner = await new_partner(bank, known_ids=(PARTNER, ids.new(), ids.new()))
-    return Reader(bank, make_partner_app(bank), partner)
-
-
-async def look_at(bank, replicas):
+async def look_at(bank, addresses):
     """Look at replicas as the doctor does."""
     operator = await connect(bank.settings.database_url)
     try:
-        return await check_replicas_read(operator, replicas)
+        return await check_replicas_read(operator, addresses)
     finally:
         await operator.close()
 
@@ -117,99 +71,42 @@ async def deposit(bank, portal, occasion):
     await dataset.submit_commands(bank, [dataset.deposit(0, portal, 10_000_00, occasion)])
 
 
-async def catch_up(reading):
-    await reading.engine.submit(CatchUp(caller="due", key=customer_of(0), customers=(customer_of(0),)))
-    return await port_of(reading)
-
-
 async def keys_read_for_a_replica(bank, subject_id):
-    """What is read of a subject's key beside a replica, which has not heard yet that it was destroyed."""
+    """Return a key that was destroyed, as it is read while the replica still has it."""
     await bank.ports[DataKeys].of(bank.pool, subject_id)
     await bank.ports[DataKeys].shred(bank.pool, subject_id, await bank.now())
-    return await bank.read_by(bank.replica.pool).data_keys.load(bank.replica.pool, (subject_id,))
+    return await bank.ports[DataKeys].read_by(bank.pool).load(bank.replica.pool, (subject_id,))
 
 
-async def every_path(bank):
-    trade_id, transaction_id = await bank.pool.fetchrow(_WRITTEN)
-    named = {"customer_id": customer_of(0), "pocket_id": pocket_of(0), "account_id": pocket_of(0)}
-    named |= {"trade_id": trade_id, "transaction_id": transaction_id}
-    stale = [each for each in partner_operations() if each.may_be_stale and {*each.path_names} <= {*named}]
-    assert len(stale) > 12
-    return [each.path.format(**named) for each in stale]
-
-
-async def test_reads_go_to_a_replica_that_has_replayed_what_they_need(servers, bank, operator_of_replica):
+async def test_documents_are_read_from_a_replica_that_has_replayed_what_they_show(servers, bank, operator_of_replica):
     primary, replica = (servers.ports[name] for name in ("one", "two"))
-    reader = await reader_of(bank)
     portals = await dataset.create_customers(bank, [0])
     await deposit(bank, portals[0], "1")
     await caught_up(bank)
-    for path in await every_path(bank):  # a write would be refused by the replica, and the primary answer
-        assert "age" in (await reader.client.get(path, headers=_STALE)).headers, path
-    before, _ = await reader.listed("max-stale=30")
-    assert [await reader.listed(said) for said in (None, "max-stale=30, no-cache")] == [(before, None)] * 2
-    unknown = await reader.client.get(f"/api/v2/pockets/{customer_of(9)}/", headers=_STALE)
-    assert (unknown.status_code, "age" in unknown.headers, await reader.document()) == (404, False, replica)
-    earlier = await CurrentReads.begin(bank)
+    assert await read_current(bank, port_of) == replica
 
-    await pause(operator_of_replica)
-    await deposit(bank, portals[0], "2")
-    assert (await reader.listed("max-stale=30"))[0] == before
-    assert (await reader.listed())[0] > before  # its own writes
-    assert await reader.is_stale_under_one_key() == [True, False]  # what a replica said is not repeated
+    async def write(reading):
+        await reading.pool.execute("DELETE FROM failed_work")
+        return await port_of(reading)
+
+    assert await read_current(bank, write) == primary
+
+    async def deposit_meanwhile(reading):
+        """Return the servers of reads begun before and after a deposit that the replica lacks."""
+        await pause(operator_of_replica)
+        await deposit(bank, portals[0], "2")
+        return await port_of(reading), await read_current(bank, port_of)  # never with rows missing
+
+    assert await read_current(bank, deposit_meanwhile) == (replica, primary)
     assert await keys_read_for_a_replica(bank, customer_of(0)) == {customer_of(0): None}
-    assert await reader.document() == primary  # never with rows missing
-    assert await earlier.read(port_of) == replica
-    assert await earlier.read(catch_up) == primary  # what it writes the replica would lack
     found = await look_at(bank, servers.address("billfold"))
     assert f"127.0.0.1:{primary} is no replica" in found.found
     assert ("bytes behind" in found.found, bool(found.next_step)) == (True, True)
 
     await operator_of_replica.execute("SELECT pg_wal_replay_resume()")
     await caught_up(bank)
-    assert await reader.document() == replica
+    assert await read_current(bank, port_of) == replica
     assert not (await look_at(bank, servers.address("billfold", "two"))).next_step
 
     servers.stop_replica()
-    assert (await reader.listed("max-stale=30"), await reader.document()) == (await reader.listed(), primary)
-    await reader.close()
-
-
-async def test_an_answer_that_took_longer_than_it_may_be_old_is_left_to_the_primary():
-    now = [100.0]
-    nothing: Any = SimpleNamespace(read_by=lambda _: None)
-    replica = Replica(nothing, nothing, clock=lambda: now[0])
-    replica._marks.append(Mark(98.0, 1000))
-    replica._replayed = 1000
-
-    async def respond(*_):
-        reading: Any = _reading.get()
-        reading.replayed = 1000
-        now[0] += 4
-        return HttpResponse(200, "application/json")
-
-    slow: Any = SimpleNamespace(may_be_stale=True, respond=respond)
-    request: Any = SimpleNamespace(header=lambda _: "max-stale=8")
-    reads = StaleReads(nothing, replica, {})
-    answers = [await reads.respond(slow, request) for _ in range(2)]
-    assert [each and dict(each.headers)[b"age"] for each in answers] == [b"6", None]
-
-
-@pytest.mark.parametrize(
-    ("sent", "seconds"),
-    [
-        (None, 0),
-        ("max-age=0", 0),
-        ("max-stale=5", 5),
-        ('Max-Stale="5"', 5),
-        ("max-stale", 60),
-        ("max-stale=86400", 60),
-        ("max-stale=30, max-age=4", 4),
-        ("max-stale=5, no-cache", 0),
-        ("max-stale=-1", 0),
-        ("max-stale=5.5", 0),
-        ("no-store", 0),
-    ],
-)
-def test_how_stale_an_answer_may_be(sent, seconds):
-    assert stale_seconds(sent) == seconds
+    assert await read_current(bank, port_of) == primary

@@ -17,7 +17,7 @@ from billfold.reports.proofs import attach
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, verify
 from billfold.reports.proofs.types import SignedManifest
-from billfold.reports.statements import bank_contents, brokerage_activity, store
+from billfold.reports.statements import bank_contents, brokerage_activity, making, store
 from billfold.reports.statements.making import correct_statements, make_statements, print_again
 from billfold.reports.statements.types import Month, StatementRow
 from billfold.reports.statements.worker import StatementMaker
@@ -135,3 +135,23 @@ async def test_a_corrected_statement_is_a_version_and_a_gap_between_two_months_i
     assert "version 2" in text_of(await bytes_of(bank, again[1]))
     assert "株式会社" in text_of(await bytes_of(bank, again[1]))
     assert await make_statements(bank, customer_id, july) > 0
+
+
+async def test_due_work_is_executed_before_a_statement_may_be_read_from_a_replica(bank, monkeypatch):
+    await bank.pool.execute("UPDATE ledger_head SET due_at = '2025-06-02T12:00Z' WHERE due_at IS NOT NULL")
+    customer_id = await bank.pool.fetchval("SELECT customer_id FROM transaction ORDER BY booked_at LIMIT 1")
+    submitted, submit = [], bank.engine.submit
+
+    async def note(command):
+        submitted.append(command)
+        return await submit(command)
+
+    async def read(reading, work):
+        known = list(submitted)
+        made = await work(reading)
+        assert (bool(known), submitted) == (True, known)
+        return made
+
+    monkeypatch.setattr(bank.engine, "submit", note)
+    monkeypatch.setattr(making, "read_current", read)
+    assert await make_statements(bank, customer_id, Month.parse(MONTHS[0])) > 0

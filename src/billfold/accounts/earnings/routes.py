@@ -128,7 +128,7 @@ Pockets = Annotated[list[UUID] | None, Query(name="pocket_id[]")]
 _REFUSES = ("not-found", "too-many-pockets")
 
 
-@get("/api/v2/pockets/{pocket_id}/earnings/", SIGNED, READS, may_be_stale=True)
+@get("/api/v2/pockets/{pocket_id}/earnings/", SIGNED, READS)
 async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, query: EarningsQuery) -> Earnings:
     """Get earnings of a Pocket.
 
@@ -140,7 +140,7 @@ async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, query: 
     return render_earned(earned, with_pocket_id=False)
 
 
-@get("/api/v2/earnings/", refuses=_REFUSES, may_be_stale=True)
+@get("/api/v2/earnings/", refuses=_REFUSES)
 async def list_earnings(
     caller: Caller, bank: Bank, query: EarningsQuery, customer_id: UUID | None = None, pocket_id: Pockets = None
 ) -> EarningsList:
@@ -152,7 +152,7 @@ async def list_earnings(
     return await _list(caller, bank, query, owner=owner, pocket_ids=pocket_id)
 
 
-@get("/api/v2/earnings/", READS, name="list_earnings", refuses=_REFUSES, may_be_stale=True)
+@get("/api/v2/earnings/", READS, name="list_earnings", refuses=_REFUSES)
 async def list_own_earnings(
     *, member: CustomerCaller, bank: Bank, query: EarningsQuery, pocket_id: Pockets = None
 ) -> EarningsList:

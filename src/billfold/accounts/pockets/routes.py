@@ -84,7 +84,7 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
     return render_pocket(row, bank, caller.now)
 
 
-@get("/api/v2/customers/{customer_id}/pockets/", may_be_stale=True)
+@get("/api/v2/customers/{customer_id}/pockets/")
 async def list_customer_pockets(
     caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, query: OmitQuery, status: Statuses = None
 ) -> CursorList[Pocket]:
@@ -96,7 +96,7 @@ async def list_customer_pockets(
     return await _list(caller, bank, wanted, owners=[owner], statuses=status, omit=query.parse_omit)
 
 
-@get("/api/v2/pockets/", refuses=("not-found",), may_be_stale=True)
+@get("/api/v2/pockets/", refuses=("not-found",))
 async def list_pockets(
     caller: Caller,
     bank: Bank,
@@ -118,7 +118,7 @@ async def list_pockets(
     return await _list(caller, bank, wanted, owners=owners, statuses=status, **shown)
 
 
-@get("/api/v2/pockets/", READS, name="list_pockets", refuses=("not-found",), may_be_stale=True)
+@get("/api/v2/pockets/", READS, name="list_pockets", refuses=("not-found",))
 async def list_own_pockets(
     *,
     member: CustomerCaller,
@@ -142,8 +142,8 @@ async def list_own_pockets(
     return OffsetList(offset=offset, count=count, items=items)
 
 
-@get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", name="get_customer_pocket", may_be_stale=True)
-@get("/api/v2/pockets/{pocket_id}/", SIGNED, READS, may_be_stale=True)
+@get("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", name="get_customer_pocket")
+@get("/api/v2/pockets/{pocket_id}/", SIGNED, READS)
 async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, query: OmitQuery) -> Pocket:
     """Get Pocket.
 

@@ -63,8 +63,8 @@ _PATHS = {"notional": "notional.value", "currency": "notional.currency"}
 _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 
 
-@get("/api/v1/customers/{customer_id}/trades/", may_be_stale=True)
-@get("/api/v1/trades/", READS, name="list_v1_trades", refuses=("not-found",), may_be_stale=True)
+@get("/api/v1/customers/{customer_id}/trades/")
+@get("/api/v1/trades/", READS, name="list_v1_trades", refuses=("not-found",))
 async def list_v1_customer_trades(
     *,
     caller: Call,
@@ -83,7 +83,7 @@ async def list_v1_customer_trades(
     return await _v1_page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
-@get("/api/v1/service-accounts/{account_id}/trades/", may_be_stale=True)
+@get("/api/v1/service-accounts/{account_id}/trades/")
 async def list_v1_trades(
     caller: Caller, bank: Bank, account_id: UUID, wanted: OrderedQuery, query: TradeQuery
 ) -> SearchedList[V1Trade]:
@@ -122,8 +122,8 @@ async def get_trades_csv(
     return csv_stream("trades.csv", _COLUMNS, fetch, cells_of=cells_of, separators=separator, bank=bank)
 
 
-@get("/api/v2/customers/{customer_id}/trades/", may_be_stale=True)
-@get("/api/v2/trades/", READS, name="list_trades", refuses=("not-found",), may_be_stale=True)
+@get("/api/v2/customers/{customer_id}/trades/")
+@get("/api/v2/trades/", READS, name="list_trades", refuses=("not-found",))
 async def list_customer_trades(
     *,
     caller: Call,
@@ -142,7 +142,7 @@ async def list_customer_trades(
     return await _page(caller, bank, scope, of=(owner, own), wanted=wanted, query=query)
 
 
-@get("/api/v2/pockets/{pocket_id}/trades/", may_be_stale=True)
+@get("/api/v2/pockets/{pocket_id}/trades/")
 async def list_pocket_trades(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: TradeQuery
 ) -> SearchedList[Trade]:
@@ -154,7 +154,7 @@ async def list_pocket_trades(
     return await _page(caller, bank, f"trades:pocket:{own_id}", of=(owner, [own_id]), wanted=wanted, query=query)
 
 
-@get("/api/v2/pockets/{pocket_id}/trades/{trade_id}/", SIGNED, READS, may_be_stale=True)
+@get("/api/v2/pockets/{pocket_id}/trades/{trade_id}/", SIGNED, READS)
 async def get_trade(caller: Call, bank: Bank, pocket_id: UUID, trade_id: UUID) -> Trade:
     """Get trade."""
     key = await caller.pocket(bank, pocket_id)

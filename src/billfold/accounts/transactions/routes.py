@@ -55,7 +55,7 @@ _PATHS = {"type": "__struct_config__.tag", "amount": "amount.value", "currency":
 _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 
 
-@get("/api/v2/transactions/", may_be_stale=True)
+@get("/api/v2/transactions/")
 async def list_transactions(
     caller: Caller, bank: Bank, wanted: OrderedQuery, query: SweepQuery
 ) -> SearchedList[Transaction]:
@@ -67,7 +67,7 @@ async def list_transactions(
     return searched_page_of(page, [render_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
-@get("/api/v2/transactions/", READS, name="list_transactions", refuses=("not-found",), may_be_stale=True)
+@get("/api/v2/transactions/", READS, name="list_transactions", refuses=("not-found",))
 async def list_own_transactions(
     member: CustomerCaller, bank: Bank, wanted: OrderedQuery, query: TransactionQuery
 ) -> SearchedList[Transaction]:
@@ -79,7 +79,7 @@ async def list_own_transactions(
     return searched_page_of(page, [render_transaction(row, member.now, bank.calendars) for row in page.items])
 
 
-@get("/api/v2/customers/{customer_id}/transactions/", may_be_stale=True)
+@get("/api/v2/customers/{customer_id}/transactions/")
 async def list_customer_transactions(
     caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, query: SweepQuery
 ) -> SearchedList[Transaction]:
@@ -89,7 +89,7 @@ async def list_customer_transactions(
     return searched_page_of(page, [render_transaction(row, caller.now, bank.calendars) for row in page.items])
 
 
-@get("/api/v2/pockets/{pocket_id}/transactions/", may_be_stale=True)
+@get("/api/v2/pockets/{pocket_id}/transactions/")
 async def list_pocket_transactions(
     caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: SweepQuery
 ) -> SearchedList[Transaction]:
@@ -127,8 +127,8 @@ async def get_transactions_csv(
     )
 
 
-@get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/", may_be_stale=True)
-@get("/api/v2/transactions/{transaction_id}/", READS, may_be_stale=True)
+@get("/api/v2/pockets/{pocket_id}/transactions/{transaction_id}/")
+@get("/api/v2/transactions/{transaction_id}/", READS)
 async def get_transaction(caller: Call, bank: Bank, pocket_id: MaybeInPath, transaction_id: UUID) -> Transaction:
     """Get transaction.
 

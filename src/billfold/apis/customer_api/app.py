@@ -116,7 +116,6 @@ def _components(settings: Settings) -> Document:
                 "the same key gets the same answer for 24 hours; nothing runs twice.",
                 "schema": {"type": "string", "minLength": 1, "maxLength": 255},
             },
-            "MaxStale": COMPONENTS["parameters"]["MaxStale"],
         },
         "schemas": COMPONENTS["schemas"],
     }

@@ -36,8 +36,6 @@ _REFS = {
     "key": {"$ref": "#/components/parameters/IdempotencyKey"},
     "signature": {"$ref": "#/components/parameters/Signature"},
 }
-_STALE = {"$ref": "#/components/parameters/MaxStale"}
-_AGE = {"description": "How many seconds old the answer is, where a replica gave it.", "schema": {"type": "integer"}}
 _WEBHOOKS = {"name": "webhooks", "description": "What is sent to the addresses of subscriptions."}
 _TEXT, _NUMBER = {"type": "string"}, {"type": "integer"}
 
@@ -87,14 +85,6 @@ COMPONENTS: Document = {
             '`GET /api/v2/pockets/?limit=1` that is key + `/api/v2/pockets/`: `printf %s "$key/api/v2/pockets/" | '
             'openssl dgst -sha256 -hmac "$secret" -binary | base64`.',
             "schema": {"type": "string", "minLength": 44, "maxLength": 44},
-        },
-        "MaxStale": {
-            "name": "Cache-Control",
-            "in": "header",
-            "required": False,
-            "description": "`max-stale=5`: the answer may be 5 seconds old, 60 at most (RFC 9111). `Age` says how old"
-            " it is; without `Age` it is of this moment, as without this header.",
-            "schema": {"type": "string"},
         },
     },
     "schemas": {
@@ -250,16 +240,14 @@ def _query_parameter(parameter: Parameter) -> Document:
 
 def _header_parameters(operation: Operation, access: Access) -> list[Document]:
     """Return the headers a request may or must carry beside its token."""
-    stale = [_STALE] if operation.may_be_stale else []
     if access.proof is Proof.SIGNATURE:
-        return [*_REFS.values(), *stale]
+        return [*_REFS.values()]
     keyed = access.proof is Proof.OAUTH and operation.changes
-    return [_REFS["key"]] if keyed or access.proof is Proof.TOKEN_AND_KEY else stale
+    return [_REFS["key"]] if keyed or access.proof is Proof.TOKEN_AND_KEY else []
 
 
 def _responses(operation: Operation, access: Access, schemas: Schemas) -> Document:
-    headers = {"Age": _AGE} if operation.may_be_stale else {}
-    answer: Document = {"description": HTTPStatus(operation.status).description, "headers": headers}
+    answer: Document = {"description": HTTPStatus(operation.status).description, "headers": {}}
     if operation.returns is not None:
         schema = schemas.response(operation.returns)
         answer["content"] = {"application/json": {"schema": schema}}

@@ -117,11 +117,6 @@ class Engine:
         """How many commands wait for a batch."""
         return len(self._queue)
 
-    @property
-    def under_way(self) -> int:
-        """How many commands are not answered yet."""
-        return len(self._in_flight)
-
     # -- outside --------------------------------------------------------------------
 
     async def start(self) -> None:

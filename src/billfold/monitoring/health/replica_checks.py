@@ -1,4 +1,4 @@
-"""Checks of the replicas that reads go to: whether each is there, one of this database, and how far behind it is."""
+"""Checks of the replicas that reports are read from: whether each is there, of this database, and how far behind."""
 
 import asyncio
 from typing import Any, Final
@@ -28,7 +28,7 @@ async def check_replicas_read(conn: Connection, dsn: str) -> HealthCheck:
         said, is_well = await _look(conn, dsn, host)
         found.append(f"{name} {said}")
         wrong = wrong or not is_well
-    step = "The primary answers meanwhile. See docs/operate/replica_reads.md."
+    step = "Reports are read from the primary until then. See docs/operate/replica_reads.md."
     return HealthCheck(_WHAT, "; ".join(found), step if wrong else "")
 
 

@@ -87,7 +87,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
     return await _read(bank, owner, UUID(answer.outcome["wire_id"]))
 
 
-@get("/api/v1/wires/", SIGNED, READ, tag="wires", refuses=("not-found",), may_be_stale=True)
+@get("/api/v1/wires/", SIGNED, READ, tag="wires", refuses=("not-found",))
 async def list_wires(
     caller: Caller | CustomerCaller, bank: Bank, page_query: OrderedQuery, filters: WireFilters
 ) -> SearchedList[Wire]:
@@ -111,7 +111,7 @@ async def list_wires(
     return searched_page_of(page, await _rendered(bank, page.items))
 
 
-@get("/api/v1/wires/{wire_id}/", SIGNED, READ, tag="wires", may_be_stale=True)
+@get("/api/v1/wires/{wire_id}/", SIGNED, READ, tag="wires")
 async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, customer_id: UUID | None = None) -> Wire:
     """Get wire
 

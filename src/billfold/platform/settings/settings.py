@@ -57,7 +57,7 @@ class Settings:
         kinds.SEED, "What all ids are derived from. If unset, a sandbox draws one and keeps it.", None, secret=True
     )
     database_replica_url: str | None = setting(
-        kinds.DATABASE, "Its streaming replicas, which answer reads that allow it.", None, secret=True
+        kinds.DATABASE, "Its streaming replicas, from which workers read reports and statements.", None, secret=True
     )
     encryption_key: bytes | None = setting(
         kinds.SECRET_KEY,

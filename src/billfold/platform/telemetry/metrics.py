@@ -8,14 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-_PAUSE_SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
 _COMMANDS_OF_A_BATCH = (1, 2, 5, 10, 30, 100, 300, 1000)
 
 
 class Instrument:
     """One metric of this process; its methods do nothing before it is started."""
 
-    __slots__ = ("_metric", "about", "buckets", "kind", "labels", "name", "of_processes")
+    __slots__ = ("_metric", "about", "buckets", "kind", "labels", "name")
 
     def __init__(
         self,
@@ -24,20 +23,18 @@ class Instrument:
         about: str,
         *labels: str,
         buckets: Sequence[float] | None = None,
-        of_processes: str = "livesum",
     ) -> None:
         self.kind = kind
         self.name = name
         self.about = about
         self.labels = labels
         self.buckets = buckets
-        self.of_processes = of_processes
         self._metric: Any = None
 
     def start(self, library: Any) -> None:  # noqa: ANN401 - a module
-        """Count from now on. Of several processes shown as one, a gauge is usually the sum of those that live."""
+        """Count from now on. Of several processes shown as one, a gauge is the sum of those that live."""
         if self._metric is None:
-            options: dict[str, Any] = {"multiprocess_mode": self.of_processes} if self.kind == "Gauge" else {}
+            options: dict[str, Any] = {"multiprocess_mode": "livesum"} if self.kind == "Gauge" else {}
             options |= {} if self.buckets is None else {"buckets": self.buckets}
             self._metric = getattr(library, self.kind)(self.name, self.about, self.labels, **options)
 
@@ -102,23 +99,10 @@ POOL_CONNECTIONS = Instrument(
 POOL_CONNECTIONS_MAX = Instrument(
     "Gauge", "billfold_pool_connections_max", "Connections to the database that the processes may open."
 )
-COLLECTOR_PAUSE_SECONDS = Instrument(
-    "Histogram",
-    "billfold_collector_pause_seconds",
-    "Time for which Python's garbage collector kept the process waiting.",
-    buckets=_PAUSE_SECONDS,
-)
-REPLICA_AGE = Instrument(
-    "Gauge",
-    "billfold_replica_age_seconds",
-    "How old what replicas show may be; +Inf when none is read.",
-    of_processes="livemax",
-)
 INSTRUMENTS = (
     *(REQUESTS, REQUEST_SECONDS, REFUSALS, SIGN_IN_FAILURES),
     *(COMMANDS, COMMANDS_WAITING, BATCH_COMMANDS, BATCH_SECONDS),
     *(WEBHOOK_DELIVERIES, WEBHOOK_SECONDS, WORKER_FAILURES, POOL_CONNECTIONS, POOL_CONNECTIONS_MAX),
-    *(COLLECTOR_PAUSE_SECONDS, REPLICA_AGE),
 )
 
 

@@ -15,7 +15,6 @@ import structlog
 
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
-from billfold.ledger.current_reads import CurrentReads
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
@@ -27,6 +26,7 @@ from billfold.reports.downloads import files
 from billfold.reports.downloads import store as download_store
 from billfold.reports.downloads.types import KeptFile
 from billfold.reports.entries.store import position_of
+from billfold.reports.replica_reads import read_current
 from billfold.reports.requests.commands import FinishReport
 from billfold.reports.requests.renderers.facts import last_entry_shown, pockets_of
 from billfold.reports.requests.renderers.table import RENDERERS, file_name_of
@@ -112,10 +112,11 @@ async def _write(bank: Bank, claim: Claim) -> KeptFile:
     request = await store.get_claimed(bank.pool, claim.report_id)
     pocket_ids = await pockets_of(bank, request)
     position = await position_of(bank.pool, request.customer_id, await last_entry_shown(bank, request))
-    reads = await CurrentReads.begin(bank)
     async with _held(bank, claim) as report_progress:
         source = ReportSource(bank, request, pocket_ids, position, report_progress, figures=[])
-        return await reads.read(lambda reading: _write_source(bank, claim, source._replace(bank=reading, figures=[])))
+        return await read_current(
+            bank, lambda reading: _write_source(bank, claim, source._replace(bank=reading, figures=[]))
+        )
 
 
 async def _write_source(bank: Bank, claim: Claim, source: ReportSource) -> KeptFile:

@@ -10,7 +10,6 @@ import msgspec
 from billfold.accounts.pockets.history import Boundary, pocket_states_before
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
-from billfold.ledger.current_reads import CurrentReads
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_instant
@@ -19,13 +18,14 @@ from billfold.platform.ids import command_id
 from billfold.reports.downloads import files
 from billfold.reports.downloads import store as downloads
 from billfold.reports.downloads.types import KeptFile
-from billfold.reports.entries.reader import Wanted, list_entries, read_statement
+from billfold.reports.entries.reader import Wanted, current_position, list_entries, read_statement
 from billfold.reports.entries.store import position_of
 from billfold.reports.entries.types import AccountStatement, AccountType, LedgerPosition
 from billfold.reports.printing.printing import bank_of
 from billfold.reports.printing.recipients import recipient_of
 from billfold.reports.printing.signing import Subject, print_signed
 from billfold.reports.printing.types import PrintedDocument
+from billfold.reports.replica_reads import read_current
 from billfold.reports.statements import contents, store
 from billfold.reports.statements.bank_contents import PaymentLines
 from billfold.reports.statements.brokerage_activity import ActivityLines
@@ -121,8 +121,9 @@ def _draft(row: StatementRow, issue: Issue) -> Draft:
 
 
 async def _make(bank: Bank, draft: Draft) -> MadeStatement:
-    reads = await CurrentReads.begin(bank)
-    statement, document = await reads.read(lambda reading: _compose(reading, draft))
+    # Executes what is due by the end of the month, which a replica cannot.
+    position = await current_position(bank, draft.customer_id, draft.month.next.starts_at)
+    statement, document = await read_current(bank, lambda reading: _compose(reading, draft, position))
     await _require_continuity(bank, draft, statement)
     pdf = await print_signed(bank, document, _subject(statement))
     version = draft.issue.version
@@ -159,9 +160,7 @@ async def _require_continuity(bank: Bank, draft: Draft, statement: AccountStatem
         )
 
 
-async def _compose(
-    bank: Bank, draft: Draft, position: LedgerPosition | None = None
-) -> tuple[AccountStatement, PrintedDocument]:
+async def _compose(bank: Bank, draft: Draft, position: LedgerPosition) -> tuple[AccountStatement, PrintedDocument]:
     month = draft.month
     statement = await read_statement(
         bank,
