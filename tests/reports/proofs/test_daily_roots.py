@@ -27,7 +27,7 @@ from billfold.reports.proofs.signatures import jwks_document, parse_keys, payloa
 from billfold.reports.proofs.types import PublicKey
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.verify.runner import verify_bank
-from billfold.wiring.purge import purge_daily_proofs
+from billfold.wiring.worker import purge_daily_proofs
 
 CHECKER = Path(__file__).parents[3] / "tools" / "check_proof.py"
 _BILLS = """
