@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from billfold.audit.types import Origin
+from billfold.bills.market_log import market_change
+from billfold.bills.store import CalendarOverride, save_override
 from billfold.cli.context import CliContext, Database
 from billfold.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
@@ -20,15 +24,21 @@ from billfold.platform.errors import InvariantError
 from billfold.sandbox.control.socket import control_socket
 from billfold.sandbox.control.tasks import Progress, SandboxTasks
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, require_sandbox_file, write_sandbox_file
-from billfold.sandbox.scenarios import market
-from billfold.sandbox.scenarios.player import MarketChanges
-from billfold.sandbox.scenarios.playing import SCENARIOS, play
+from billfold.sandbox.scenarios.player import SCENARIOS, MarketChanges, play
 from billfold.verify.runner import verify_bank
 
 if TYPE_CHECKING:
+    from billfold.platform.crypto import Vault
+    from billfold.platform.database.pool import Connection
     from billfold.platform.settings.settings import Settings
     from billfold.sandbox.forks.copies import BankCopies
 
+SHOCK_DAYS = 14
+_MILLI_PER_BASIS_POINT = 10
+_SHIFT = """
+UPDATE bill_rate SET discount_milli = greatest(discount_milli + $2, 1), coupon_milli = greatest(coupon_milli + $2, 1)
+ WHERE day > $1 AND day <= $1 + $3::int
+"""
 CARD_PROCESSOR, LOCAL_CHAIN = "card processor", "local chain"
 _ADDRESSES = (
     "base_url",
@@ -89,7 +99,7 @@ class RunningSandbox:
         def change(work: Callable[..., Awaitable[None]], *values: object) -> None:
             asyncio.run_coroutine_threadsafe(self._change_market(work, *values), loop).result()
 
-        changes = MarketChanges(partial(change, market.shift_rates), partial(change, market.close_market))
+        changes = MarketChanges(partial(change, _shift_rates), partial(change, _close_market))
         seed = await with_connection(self._database.dsn, lambda conn: conn.fetchval("SELECT seed FROM bank"))
         credentials = require_sandbox_file(self._settings.state_dir)
         await asyncio.to_thread(play, scenario, credentials, changes, bank_seed=seed, progress=progress)
@@ -120,3 +130,15 @@ async def perform_tasks(state_dir: Path, copies: BankCopies, sandbox: RunningSan
             yield
     finally:
         await tasks.close()
+
+
+async def _shift_rates(conn: Connection, vault: Vault, day: date, basis_points: int) -> None:
+    """Let the Treasury publish other rates for two weeks after a day. What was booked by rates until then stays."""
+    async with conn.transaction(), market_change(conn, vault, Origin.system()):
+        await conn.execute(_SHIFT, day, basis_points * _MILLI_PER_BASIS_POINT, SHOCK_DAYS)
+
+
+async def _close_market(conn: Connection, vault: Vault, day: date, reason: str) -> None:
+    """Close the bond market on a day to come."""
+    async with conn.transaction(), market_change(conn, vault, Origin.system()):
+        await save_override(conn, CalendarOverride(day, "closed", None, None, reason))

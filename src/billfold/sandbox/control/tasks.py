@@ -11,23 +11,22 @@ from uuid import UUID
 import structlog
 
 from billfold.platform.clock import wall_now
+from billfold.platform.dates import iso_z
 from billfold.platform.errors import BillfoldError, Refused
-from billfold.sandbox.control.types import (
+from billfold.sandbox.control.socket import (
     ControlRequest,
     DropFork,
     ListForks,
+    SandboxTask,
+    SandboxTaskStep,
     StartTask,
-    Task,
     TaskKind,
     TaskStatus,
-    TaskStep,
 )
-from billfold.sandbox.forks.types import OPENING
+from billfold.sandbox.forks.copies import OPENING, BankCopies
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
-
-    from billfold.sandbox.forks.copies import BankCopies
 
 log = structlog.get_logger(__name__)
 
@@ -38,13 +37,13 @@ TASKS_MAX = 50
 class Progress:
     """Where a task writes how far it is."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: SandboxTask) -> None:
         self._task = task
 
     def begin(self, title: str) -> None:
         """Begin the next step; the one before it is completed."""
         self.end(TaskStatus.COMPLETED)
-        self._task.steps.append(TaskStep(title=title, status=TaskStatus.RUNNING))
+        self._task.steps.append(SandboxTaskStep(title=title, status=TaskStatus.RUNNING, detail=None))
 
     def note(self, detail: str) -> None:
         """Say what came of the step under way."""
@@ -78,7 +77,7 @@ class SandboxTasks:
     def __init__(self, copies: BankCopies, surroundings: Surroundings) -> None:
         self._copies = copies
         self._surroundings = surroundings
-        self._tasks: dict[UUID, Task] = {}
+        self._tasks: dict[UUID, SandboxTask] = {}
         self._running: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
 
@@ -93,14 +92,23 @@ class SandboxTasks:
             return None
         return list(reversed(self._tasks.values()))
 
-    async def start(self, wanted: StartTask) -> Task:
+    async def start(self, wanted: StartTask) -> SandboxTask:
         """Start a task and return it, or the one that was started under its id. Raises Refused, NotFound."""
         async with self._starting:
             if wanted.id in self._tasks:
                 return self._tasks[wanted.id]
             self._check_idle()
             work = await self._work_of(wanted)
-            task = Task(id=wanted.id, kind=wanted.kind, name=wanted.name, started_at=wall_now())
+            task = SandboxTask(
+                id=wanted.id,
+                kind=wanted.kind,
+                name=wanted.name,
+                status=TaskStatus.RUNNING,
+                detail=None,
+                steps=[],
+                started_at=iso_z(wall_now()),
+                ended_at=None,
+            )
             self._tasks[task.id] = task
             if len(self._tasks) > TASKS_MAX:
                 del self._tasks[next(iter(self._tasks))]
@@ -136,7 +144,7 @@ class SandboxTasks:
         self._copies.get(name)
         return lambda progress: self._rewind(name, progress)
 
-    async def _run(self, task: Task, work: Callable[[Progress], Awaitable[object]]) -> None:
+    async def _run(self, task: SandboxTask, work: Callable[[Progress], Awaitable[object]]) -> None:
         progress = Progress(task)
         try:
             await work(progress)
@@ -149,7 +157,7 @@ class SandboxTasks:
         else:
             task.status = TaskStatus.COMPLETED
         progress.end(task.status)
-        task.ended_at = wall_now()
+        task.ended_at = iso_z(wall_now())
 
     async def _fork(self, name: str, progress: Progress) -> None:
         progress.begin("Waiting for requests under way")

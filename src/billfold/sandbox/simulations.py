@@ -17,26 +17,24 @@ from billfold.sandbox.wires import simulated_fedwire
 
 if TYPE_CHECKING:
     from billfold.http.operations import Operation
-    from billfold.sandbox.magic_values import MagicValue
 
 _PACKAGE = "billfold.sandbox"
 _EXAMPLES = "billfold.http.partner_api"
 _TASKS = frozenset({"control", "scenarios"})
 """Areas whose operations concern the sandbox as a whole."""
 _OBEYED = (simulated_screening, simulated_network, simulated_fedwire, simulated_linking, simulated_identity_check)
-Place = Literal["path", "query", "body"]
 
 
-class Parameter(msgspec.Struct, frozen=True, kw_only=True):
-    """A parameter of a simulation; `schema` is JSON Schema, with nothing to look up elsewhere."""
+class SimulationParameter(msgspec.Struct, kw_only=True):
+    """A parameter; `schema` is JSON Schema, with nothing to look up elsewhere."""
 
     name: str
-    place: Place
+    place: Literal["path", "body"]
     required: bool
     schema: dict[str, Any]
 
 
-class Simulation(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxSimulation(msgspec.Struct, kw_only=True):
     """Something that can be let happen. `events` are the kinds that it raised when its example was recorded."""
 
     name: str
@@ -45,13 +43,30 @@ class Simulation(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     method: str
     path: str
-    parameters: list[Parameter]
+    parameters: list[SimulationParameter]
     problems: list[str]
     events: list[str]
+    object_type: Literal["SandboxSimulation"] = "SandboxSimulation"
+
+
+class SandboxMagicValue(msgspec.Struct):
+    """A value by which a simulated counterpart decides, and what it does then."""
+
+    area: str
+    field: str
+    value: str
+    effect: str
+
+
+class SandboxCatalogue(msgspec.Struct, kw_only=True):
+    """All that a sandbox simulates."""
+
+    items: list[SandboxSimulation]
+    magic_values: list[SandboxMagicValue]
 
 
 @cache
-def simulations() -> tuple[Simulation, ...]:
+def simulations() -> tuple[SandboxSimulation, ...]:
     """Return every simulation, by area and path."""
     examples = examples_of(_EXAMPLES)
     found = (
@@ -62,15 +77,15 @@ def simulations() -> tuple[Simulation, ...]:
     return tuple(sorted(found, key=lambda each: (each.area, each.path)))
 
 
-def magic_values() -> list[MagicValue]:
+def magic_values() -> list[SandboxMagicValue]:
     """Return the values that the simulated counterparts obey."""
-    return [each for module in _OBEYED for each in module.MAGIC_VALUES]
+    return [SandboxMagicValue(*each) for module in _OBEYED for each in module.MAGIC_VALUES]
 
 
-def _simulation(operation: Operation, example: Mapping[str, Any]) -> Simulation:
+def _simulation(operation: Operation, example: Mapping[str, Any]) -> SandboxSimulation:
     summary, _, rest = (inspect.getdoc(operation.handler) or "").partition("\n\n")
     summary = " ".join(summary.split())
-    return Simulation(
+    return SandboxSimulation(
         name=operation.name,
         area=_area_of(operation),
         summary=summary,
@@ -88,13 +103,13 @@ def _area_of(operation: Operation) -> str:
     return (folder if name == "routes" else name).replace("_", "-")
 
 
-def _parameters(operation: Operation) -> Iterator[Parameter]:
+def _parameters(operation: Operation) -> Iterator[SimulationParameter]:
     for name in operation.path_names:
-        yield Parameter(name=name, place="path", required=True, schema=_schema(operation.hints[name]))
+        yield SimulationParameter(name=name, place="path", required=True, schema=_schema(operation.hints[name]))
     if operation.body is not None:
         schema = _schema(operation.body)
         for name, each in schema["properties"].items():
-            yield Parameter(name=name, place="body", required=name in schema.get("required", ()), schema=each)
+            yield SimulationParameter(name=name, place="body", required=name in schema.get("required", ()), schema=each)
 
 
 def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - any type
