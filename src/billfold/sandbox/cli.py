@@ -38,7 +38,7 @@ from billfold.sandbox.control.cli import group, run_task
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, read_sandbox_file, write_sandbox_file
 from billfold.sandbox.forks.copies import OPENING
 from billfold.sandbox.forks.lease import SANDBOX_LOCK
-from billfold.sandbox.processes.line_process import environment_of_others
+from billfold.sandbox.line_process import environment_of_others
 from billfold.sandbox.provisioning import prepare_sandbox
 from billfold.sandbox.running import CARD_PROCESSOR, RunningSandbox, perform_tasks
 from billfold.sandbox.sandbox_client import partner_http
@@ -213,7 +213,10 @@ def list_simulations(
     """List what a sandbox simulates, and the values that its counterparts obey."""
     items, values = simulations(), magic_values()
     if as_json:
-        listed = [{name: value for name, value in each.items() if name != "object_type"} for each in msgspec.to_builtins(items)]
+        listed = [
+            {name: value for name, value in each.items() if name != "object_type"}
+            for each in msgspec.to_builtins(items)
+        ]
         typer.echo(msgspec.json.encode({"items": listed, "magic_values": values}))
         return
     rows = [(each.path.removeprefix("/api/v1/sandbox/"), each.summary, ", ".join(each.events)) for each in items]

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
-from billfold.sandbox.card_processor.client import SimulatedCardProcessor
-from billfold.sandbox.card_processor.launch import CARD_PROCESSOR
+from billfold.sandbox.card_processor.launch import CARD_PROCESSOR, SimulatedCardProcessor
 from billfold.sandbox.card_processor.settlement import CLEARING_JOB, CYCLE_JOB, claim_swipe, send_cycle
 from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner
-from billfold.sandbox.simulated_custodian import SimulatedCustodian
-from billfold.sandbox.simulated_identity_check import SimulatedIdentityCheck
-from billfold.sandbox.simulated_linking import SimulatedLinking
-from billfold.sandbox.simulated_screening import SimulatedScreening
+from billfold.sandbox.simulated_providers import (
+    SimulatedCustodian,
+    SimulatedIdentityCheck,
+    SimulatedLinking,
+    SimulatedScreening,
+)
 from billfold.sandbox.wires.fedwire import WIRE_ANSWER, SimulatedFedwire
 
 if TYPE_CHECKING:

@@ -11,18 +11,30 @@ import msgspec
 
 from billfold.http.openapi.document import examples_of
 from billfold.http.operations import operations_below
-from billfold.sandbox import simulated_identity_check, simulated_linking, simulated_screening
-from billfold.sandbox.ach import simulated_network
-from billfold.sandbox.wires import simulated_fedwire
 
 if TYPE_CHECKING:
     from billfold.http.operations import Operation
 
 _PACKAGE = "billfold.sandbox"
 _EXAMPLES = "billfold.http.partner_api"
-_TASKS = frozenset({"control", "scenarios"})
-"""Areas whose operations concern the sandbox as a whole."""
-_OBEYED = (simulated_screening, simulated_network, simulated_fedwire, simulated_linking, simulated_identity_check)
+_PATH = "/api/v1/sandbox/"
+_AREAS = {
+    "ach/": "ach",
+    "application-decision/": "applications",
+    "card-": "card-money",
+    "clock/": "clock",
+    "counterparty-verification/": "counterparties",
+    "crypto/": "crypto",
+    "customers/": "customers",
+    "fund/": "payments",
+    "generate-card/": "cards",
+    "pockets/": "customers",
+    "security-transfer/": "custody",
+    "webhook/": "webhooks",
+    "wire/": "payments",
+    "wires/": "wires",
+}
+"""How the paths of simulations begin; other operations concern the sandbox as a whole."""
 
 
 class SimulationParameter(msgspec.Struct, kw_only=True):
@@ -65,6 +77,28 @@ class SandboxCatalogue(msgspec.Struct, kw_only=True):
     magic_values: list[SandboxMagicValue]
 
 
+_MAGIC_VALUES = (
+    ("wires", "amount", "ends in 02", "An outgoing wire is rejected: SANCTION_SCREEN_FAILED."),
+    ("card-money", "amount", "ends in 04", "A card payment is declined."),
+    ("counterparties", "name", "contains UNVERIFIABLE", "The name cannot be verified."),
+    ("counterparties", "file name", "contains invalid", "An uploaded document is rejected."),
+    ("counterparties", "micro-deposits", "11 and 22", "The deposits, in cents, to confirm."),
+    ("ach", "routing number", "091000019", "An originated entry comes back: no account (R03)."),
+    ("ach", "amount", "ends in 03", "An originated debit comes back for R01, a credit for R02."),
+    ("wires", "amount", "ends in 01", "The receiving bank refuses the wire (AC04)."),
+    ("counterparties", "public_token", "begins with public-sandbox-", "The link is exchanged."),
+    ("counterparties", "accounts.id", "contains unknown", "The link has no such account."),
+    ("counterparties", "accounts.id", "contains manual", "The account waits for a manual verification."),
+    ("counterparties", "accounts.id", "contains automatic", "It waits for an automatic verification."),
+    ("counterparties", "accounts.id", "contains fail", "The verification fails when it is queried."),
+    ("counterparties", "accounts.id", "contains savings", "It is a savings account."),
+    ("applications", "name", "contains REJECT", "The check of the application is REJECTED."),
+    ("applications", "name", "contains REVIEW", "The check of the application is MANUAL_REVIEW."),
+    ("applications", "name", "contains DOCUMENTS", "The check of the application is DOCUMENTS_NEEDED."),
+    ("applications", "name", "contains PENDING", "The check of the application is WAITING."),
+)
+
+
 @cache
 def simulations() -> tuple[SandboxSimulation, ...]:
     """Return every simulation, by area and path."""
@@ -72,14 +106,14 @@ def simulations() -> tuple[SandboxSimulation, ...]:
     found = (
         _simulation(each, examples.get(each.name, {}))
         for each in operations_below(_PACKAGE)
-        if each.method == "POST" and _area_of(each) not in _TASKS
+        if each.method == "POST" and _area_of(each)
     )
     return tuple(sorted(found, key=lambda each: (each.area, each.path)))
 
 
 def magic_values() -> list[SandboxMagicValue]:
     """Return the values that the simulated counterparts obey."""
-    return [SandboxMagicValue(*each) for module in _OBEYED for each in module.MAGIC_VALUES]
+    return [SandboxMagicValue(*each) for each in _MAGIC_VALUES]
 
 
 def _simulation(operation: Operation, example: Mapping[str, Any]) -> SandboxSimulation:
@@ -99,8 +133,8 @@ def _simulation(operation: Operation, example: Mapping[str, Any]) -> SandboxSimu
 
 
 def _area_of(operation: Operation) -> str:
-    *_, folder, name = operation.handler.__module__.split(".")
-    return (folder if name == "routes" else name).replace("_", "-")
+    path = operation.path.removeprefix(_PATH)
+    return next((area for beginning, area in _AREAS.items() if path.startswith(beginning)), "")
 
 
 def _parameters(operation: Operation) -> Iterator[SimulationParameter]:

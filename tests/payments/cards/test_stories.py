@@ -24,7 +24,7 @@ from billfold.payments.cards import checks, cli
 from billfold.payments.cards.routes import details
 from billfold.platform.clock import wall_now
 from billfold.sandbox.card_processor.vault import CardVault
-from billfold.sandbox.processes import line_process
+from billfold.sandbox import line_process
 from billfold.verify.fingerprints import check_fingerprints
 
 

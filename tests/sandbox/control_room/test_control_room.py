@@ -20,12 +20,17 @@ from billfold.http.partner_api.app import partner_document, partner_operations
 from billfold.http.responses import StreamedResponse
 from billfold.platform.ids import new as ids_new
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.control_room.room import PACKAGES, given_by
-from billfold.sandbox.control_room.signed_calls import EXAMPLE_FILE, READ_BYTES_MAX, ServedApi, SignedCalls
-from billfold.sandbox.credentials_file import SandboxFile, write_sandbox_file
+from billfold.sandbox.control_room.room import (
+    EXAMPLE_FILE,
+    PACKAGES,
+    READ_BYTES_MAX,
+    ServedApi,
+    SignedCalls,
+    given_by,
+)
+from billfold.sandbox.credentials_file import SandboxFile, SandboxPerson, write_sandbox_file
 from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 from billfold.sandbox.provisioning import PARTNER
-from billfold.sandbox.users import SandboxPerson
 
 HERE = "127.0.0.1"
 FORMS = [

@@ -15,8 +15,7 @@ from eth_utils.address import to_canonical_address
 
 from billfold.platform.clock import wall_now
 from billfold.sandbox.chain.accounts import faucet_address
-from billfold.sandbox.chain.local_chain import FINALITY_BLOCKS, ChainRefusal, LocalChain
-from billfold.sandbox.chain.rendering import hex_of
+from billfold.sandbox.chain.local_chain import FINALITY_BLOCKS, ChainRefusal, LocalChain, hex_of
 
 CALL_GAS = 2_000_000
 GAS_MARGIN_PERCENT = 130

@@ -12,7 +12,7 @@ from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.payments.crypto.chains.rules import units_of
 from billfold.sandbox.chain.accounts import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner
-from billfold.sandbox.crypto_signer.policy import ChainPolicy, write_policy
+from billfold.sandbox.crypto_signer.vault import ChainPolicy, write_policy
 
 if TYPE_CHECKING:
     from billfold.cli.process_supervisor import Supervisor

@@ -13,8 +13,7 @@ from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table
 from billfold.cli.serve import stop_on_signals
 from billfold.platform.dates import ET, format_eastern, require_in_range
-from billfold.sandbox.clock.events import EventKind
-from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
+from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper, EventKind
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

@@ -21,12 +21,16 @@ from billfold.payments.cards.authorizations.types import (
     authorization_id_of,
 )
 from billfold.payments.cards.authorizations.worker import release_hold
+from billfold.payments.cards.commands import ProduceCard
+from billfold.payments.cards.processor import holder_of, processor_of
+from billfold.payments.cards.rules import require_order_open
 from billfold.payments.cards.settlement.booking import book_record
 from billfold.payments.cards.settlement.types import Chargeback, Presentment, RecordOfCard, Refund, Representment
-from billfold.payments.cards.store import get_card
+from billfold.payments.cards.store import get_card, get_order
 from billfold.payments.cards.types import CardType
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
+from billfold.platform.ids import derive
 from billfold.sandbox.card_processor.settlement import interchange_of, present, schedule_clearing
 from billfold.sandbox.operations import derived_id, request_id, sandbox_post
 
@@ -115,6 +119,12 @@ class CardDispute(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     card_id: UUID
     record_id: UUID
     amount_usdc: Cents | None = None
+
+
+class GenerateCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The order of which the card is produced."""
+
+    card_order_id: UUID
 
 
 class CardDecision(msgspec.Struct, kw_only=True):
@@ -295,4 +305,29 @@ async def _book(
     await present(bank, record, settles_on)
     return msgspec.convert(
         {name: outcome[name] for name in ("record_id", "transaction_id")}, BookedCardRecord, strict=False
+    )
+
+
+@sandbox_post(
+    "generate-card/",
+    name="sandbox_generate_card",
+    refuses=("not-found", "card-order-not-open", "customer-not-open", "pocket-not-open", "pocket-frozen"),
+)
+async def generate_card(caller: Caller, bank: Bank, data: GenerateCard) -> None:
+    """Produce the physical card of an order. It is NOT_ACTIVATED; its id is in the order."""
+    owner, card_order_id = await caller.owned(bank, "card_order", data.card_order_id)
+    order = await get_order(bank.pool, owner, card_order_id)
+    require_order_open(order)
+    await holder_of(bank, owner, order.pocket_id)
+    card_id = derive(bank.seed, card_order_id, 0)
+    issued = await processor_of(bank).issue(card_id, on=et_date(caller.now))
+    await bank.engine.submit(
+        ProduceCard(
+            **caller.command_fields(owner),
+            references=(card_order_id,),
+            card_order_id=card_order_id,
+            card_id=card_id,
+            last_four=issued.last_four,
+            expires_on=issued.expires_on,
+        )
     )

@@ -27,17 +27,11 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequest,
     ReturnRequestResponse,
 )
-from billfold.sandbox.magic_values import MagicValue
 
 SENDER = "026009593"
 """The routing number of the bank that sends, unless another is named."""
 ACCOUNT_CLOSED = "AC04"
 _REFUSED_CENTS = 1
-MAGIC_VALUES = (
-    MagicValue(
-        "wires", "amount", f"ends in {_REFUSED_CENTS:02}", f"The receiving bank refuses the wire ({ACCOUNT_CLOSED})."
-    ),
-)
 _SOURCE = "SIMFED01"
 _POWERS_OF_TEN = {count: int("1" + "0" * count) for count in (6, 10, 12)}
 

@@ -11,7 +11,6 @@ import resource
 import signal
 import socket
 import sys
-from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -19,12 +18,8 @@ import uvloop
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.platform.logs import configure_logging, logger
 from billfold.sandbox.card_processor.host.authorize import AuthorizationHost
-from billfold.sandbox.card_processor.host.bank_client import BankClient
-from billfold.sandbox.card_processor.host.conversation import Conversation
-from billfold.sandbox.card_processor.host.forwarding import Forwarder
-from billfold.sandbox.card_processor.host.journal import Journal
-from billfold.sandbox.card_processor.host.mac import MacKey
-from billfold.sandbox.card_processor.host.secret_checks import SecretChecks
+from billfold.sandbox.card_processor.host.bank_client import BankClient, Forwarder
+from billfold.sandbox.card_processor.host.journal import Journal, SecretChecks
 from billfold.sandbox.card_processor.host.server import NetworkServer
 from billfold.sandbox.card_processor.host.settings import HostSettings, read_settings
 from billfold.sandbox.card_processor.vault import CardVault
@@ -38,9 +33,7 @@ async def run(folder: Path, settings: HostSettings, *, listener: socket.socket, 
     host = AuthorizationHost(store, bank, checks, stand_in_cents=options.stand_in_cents)
     forwarder = Forwarder(store, bank)
     host.on_owed = forwarder.wake
-    mac = MacKey(options.mac_algorithm, bytes.fromhex(options.mac_key or ""))
-    converse = partial(Conversation, host, mac, mac_required=settings.mac_required)
-    server = await asyncio.start_server(NetworkServer(converse, options.length_prefix).serve, sock=listener)
+    server = await asyncio.start_server(NetworkServer(host, settings).serve, sock=listener)
     forwarding = asyncio.create_task(forwarder.run())
     logger(__name__).info("card_network_served", address=listener.getsockname())
     try:
