@@ -3,7 +3,7 @@
 import pytest
 
 from billfold.ledger.ports import NoScreening
-from billfold.sandbox.simulated_providers import SimulatedScreening
+from billfold.sandbox.simulation import SimulatedScreening
 
 
 @pytest.mark.parametrize(

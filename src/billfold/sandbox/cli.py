@@ -35,12 +35,12 @@ from billfold.platform.logs import configure_logging
 from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.control.cli import group, run_task
+from billfold.sandbox.control.tasks import CARD_PROCESSOR, RunningSandbox, perform_tasks
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, read_sandbox_file, write_sandbox_file
 from billfold.sandbox.forks.copies import OPENING
 from billfold.sandbox.forks.lease import SANDBOX_LOCK
 from billfold.sandbox.line_process import environment_of_others
 from billfold.sandbox.provisioning import prepare_sandbox
-from billfold.sandbox.running import CARD_PROCESSOR, RunningSandbox, perform_tasks
 from billfold.sandbox.sandbox_client import partner_http
 from billfold.sandbox.scenarios.player import SCENARIOS
 from billfold.sandbox.scenarios.story import RecordingClient, Story

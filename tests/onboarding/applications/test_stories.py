@@ -29,7 +29,7 @@ from billfold.documents.ports import StoredFileMissing
 from billfold.documents.sealed_files import fetch_opened
 from billfold.onboarding import review_queue
 from billfold.onboarding.review_queue import ReviewDecision
-from billfold.sandbox.simulated_providers import SimulatedIdentityCheck
+from billfold.sandbox.simulation import SimulatedIdentityCheck
 from billfold.verify.fingerprints import check_fingerprints
 
 REJECTED = ReviewDecision(approved=False, reason="It is cut off.", by=Operator.of_command_line("olga"))

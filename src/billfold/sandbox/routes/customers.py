@@ -26,7 +26,7 @@ from billfold.onboarding.applications.types import ApplicationKind
 from billfold.platform.dates import et_date
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 from billfold.sandbox.operations import derived_id, sandbox_post
-from billfold.sandbox.simulated_providers import NEEDED_OF_BUSINESS, NEEDED_OF_INDIVIDUAL
+from billfold.sandbox.simulation import NEEDED_OF_BUSINESS, NEEDED_OF_INDIVIDUAL
 
 
 class CreateSandboxCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
