@@ -178,8 +178,8 @@ class SimulatedFed:
             information="Returned as requested",
         )
 
-    def _wire(self, kind: type[Message], now: datetime, **fields: Any) -> FedwireMessage:
-        message = kind(created_at=now, receiver=self._routing_number, **fields)
+    def _wire(self, shape: type[Message], now: datetime, **fields: Any) -> FedwireMessage:
+        message = shape(created_at=now, receiver=self._routing_number, **fields)
         header = Header(
             sender=FEDWIRE_ROUTING_NUMBER,
             receiver=self._routing_number,
@@ -208,4 +208,5 @@ def _imad(day: date, seed_text: str) -> str:
 
 
 def _digits(seed_text: str, count: int) -> int:
-    return int.from_bytes(blake2b(seed_text.encode(), digest_size=16).digest()) % 10**count
+    number: int = int.from_bytes(blake2b(seed_text.encode(), digest_size=16).digest()) % 10**count
+    return number
