@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
 import httpx
@@ -32,12 +32,13 @@ from billfold.migrations import runner
 from billfold.monitoring.management_server import manage_children
 from billfold.platform.clock import monotonic
 from billfold.platform.logs import configure_logging
+from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.control.cli import group, run_task
 from billfold.sandbox.control.tasks import CARD_PROCESSOR, RunningSandbox, perform_tasks
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, read_sandbox_file, write_sandbox_file
-from billfold.sandbox.forks.copies import OPENING
+from billfold.sandbox.forks.copies import OPENING, BankCopies
 from billfold.sandbox.forks.lease import SANDBOX_LOCK
 from billfold.sandbox.line_process import environment_of_others
 from billfold.sandbox.provisioning import prepare_sandbox
@@ -46,10 +47,6 @@ from billfold.sandbox.scenarios.player import SCENARIOS
 from billfold.sandbox.scenarios.story import RecordingClient, Story
 from billfold.sandbox.simulations import magic_values, simulations
 from billfold.verify.cli import print_report, verify_with_progress
-
-if TYPE_CHECKING:
-    from billfold.platform.settings.settings import Settings
-    from billfold.sandbox.forks.copies import BankCopies
 
 UP_SECONDS = 60.0
 _POLL_SECONDS = 0.1

@@ -1,7 +1,5 @@
 """`.billfold/sandbox.json`: all a client needs to call the sandbox, readable by its owner."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 from uuid import UUID

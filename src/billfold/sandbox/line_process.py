@@ -3,8 +3,6 @@
 Its files are its own: what others must not read is made whole, and readable by their owner alone.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import resource

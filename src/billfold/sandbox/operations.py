@@ -1,18 +1,14 @@
 """How operations of the sandbox are declared, and the ids they derive from a request."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 from uuid import UUID
 
 from billfold.access.partners.store import get_first_partner_id
+from billfold.http.caller import Caller
 from billfold.http.operations import TOKEN, Declare, Options, post
+from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
-
-if TYPE_CHECKING:
-    from billfold.http.caller import Caller
-    from billfold.ledger.bank import Bank
 
 
 def sandbox_post(path: str, **options: Unpack[Options]) -> Declare:

@@ -1,19 +1,13 @@
 """The Partner API of a sandbox: with the sandbox's own operations, and the simulated world behind it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from billfold.events.stream.broadcaster import EventBroadcaster
 from billfold.http.operations import Operation, operations_below
 from billfold.http.partner_api.app import PartnerApi, partner_operations
+from billfold.ledger.bank import Bank
 from billfold.sandbox.ach.network import SimulatedAchNetwork
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.control.socket import SandboxControl
 from billfold.sandbox.wires.fedwire import SimulatedFedwire
-
-if TYPE_CHECKING:
-    from billfold.events.stream.broadcaster import EventBroadcaster
-    from billfold.ledger.bank import Bank
 
 
 def sandbox_operations() -> list[Operation]:

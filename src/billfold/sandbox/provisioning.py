@@ -27,11 +27,13 @@ from billfold.access.users.members import add_member, create_user
 from billfold.access.users.passwords import set_password
 from billfold.access.users.types import Role
 from billfold.cli.context import CliContext, CliError, StepReporter
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.authorizations.processor_api import processor_key
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password
 from billfold.platform.network.addresses import own_url_host
+from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.launch import prepare_card_host
 from billfold.sandbox.credentials_file import (
     SandboxFile,
@@ -42,10 +44,7 @@ from billfold.sandbox.credentials_file import (
 )
 
 if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
     from billfold.platform.database.pool import Connection
-    from billfold.platform.settings.settings import Settings
-
 
 PARTNER = "sandbox"
 PARTNER_NAME = "Sandbox Partner"
@@ -216,34 +215,21 @@ async def sandbox_clients(
 
 def _clients_to_register(customer_id: UUID) -> dict[str, NewClient]:
     scopes = tuple(SCOPES)
+    personal: dict[str, Any] = {"scopes": scopes, "redirect_uris": REDIRECT_URIS}
+    service: dict[str, Any] = {
+        "grant_types": (CLIENT_CREDENTIALS,),
+        "customer_id": customer_id,
+        "scopes": tuple(each for each in scopes if each not in PERSONAL_SCOPES),
+    }
+    proves = "Pushes its requests and proves its key, as new clients do."
+    bearer = "May use bearer tokens."
+    without_par = "Sandbox application without PAR"
+    with_bearer = "Sandbox service user with bearer tokens"
     return {
-        "sandbox-fapi2": NewClient(
-            name="Sandbox application",
-            scopes=scopes,
-            redirect_uris=REDIRECT_URIS,
-            description="Pushes its requests and proves its key, as new clients do.",
-        ),
-        "sandbox-documented": NewClient(
-            name="Sandbox application without PAR",
-            scopes=scopes,
-            redirect_uris=REDIRECT_URIS,
-            profile="documented",
-            description="May use bearer tokens.",
-        ),
-        "sandbox-service": NewClient(
-            name="Sandbox service user",
-            grant_types=(CLIENT_CREDENTIALS,),
-            customer_id=customer_id,
-            scopes=tuple(each for each in scopes if each not in PERSONAL_SCOPES),
-            requires_nonce=False,
-        ),
-        "sandbox-bearer": NewClient(
-            name="Sandbox service user with bearer tokens",
-            grant_types=(CLIENT_CREDENTIALS,),
-            customer_id=customer_id,
-            scopes=tuple(each for each in scopes if each not in PERSONAL_SCOPES),
-            profile="documented",
-        ),
+        "sandbox-fapi2": NewClient(name="Sandbox application", **personal, description=proves),
+        "sandbox-documented": NewClient(name=without_par, **personal, profile="documented", description=bearer),
+        "sandbox-service": NewClient(name="Sandbox service user", **service, requires_nonce=False),
+        "sandbox-bearer": NewClient(name=with_bearer, **service, profile="documented"),
     }
 
 

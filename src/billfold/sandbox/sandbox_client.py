@@ -1,10 +1,7 @@
 """A running sandbox called from outside, with the credentials it wrote down."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import httpx
 
@@ -16,9 +13,7 @@ from billfold.client.partner_api import PartnerApi
 from billfold.client.request_signature import PartnerAuth
 from billfold.client.responses import ApiError
 from billfold.client.sandbox import local_client
-
-if TYPE_CHECKING:
-    from billfold.sandbox.credentials_file import SandboxFile
+from billfold.sandbox.credentials_file import SandboxFile
 
 _START_HINT = "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
 

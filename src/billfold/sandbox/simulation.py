@@ -1,31 +1,25 @@
 """The world outside a sandbox's bank: the other banks of both rails, and who answers in place of real providers."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 import structlog
 
 from billfold.accounts.counterparties.ports import LinkedAccount, LinkedInstitution, LinkError, LinkStatus, LinkToken
+from billfold.ledger.bank import JobRunners
 from billfold.onboarding.applications.forms import IndividualForm
-from billfold.onboarding.applications.ports import CheckResult, CheckStatus
+from billfold.onboarding.applications.ports import CheckedApplication, CheckResult, CheckStatus
 from billfold.payments.custody.types import SecurityTransfer
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.card_processor.launch import CARD_PROCESSOR, SimulatedCardProcessor
 from billfold.sandbox.card_processor.settlement import CLEARING_JOB, CYCLE_JOB, claim_swipe, send_cycle
 from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner
 from billfold.sandbox.wires.fedwire import WIRE_ANSWER, SimulatedFedwire
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import JobRunners
-    from billfold.onboarding.applications.ports import CheckedApplication
-
 
 log = structlog.get_logger(__name__)
 

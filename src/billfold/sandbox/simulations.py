@@ -1,19 +1,14 @@
 """Makes the catalogue: each operation that simulates something, with its parameters and the events it has raised."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
 from billfold.http.openapi.document import examples_of
-from billfold.http.operations import operations_below
-
-if TYPE_CHECKING:
-    from billfold.http.operations import Operation
+from billfold.http.operations import Operation, operations_below
 
 _PACKAGE = "billfold.sandbox"
 _EXAMPLES = "billfold.http.partner_api"

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs import types as jobs_types
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.types import (
@@ -24,6 +26,7 @@ from billfold.payments.ach.nacha.types import (
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.store import entries as ach_entries
+from billfold.payments.ach.store.files import NumberedFile
 from billfold.payments.ach.types import AchWay
 from billfold.payments.deposits.types import IncomingAch
 from billfold.payments.files import store as files_store
@@ -32,12 +35,6 @@ from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.platform.dates import ET
 from billfold.platform.errors import Refused
 from billfold.platform.ids import digits
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
-    from billfold.payments.ach.store.files import NumberedFile
-
 
 SIMULATED_ANSWER = "sandbox.ach"
 """The appointment at which the simulated banks answer a file."""

@@ -1,7 +1,5 @@
 """What happens to ACH entries outside the bank, or in it by a person's hand: one move each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, Literal

@@ -3,8 +3,6 @@
 It ends with its input, and so with the process that started it.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Mapping
 from datetime import date

@@ -1,6 +1,4 @@
-"""Makes the card processor's authorisation host ready: its address, its keys, and the way to the bank."""
-
-from __future__ import annotations
+"""The processes of the simulated card processor: its host is made ready for the network, its vault is called."""
 
 import base64
 import os
@@ -9,7 +7,7 @@ from collections.abc import Sequence
 from datetime import date
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 from uuid import UUID
 
 import msgspec
@@ -21,21 +19,18 @@ from billfold.payments.cards.ports import EncryptedDetail, IssuedCard, PinError,
 from billfold.payments.cards.types import CardOrderRow, CardStatus, Padding
 from billfold.platform.errors import InvariantError
 from billfold.platform.network.addresses import own_url_host
+from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.host.messages import LengthPrefix, MacAlgorithm
 from billfold.sandbox.card_processor.host.settings import (
     DEFAULT_PORT,
     PREFIX,
-    HostOptions,
     HostSettings,
-    OptionError,
     read_options,
     write_settings,
 )
 from billfold.sandbox.line_process import LineProcess
 
-if TYPE_CHECKING:
-    from billfold.platform.settings.settings import Settings
-
+log = structlog.get_logger(__name__)
 
 CARD_PROCESSOR = "card_processor"
 """The folder of the processor in that of the bank's state."""
@@ -59,7 +54,7 @@ def listen_to_network(settings: Settings) -> socket.socket:
 
     The process of the host inherits the socket: nobody else gets the port before it is there, or while it restarts.
     """
-    wanted = _options(settings).port
+    wanted = read_options(os.environ, settings.state_dir / CARD_PROCESSOR).port
     for port in (wanted,) if wanted else (DEFAULT_PORT, 0):
         family, kind, _, _, address = socket.getaddrinfo(settings.host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind)
@@ -77,7 +72,7 @@ def listen_to_network(settings: Settings) -> socket.socket:
 def prepare_card_host(settings: Settings, bank_key: bytes | None, *, trusted_ca: Path, port: int) -> CardNetwork:
     """Write what the process of the host runs with, and return what a network must know. Raises CliError."""
     assert bank_key is not None  # a sandbox always has one
-    options = _options(settings)
+    options = read_options(os.environ, settings.state_dir / CARD_PROCESSOR)
     host = HostSettings(
         mac_required=_may_be_reached(settings.host) if options.mac_required is None else options.mac_required,
         bank_url=settings.cards_origin,
@@ -105,21 +100,9 @@ def card_host_command(settings: Settings) -> Sequence[str]:
     return python_command("-m", "billfold.sandbox.card_processor.host", str(settings.state_dir / CARD_PROCESSOR))
 
 
-def _options(settings: Settings) -> HostOptions:
-    try:
-        return read_options(os.environ, settings.state_dir / CARD_PROCESSOR)
-    except OptionError as error:
-        raise CliError(
-            str(error), f"Correct the {PREFIX}* variables; docs/guides/card_network.md lists them."
-        ) from error
-
-
 def _may_be_reached(host: str) -> bool:
     """Tell whether other machines may reach what listens on an address."""
     return not ip_address(socket.getaddrinfo(host, None)[0][4][0]).is_loopback
-
-
-log = structlog.get_logger(__name__)
 
 
 class SimulatedCardProcessor:

@@ -3,17 +3,17 @@
 The file arrives in the inbox in the morning of its date, like one of a real processor.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterable, Iterator
 from datetime import date, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+from uuid import UUID
 
 import msgspec
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.types import ScheduledJob
 from billfold.ledger.types import Direction
@@ -28,11 +28,6 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
 from billfold.platform.money import round_half_up
 from billfold.sandbox.card_processor.launch import CARD_PROCESSOR
-
-if TYPE_CHECKING:
-    from uuid import UUID
-
-    from billfold.ledger.bank import Bank
 
 CYCLE_JOB: Final = "sandbox.card_cycle"
 """The appointment at which the processor sends the file of a settlement date."""

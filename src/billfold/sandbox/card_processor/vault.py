@@ -1,7 +1,5 @@
 """The simulated card processor's own store: card numbers, sealed, and what proves a PIN."""
 
-from __future__ import annotations
-
 import base64
 import hmac
 import secrets

@@ -1,7 +1,5 @@
 """The process of the local chain: `python -m billfold.sandbox.chain FOLDER PORT WALLET`, on loopback only."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -3,8 +3,6 @@
 Deposit addresses come from the well-known mnemonic "test test ... junk", account 0.
 """
 
-from __future__ import annotations
-
 from coincurve import PrivateKey
 from eth_hash.auto import keccak
 

@@ -1,21 +1,16 @@
 """Starts the local chain of a sandbox: a process of its own, its token, and the file that tells the bank of it."""
 
-from __future__ import annotations
-
 import importlib.util
 import socket
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from billfold.cli.child_python import python_command
+from billfold.cli.process_supervisor import Supervisor
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.payments.crypto.chains.rules import units_of
 from billfold.sandbox.chain.accounts import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner
 from billfold.sandbox.crypto_signer.vault import ChainPolicy, write_policy
-
-if TYPE_CHECKING:
-    from billfold.cli.process_supervisor import Supervisor
 
 _DECIMALS = 6
 _TRANSACTION_CENTS, _DAY_CENTS, _GWEI_MAX = 250_000_00, 1_000_000_00, 2_000

@@ -4,8 +4,6 @@ Transactions wait in a pool and enter a block when one is mined. A reorganizatio
 then has other hashes.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, NamedTuple
 

@@ -1,10 +1,8 @@
 """`billfold clock`: the test clock, moved from the command line."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,11 +10,9 @@ from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table
 from billfold.cli.serve import stop_on_signals
+from billfold.ledger.bank import Bank
 from billfold.platform.dates import ET, format_eastern, require_in_range
 from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper, EventKind
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
 
 group = CommandGroup(
     "clock",

@@ -4,8 +4,6 @@ Setting it forward answers when everything that was due on the way has been done
 shows how far it is, and freezing it ends the walk.
 """
 
-from __future__ import annotations
-
 from datetime import date, datetime, timedelta
 from typing import Annotated, Literal
 

@@ -6,18 +6,16 @@ clock shows the last instant reached, and what was due then is still due. Whoeve
 ends a walk that is under way, in whichever process.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import date, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, bank_customer_id, catch_up_due
 from billfold.ledger.jobs.due_work import next_due as next_customer_due
 from billfold.ledger.jobs.scheduler import next_scheduled_at, run_scheduled_jobs
@@ -25,10 +23,6 @@ from billfold.payments.settlement.worker import close_bank_days
 from billfold.platform.clock import LATEST, ClockState, ClockTooFar, read_clock, wall_now, write_clock
 from billfold.platform.dates import ET, et_date, et_instant, iso_z
 from billfold.platform.errors import InvariantError, Refused, Unavailable
-
-if TYPE_CHECKING:
-    from billfold.ledger.bank import Bank
-
 
 _HELD_BILLS = "SELECT DISTINCT asset FROM account WHERE live AND kind = 'lot' AND credits > debits"
 _NEXT_TRADE = "SELECT min(settles_on) FROM trade WHERE settles_on > $1"

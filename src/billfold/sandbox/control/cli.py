@@ -1,7 +1,5 @@
 """`billfold sandbox fork`, `rewind`, `reset` and the like: tasks requested of a running sandbox."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

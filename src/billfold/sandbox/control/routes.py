@@ -3,8 +3,6 @@
 A task is answered at once and done by the process that runs the sandbox. Meanwhile other requests wait, or get 503.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 from uuid import UUID
 

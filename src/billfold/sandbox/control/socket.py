@@ -3,8 +3,6 @@
 What is requested are tasks that concern the whole bank, and its forks. A task and a fork are answered as they are kept.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 import tempfile

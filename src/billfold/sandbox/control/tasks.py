@@ -22,9 +22,11 @@ from billfold.cli.process_supervisor import Supervisor
 from billfold.cli.resources import with_connection
 from billfold.migrations import runner
 from billfold.platform.clock import wall_now
+from billfold.platform.crypto import Vault
 from billfold.platform.database.pool import create_pool
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import BillfoldError, InvariantError, Refused
+from billfold.platform.settings.settings import Settings
 from billfold.sandbox.control.socket import (
     ControlRequest,
     DropFork,
@@ -42,10 +44,7 @@ from billfold.sandbox.scenarios.player import SCENARIOS, MarketChanges, play
 from billfold.verify.runner import verify_bank
 
 if TYPE_CHECKING:
-    from billfold.platform.crypto import Vault
     from billfold.platform.database.pool import Connection
-    from billfold.platform.settings.settings import Settings
-
 
 log = structlog.get_logger(__name__)
 

@@ -1,7 +1,5 @@
 """The pages of the control room but its simulations: the clock, the forks, the tasks, the scenarios."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import date

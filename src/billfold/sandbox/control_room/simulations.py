@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -14,7 +14,7 @@ from billfold.accounts.counterparties.routes import list_counterparties
 from billfold.accounts.customers.routes import list_customers
 from billfold.accounts.pockets.routes import list_pockets
 from billfold.accounts.portals.routes import list_customer_portals
-from billfold.console.api_client import error_of
+from billfold.console.api_client import ApiClient, error_of
 from billfold.http.openapi.document import examples_of
 from billfold.http.operations import Operation, operations_below
 from billfold.http.responses import HttpResponse
@@ -28,10 +28,6 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.sandbox.control_room.overview import WHOLE
 from billfold.sandbox.control_room.room import PATH, ControlRoom, InRoom
 from billfold.sandbox.simulations import SandboxSimulation, SimulationParameter, magic_values, simulations
-
-if TYPE_CHECKING:
-    from billfold.console.api_client import ApiClient
-
 
 _ONE = f"{PATH}/simulations/{{name:str}}"
 _CLOCK = "clock"

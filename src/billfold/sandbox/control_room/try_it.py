@@ -4,8 +4,6 @@ The requests are those of a program: signed with the credentials that the sandbo
 all others. A form that is sent twice is one request under one idempotency key.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Calls the process of the simulated signer."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 What differs between two starts of a sandbox (ports, certificates, keys made once) is not among them.
 """
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping

@@ -4,8 +4,6 @@ Whoever opens the bank of a sandbox holds a shared lock on one file. The sandbox
 file, upon which they close it, and then takes the lock alone. The kernel drops the lock of a process that dies.
 """
 
-from __future__ import annotations
-
 import asyncio
 import fcntl
 import os

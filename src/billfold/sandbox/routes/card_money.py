@@ -1,7 +1,5 @@
 """Payments by card as the network would send them: one operation for each thing that can happen to one."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 from uuid import UUID
 

@@ -1,7 +1,5 @@
 """What happens on the local chain: tokens are sent to a portal, blocks are made and taken back, nodes fail."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """Customers without onboarding, and what otherwise only the operator does with a customer or a Pocket."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 from uuid import UUID
 

@@ -25,7 +25,6 @@ from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, Simulated
 if TYPE_CHECKING:
     from billfold.platform.database.pool import Pool
 
-
 FUND_MAX_CENTS = 4_999_999
 FUND_MAX_COUNT = 9
 WIRE_MAX_CENTS = 999_999_999_999

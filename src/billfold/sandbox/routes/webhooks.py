@@ -1,7 +1,5 @@
 """Simulated events, delivered to the subscriptions of their kind."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID

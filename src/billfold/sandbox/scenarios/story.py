@@ -4,8 +4,6 @@ It is played through the public API only, by a client that writes every answer t
 that it prints is read from an answer and noted with its place, so that anybody can look it up in the transcript.
 """
 
-from __future__ import annotations
-
 import time as clock
 from collections.abc import Sequence
 from dataclasses import dataclass, field

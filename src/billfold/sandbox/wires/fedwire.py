@@ -3,37 +3,30 @@
 Every answer goes through the inbox and the gate, like one of the real service.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 from uuid import UUID
 
+from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs import types as jobs_types
+from billfold.ledger.jobs.types import ScheduledJob
 from billfold.payments.files.contents import read_content
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.wires.inbound.booking import payment_id
 from billfold.payments.wires.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
-from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn, ReturnRequest
+from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage, PaymentReturn, ReturnRequest
 from billfold.payments.wires.outbound import FedwireSender, message_sent
 from billfold.payments.wires.outbound import fedwire_day as _day
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import find_wire, get_outstanding, get_wire
-from billfold.payments.wires.types import WireDirection, WireType
+from billfold.payments.wires.types import WireDirection, WireRow, WireType
 from billfold.platform.errors import InvalidInput, InvariantError, Refused
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
-    from billfold.payments.wires.iso20022.types import FedwireMessage
-    from billfold.payments.wires.types import WireRow
 
 WIRE_ANSWER = "sandbox.wire_answer"
 """The appointment at which the simulated service answers a file of ours."""

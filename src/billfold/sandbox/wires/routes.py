@@ -1,7 +1,5 @@
 """What the other side of Fedwire does, at once instead of at its own instants."""
 
-from __future__ import annotations
-
 from typing import Annotated
 from uuid import UUID
 

@@ -5,8 +5,6 @@ paid; every other payment settles. Numbers follow from what is answered, so the 
 the same answer to the last digit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date, datetime
 from hashlib import blake2b

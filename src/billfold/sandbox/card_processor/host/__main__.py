@@ -1,10 +1,8 @@
-"""The process of the authorisation host: `python -m billfold.sandbox.card_processor.host FOLDER`.
+"""The process of the authorisation host: `python -m billfold.sandbox.card_processor.host FOLDER DESCRIPTOR`.
 
-The folder is the processor's; it holds the settings of the host. It leaves no core dump, ends with the process that
-started it, and whatever kills it, what it owes the bank is sent when it runs again.
+The folder is the processor's, with the settings of the host; the descriptor is of the socket that listens. It leaves no
+core dump and ends with the process that started it. Whatever kills it, what it owes the bank is sent by its next run.
 """
-
-from __future__ import annotations
 
 import asyncio
 import resource
@@ -54,14 +52,9 @@ async def _main(folder: Path, listener: socket.socket) -> None:
     await run(folder, read_settings(folder), listener=listener, stop=stop)
 
 
-def main() -> None:
-    """Run until a signal stops it; the arguments are a folder and the descriptor of the socket that listens."""
+if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     configure_logging()
     exit_with_parent()
-    folder, descriptor = sys.argv[1:]
-    uvloop.run(_main(Path(folder), socket.socket(fileno=int(descriptor))))
-
-
-if __name__ == "__main__":
-    main()
+    state, descriptor = sys.argv[1:]
+    uvloop.run(_main(Path(state), socket.socket(fileno=int(descriptor))))

@@ -3,15 +3,13 @@
 Messages of one purchase are decided one after the other, in the order of their arrival.
 """
 
-from __future__ import annotations
-
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID, uuid5
+from weakref import WeakValueDictionary
 
 from billfold.payments.cards.authorizations.messages import MessageAnswer, MessageType
 from billfold.payments.cards.authorizations.types import Decision, DeclineReason, EntryMode
@@ -62,7 +60,7 @@ class AuthorizationHost:
         self._journal, self._bank, self._checks = store, bank, checks
         self._stand_in_cents = stand_in_cents
         self._under_way: dict[tuple[UUID, str, int], asyncio.Task[Reply]] = {}
-        self._purchases: dict[str, tuple[asyncio.Lock, int]] = {}
+        self._purchases: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.on_owed: Callable[[], None] = lambda: None
 
     async def respond(self, request: Request) -> Reply:
@@ -77,7 +75,7 @@ class AuthorizationHost:
 
     async def _respond(self, request: Request) -> Reply:
         until = monotonic() + REPLY_SECONDS - _OWN_SECONDS
-        async with self._one_at_a_time(request.network_reference):
+        async with self._purchases.setdefault(request.network_reference, asyncio.Lock()):
             found = await self._journal.call(lambda vault: journal.look_up(vault, request, self._checks.find_wrong))
             if found.is_known:
                 assert found.reply is not None
@@ -130,20 +128,6 @@ class AuthorizationHost:
 
     async def _keep(self, request: Request, kept: Kept) -> Kept:
         return await self._journal.call(lambda vault: journal.keep(vault, request, kept))
-
-    @asynccontextmanager
-    async def _one_at_a_time(self, reference: str) -> AsyncIterator[None]:
-        lock, waiting = self._purchases.get(reference, (asyncio.Lock(), 0))
-        self._purchases[reference] = (lock, waiting + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, waiting = self._purchases[reference]
-            if waiting == 1:
-                del self._purchases[reference]
-            else:
-                self._purchases[reference] = (lock, waiting - 1)
 
 
 def _undecided(request: Request, found: Found) -> Kept:

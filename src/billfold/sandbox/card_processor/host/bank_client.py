@@ -1,7 +1,5 @@
 """Sends messages about cards to the bank, signed, over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 import ssl
 from functools import partial

@@ -3,8 +3,6 @@
 One thread owns the connection, so that the event loop never waits for a disk.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hmac
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a message of the network requests, read from either standard."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -35,9 +33,6 @@ class Outcome(Enum):
     NOT_PERMITTED_TO_CARDHOLDER = ("57", "119")
     EXCEEDS_AMOUNT_LIMIT = ("61", "121")
     SECURITY_VIOLATION = ("63", "122")
-    EXCEEDS_FREQUENCY_LIMIT = ("65", "123")
-    LOST_CARD = ("41", "208")
-    STOLEN_CARD = ("43", "209")
     INVALID_TRANSACTION = ("12", "902")
     FORMAT_ERROR = ("30", "904")
     ISSUER_INOPERATIVE = ("91", "907")
@@ -87,14 +82,6 @@ class NotSupported(Exception):
         self.outcome = outcome
 
 
-class Original(NamedTuple):
-    """The message that a reversal is about: its trace number, its time, and its acquirer."""
-
-    stan: str
-    traced: str
-    acquirer: str
-
-
 class Request(NamedTuple):
     """A message about a card. Amounts are cents; times are as the network writes them."""
 
@@ -123,7 +110,8 @@ class Request(NamedTuple):
     traced: str
     """The time by which a reversal names this message."""
     transmitted_at: datetime
-    original: Original | None
+    original: tuple[str, str, str] | None
+    """The message that a reversal is about: its trace number, its time, and its acquirer."""
 
     @property
     def network_reference(self) -> str:
@@ -251,13 +239,15 @@ def _released(message: Message, amount: int) -> int | None:
     return whole - left if left else None
 
 
-def _original(message: Message) -> Original | None:
+def _original(message: Message) -> tuple[str, str, str] | None:
     """Return what element 90 (1987) or 56 (1993) says of the message that is reversed."""
     if message.is_1993:
         elements = message.fields.get("56", "")
-        return Original(elements[4:10], elements[10:22], elements[24:].lstrip("0")) if elements else None
-    elements = message.fields.get("90", "")
-    return Original(elements[4:10], elements[10:20], elements[20:31].lstrip("0")) if elements else None
+        named = elements[4:10], elements[10:22], elements[24:].lstrip("0")
+    else:
+        elements = message.fields.get("90", "")
+        named = elements[4:10], elements[10:20], elements[20:31].lstrip("0")
+    return named if elements else None
 
 
 def _track(message: Message) -> tuple[str, str | None]:

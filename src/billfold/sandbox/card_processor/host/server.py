@@ -1,7 +1,5 @@
 """The TCP server: bounded connections, bounded messages under way on each, and an end to whoever is too slow."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from typing import Final, NoReturn

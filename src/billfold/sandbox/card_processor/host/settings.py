@@ -1,7 +1,5 @@
 """What the host can be set to, by variables of its own: CARD_PROCESSOR_*. None of the bank's is its."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Mapping
 from functools import partial
@@ -11,6 +9,7 @@ from typing import Annotated, Final
 import msgspec
 from msgspec import Meta
 
+from billfold.cli.context import CliError
 from billfold.sandbox.card_processor.host.messages import LengthPrefix, MacAlgorithm
 from billfold.sandbox.line_process import kept_file, write_private
 
@@ -55,12 +54,8 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     options: HostOptions
 
 
-class OptionError(Exception):
-    """An option has a value that it cannot have; the text says which."""
-
-
 def read_options(environ: Mapping[str, str], folder: Path) -> HostOptions:
-    """Return the options of an environment, with the keys that are kept in the folder. Raises OptionError."""
+    """Return the options of an environment, with the keys that are kept in the folder. Raises CliError."""
     given = {
         name.removeprefix(PREFIX).lower(): value.strip()
         for name, value in environ.items()
@@ -73,7 +68,8 @@ def read_options(environ: Mapping[str, str], folder: Path) -> HostOptions:
     try:
         return msgspec.convert(kept | given, HostOptions, strict=False)
     except msgspec.ValidationError as error:
-        raise OptionError(f"{PREFIX}*: {error}") from None
+        next_step = f"Correct the {PREFIX}* variables; docs/guides/card_network.md lists them."
+        raise CliError(f"{PREFIX}*: {error}", next_step) from None
 
 
 def _drawn(size: int) -> bytes:
