@@ -82,16 +82,11 @@ def prepare_card_host(settings: Settings, bank_key: bytes | None, *, trusted_ca:
         options=options,
     )
     write_settings(settings.state_dir / CARD_PROCESSOR, host)
-    assert options.mac_key is not None
-    assert options.pin_key is not None
     return CardNetwork(
         host=own_url_host(settings.host),
         port=port,
-        length_prefix=options.length_prefix,
-        mac_algorithm=options.mac_algorithm,
         mac_required=host.mac_required,
-        mac_key=options.mac_key,
-        pin_key=options.pin_key,
+        **{name: getattr(options, name) for name in ("length_prefix", "mac_algorithm", "mac_key", "pin_key")},
     )
 
 

@@ -4,7 +4,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
-from enum import StrEnum
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing_extensions import override
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.platform.clock import wall_now
 from billfold.sandbox.chain.accounts import CHAIN_ID, faucet_address
-from billfold.sandbox.chain.faucet import signed_deployment, signed_funding
+from billfold.sandbox.chain.faucet import NodeFault, signed_deployment, signed_funding
 from billfold.sandbox.chain.local_chain import FINALITY_BLOCKS, GENESIS_SECONDS, ChainRefusal, LocalChain, hex_of
 
 CALL_GAS = 2_000_000
@@ -28,21 +27,13 @@ _REFUSED, _NO_METHOD, _BAD_PARAMS = -32000, -32601, -32602
 _EARLIEST, _FINAL, _NEWEST = "earliest", ("finalized", "safe"), ("latest", "pending")
 
 
-class Fault(StrEnum):
-    """What is wrong with a node: it is down, it lags behind, it tells other hashes and amounts."""
-
-    DOWN = "DOWN"
-    LAG = "LAG"
-    LIE = "LIE"
-
-
 class Nodes:
     """Answers requests to both nodes, one at a time."""
 
     def __init__(self, chain: LocalChain) -> None:
         self._chain = chain
         self._lock = threading.Lock()
-        self.faults: dict[str, Fault] = {}
+        self.faults: dict[str, NodeFault] = {}
         self._methods: Mapping[str, Callable[..., Any]] = {
             "eth_chainId": lambda: hex(chain.chain_id),
             "net_version": lambda: str(chain.chain_id),
@@ -77,20 +68,20 @@ class Nodes:
         method, params = str(request.get("method")), list(request.get("params") or ())
         with self._lock:
             fault = None if method.startswith(("sandbox_", "anvil_", "evm_")) else self.faults.get(node)
-            if fault == Fault.DOWN:
+            if fault == NodeFault.DOWN:
                 return HTTPStatus.SERVICE_UNAVAILABLE, {}
             body: dict[str, Any] = {"jsonrpc": "2.0", "id": request.get("id")}
             try:
                 result = self._result(method, params, fault)
-                return HTTPStatus.OK, body | {"result": _lied(result) if fault == Fault.LIE else result}
+                return HTTPStatus.OK, body | {"result": _lied(result) if fault == NodeFault.LIE else result}
             except ChainRefusal as error:
                 return HTTPStatus.OK, body | {"error": {"code": _REFUSED, "message": str(error)}}
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 return HTTPStatus.OK, body | {"error": {"code": _BAD_PARAMS, "message": f"invalid params: {error!r}"}}
 
-    def _result(self, method: str, params: list[Any], fault: Fault | None) -> Any:  # noqa: ANN401 - any JSON
+    def _result(self, method: str, params: list[Any], fault: NodeFault | None) -> Any:  # noqa: ANN401 - any JSON
         if method in self._by_height:
-            height = max(self._chain.height - (LAG_BLOCKS if fault == Fault.LAG else 0), 0)
+            height = max(self._chain.height - (LAG_BLOCKS if fault == NodeFault.LAG else 0), 0)
             return self._by_height[method](height, *params)
         if method not in self._methods:
             raise ChainRefusal(f"the method {method} does not exist")
@@ -190,7 +181,7 @@ class Nodes:
     def _set_fault(self, node: int, fault: str | None) -> bool:
         self.faults.pop(f"/{node}", None)
         if fault is not None:
-            self.faults[f"/{node}"] = Fault(fault)
+            self.faults[f"/{node}"] = NodeFault(fault)
         return True
 
 

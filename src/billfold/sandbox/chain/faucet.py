@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,14 @@ GAS = 1_500_000
 WALLET_UNITS = 10**6 * 10**6
 WALLET_WEI = 10 * 10**18
 MAKER_WEI = 10**18
+
+
+class NodeFault(StrEnum):
+    """What is wrong with a node."""
+
+    DOWN = "DOWN"
+    LAG = "LAG"
+    LIE = "LIE"
 
 
 class Faucet:

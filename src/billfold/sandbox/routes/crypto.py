@@ -14,7 +14,7 @@ from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains.json_rpc import NodeRefused, NodeUnavailable
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.sandbox.chain.accounts import CHAIN_ID, TEST_DOLLAR, address_of
-from billfold.sandbox.chain.faucet import LOG_TRANSFER, Faucet, call_data
+from billfold.sandbox.chain.faucet import LOG_TRANSFER, Faucet, NodeFault, call_data
 from billfold.sandbox.operations import sandbox_post
 
 UNITS_MAX = 10**15
@@ -29,14 +29,6 @@ class DepositKind(StrEnum):
     TRANSFER = "TRANSFER"
     OTHER_TOKEN = "OTHER_TOKEN"  # noqa: S105 - a kind
     FALSE_LOG = "FALSE_LOG"
-
-
-class NodeFault(StrEnum):
-    """What is wrong with a node."""
-
-    DOWN = "DOWN"
-    LAG = "LAG"
-    LIE = "LIE"
 
 
 class CryptoDepositRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
