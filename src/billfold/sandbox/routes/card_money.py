@@ -1,4 +1,4 @@
-"""Payments by card as the network would send them: one operation for each thing that can happen to one."""
+"""Payments by card as the network would send them: one operation for each thing that can happen; cards produced at once."""
 
 from typing import Annotated, Any
 from uuid import UUID

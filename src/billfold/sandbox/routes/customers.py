@@ -1,4 +1,4 @@
-"""Customers without onboarding, and what otherwise only the operator does with a customer or a Pocket."""
+"""Customers without onboarding, decisions on applications and counterparties, and what else the operator does."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -25,6 +25,8 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 from billfold.sandbox.operations import derived_id, sandbox_post
 from billfold.sandbox.simulation import NEEDED_OF_BUSINESS, NEEDED_OF_INDIVIDUAL
+
+Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class CreateSandboxCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -157,9 +159,6 @@ async def set_pocket(caller: Caller, bank: Bank, pocket_id: UUID, data: PocketSt
     return ChangedPocket(
         id=own_id, status=PocketStatus(answer.outcome["status"]), real_time_yield=answer.outcome["real_time_yield"]
     )
-
-
-Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class ApplicationDecision(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

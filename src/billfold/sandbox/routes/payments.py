@@ -1,4 +1,4 @@
-"""Simulated incoming payments: ACH credits and wires."""
+"""Simulated incoming payments: ACH credits and wires, and bills that come from another custodian or go to one."""
 
 from __future__ import annotations
 

@@ -79,7 +79,6 @@ class Earlier(NamedTuple):
     kind: MessageType
     network_reference: str
     amount: int
-    approval_code: str | None
 
 
 class Kept(NamedTuple):
@@ -172,7 +171,7 @@ def look_up(
 
 def _earlier(vault: CardVault, request: Request, card_id: str) -> Earlier | None:
     """Return the approved message that this one reverses or adds to."""
-    columns = "kind, network_reference, amount, approval_code"
+    columns = "kind, network_reference, amount"
     approved = "card_id = ? AND amount > 0 AND outcome IN ('APPROVED', 'APPROVED_IN_PART', 'APPROVED_WITHOUT_CASH')"
     row = None
     if request.original is not None:
