@@ -1,4 +1,4 @@
-"""Payments by card as the network would send them: one operation for each thing that can happen; cards produced at once."""
+"""Payments by card as the network would send them, one operation for each thing that can happen; cards are produced."""
 
 from typing import Annotated, Any
 from uuid import UUID
