@@ -7,6 +7,7 @@ process of its own, whose memory is measured after each half.
 
 from __future__ import annotations
 
+from billfold.payments.files.ports import RailExchanges
 from typing import Final
 from uuid import UUID
 
@@ -65,8 +66,8 @@ class AchPayments(BankWorkload):
             lot = range(first, min(entries, first + _CHUNK))
             await submit_commands(bank, [_debit(nth, nth % len(payees), payees) for nth in lot])
         accounts = [row[0] for row in await bank.pool.fetch(_ACCOUNTS, [*map(customer_of, self._portals)])]
-        assert isinstance(bank.rails.ach, ExchangeFolders)
-        await bank.rails.ach.network_side().transmit(_NAME, await _file(bank, accounts, entries))
+        assert isinstance(bank.ports[RailExchanges].ach, ExchangeFolders)
+        await bank.ports[RailExchanges].ach.network_side().transmit(_NAME, await _file(bank, accounts, entries))
         await vacuum_and_checkpoint(bank.pool)
 
 

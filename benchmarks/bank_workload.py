@@ -15,8 +15,8 @@ from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, OpenBank, customer_of, pocket_of, submit_commands
 from benchmarks.load_generator import Credentials
 from benchmarks.worker_processes import Worker
-from billfold.access.partners import credentials
-from billfold.accounts.commands import EnrolCustomer
+from billfold.identity.partners import credentials
+from billfold.accounts.customers.commands import (EnrolCustomer)
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import DERIVED_BALANCES

@@ -12,7 +12,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.accounts.pockets.commands import (OpenPocket)
+from billfold.accounts.customers.commands import (EnrolCustomer)
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail
@@ -26,7 +27,7 @@ from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.wiring import open_bank as open_bank_module
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 SEED = b"the seed of every benchmarked bank"
 PARTNER = derive(SEED, command_id("bench", "partner"), 0)

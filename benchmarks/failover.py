@@ -30,7 +30,7 @@ from benchmarks.load_generator import Call, Credentials, request_of
 from benchmarks.replicated_servers import ReplicatedServers
 from benchmarks.transfers import transfer_calls
 from benchmarks.worker_processes import WorkloadError
-from billfold.cli.serve import child_command_line
+from billfold.wiring.cli.serve import child_command_line
 from billfold.migrations import runner
 from billfold.platform import ids
 from billfold.platform.clock import monotonic

@@ -18,7 +18,7 @@ import psutil
 from benchmarks.dataset import Location
 from benchmarks.measurements import peak_memory_mib
 from benchmarks.worker_processes import WorkloadError
-from billfold.cli.serve import child_command_line
+from billfold.wiring.cli.serve import child_command_line
 from billfold.monitoring.management_server import FOLDER
 from billfold.platform.clock import monotonic
 from billfold.platform.settings.mistakes import PREFIX

@@ -17,8 +17,8 @@ import jwt
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from billfold.access.oauth.rules import public_keys as keys
-from billfold.cli.app import run
+from billfold.oauth.rules import public_keys as keys
+from billfold.wiring.cli.app import run
 from billfold.platform import ids
 from billfold.wiring.cli_context import Wiring
 

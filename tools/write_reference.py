@@ -8,7 +8,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from billfold.events.kinds import KINDS, EventKind, payload_schema
+from billfold.events.kinds import (KINDS, payload_schema)
+from billfold.ledger.event_kind import (EventKind)
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES as NOTIFICATIONS
 from billfold.events.notifications.kinds import NotificationType
 from billfold.platform.problems import PROBLEMS

@@ -24,7 +24,7 @@ def main() -> None:
     from zoneinfo import ZoneInfoNotFoundError  # noqa: PLC0415 - importing this module stays cheap
 
     try:
-        from billfold.cli.app import run  # noqa: PLC0415 - importing this module stays cheap
+        from billfold.wiring.cli.app import run  # noqa: PLC0415 - importing this module stays cheap
         from billfold.wiring.cli_context import Wiring  # noqa: PLC0415 - importing this module stays cheap
         from billfold.wiring.providers import forbid_simulations  # noqa: PLC0415 - importing this module stays cheap
 

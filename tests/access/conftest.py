@@ -2,7 +2,7 @@
 
 import pytest
 
-from billfold.access.users.passwords import PasswordGate
+from billfold.identity.users.passwords import PasswordGate
 
 
 @pytest.fixture

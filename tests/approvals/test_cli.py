@@ -5,9 +5,9 @@ import re
 from uuid import UUID
 
 import asyncpg
-from tests.cli.test_commands import _fetch
+from tests.wiring.cli.test_commands import _fetch
 
-from billfold.access.partners.customers import partner_ids
+from billfold.accounts.customers.partner_customers import partner_ids
 
 SEED = b"a seed of the command line"
 ANNA = ("anna@acme.example", "--first-name", "Anna", "--last-name", "Lind")

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from billfold.access.users.types import Role
+from billfold.identity.users.types import Role
 from billfold.approvals import rules
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
 from billfold.platform import ids

@@ -21,16 +21,10 @@ from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 
 from billfold.accounts.agreements.types import AcceptedBy, Consent
-from billfold.accounts.commands import (
-    AcceptAgreements,
-    CloseCustomer,
-    OpenPortal,
-    SetCustomerState,
-    SetPocketState,
-    UpdateCustomer,
-    UpdatePocket,
-    UpdatePortal,
-)
+from billfold.accounts.portals.commands import (OpenPortal, UpdatePortal)
+from billfold.accounts.pockets.commands import (SetPocketState, UpdatePocket)
+from billfold.accounts.customers.commands import (CloseCustomer, SetCustomerState, UpdateCustomer)
+from billfold.accounts.agreements.commands import (AcceptAgreements)
 from billfold.accounts.counterparties.commands import (
     ConfirmDeposits,
     CorrectAccount,
@@ -53,7 +47,7 @@ from billfold.payments.custody.commands import DeliverBills, EndDelivery, Receiv
 from billfold.payments.files.commands import CloseRailFile
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.settlement.commands import CloseBankDay, ReportMoves
-from billfold.payments.settlement.rules import MovedPocket, RailTotals, SettlementBlock
+from billfold.payments.settlement.types import (MovedPocket, RailTotals, SettlementBlock)
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.reports.proofs.roots.commands import AnnounceRoot
 from billfold.reports.requests.commands import FinishReport

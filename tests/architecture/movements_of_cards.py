@@ -3,7 +3,7 @@
 from datetime import date
 from uuid import UUID
 
-from billfold.accounts.commands import UpdatePocket
+from billfold.accounts.pockets.commands import (UpdatePocket)
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,
     ChargeBack,

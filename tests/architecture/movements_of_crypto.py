@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from billfold.accounts.commands import OpenPortal
+from billfold.accounts.portals.commands import (OpenPortal)
 from billfold.accounts.portals.types import Wallet
 from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
 from billfold.payments.crypto.deposits.types import ChainDeposit, HoldReason

@@ -7,7 +7,7 @@ from tests.architecture.stage import LATER
 from tests.payments.ach.rules.entries import Entries
 from tests.payments.wires.iso20022.wires import a_credit_transfer
 
-from billfold.accounts.commands import UpdatePortal
+from billfold.accounts.portals.commands import (UpdatePortal)
 from billfold.payments.ach.commands import (
     CollectAch,
     MarkAchTransmitted,

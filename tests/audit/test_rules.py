@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from billfold.audit.rules import CHAIN_START, REDACTED, build_entry, is_chained_to, open_details, redact
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import (NewEntry)
+from billfold.ledger.types import (Origin)
 from billfold.platform import ids
 from billfold.platform.crypto import Vault
 from billfold.platform.errors import InvariantError

@@ -5,7 +5,8 @@ import pytest
 from billfold.audit import record as audit_record
 from billfold.audit import seals
 from billfold.audit.file_archive import FileArchive
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import (NewEntry)
+from billfold.ledger.types import (Origin)
 from billfold.audit.worker import AuditSealer, archive_seals, seal_audit_log
 from billfold.platform import ids
 

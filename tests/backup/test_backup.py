@@ -15,7 +15,7 @@ from tests.support.commands import EngineCommands
 from billfold.backup.folder import BackupFolder, write_about
 from billfold.backup.restore import recover
 from billfold.backup.types import Backup
-from billfold.cli.app import run
+from billfold.wiring.cli.app import run
 from billfold.cli.context import CliError
 from billfold.platform.clock import wall_now
 from billfold.platform.postgres.programs import MAJOR, ServerUser

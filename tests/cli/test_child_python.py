@@ -12,7 +12,7 @@ from tests.support.import_traps import set_import_traps
 import billfold
 from billfold.cli.child_python import python_command
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
-from billfold.documents.ports import FileKind
+from billfold.platform.file_kinds import (FileKind)
 
 SOURCE = Path(billfold.__file__).parent
 POOL = """
@@ -45,7 +45,7 @@ def run(command, folder):
 
 
 def test_a_child_of_the_bank_imports_its_modules_when_the_folder_has_others_of_their_names(trapped):
-    code = "import asyncio, ssl, uvloop, billfold.cli.serve; print(billfold.__file__)"
+    code = "import asyncio, ssl, uvloop, billfold.wiring.cli.serve; print(billfold.__file__)"
     assert run(python_command("-c", code), trapped) == [str(SOURCE / "__init__.py")]
 
 

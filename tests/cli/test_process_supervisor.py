@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from billfold.cli import process_supervisor as supervision
+from billfold.wiring.cli import process_supervisor as supervision
 from billfold.cli.context import CliError
 from billfold.cli.process_supervisor import Supervisor
-from billfold.cli.serve import stop_on_signals
+from billfold.cli.process_supervisor import (stop_on_signals)
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
 STUBBORN = (sys.executable, "-c", "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)")
@@ -93,7 +93,7 @@ def test_a_process_exits_when_its_parent_is_killed(tmp_path, before, after):
     child, parent = tmp_path / "child.py", tmp_path / "parent.py"
     child.write_text(
         "import signal, time\n"
-        "from billfold.cli import process_supervisor\n"
+        "from billfold.wiring.cli import process_supervisor\n"
         "process_supervisor.WATCH_SECONDS = process_supervisor.STOP_SECONDS = 0.05\n"
         f"print('up', flush=True)\n{before}{after}"
         "process_supervisor.exit_with_parent()\n"

@@ -3,10 +3,10 @@
 from uuid import UUID
 
 import pytest
-from tests.access.partners.test_jwt_login_routes import KEYS, pem_of, private_pem
+from tests.identity.partners.test_jwt_login_routes import KEYS, pem_of, private_pem
 from tests.support.customer_client import join, token_for
 
-from billfold.access.partners import credentials
+from billfold.identity.partners import credentials
 from billfold.client.customer_api import CustomerApi
 from billfold.client.partner_api import PartnerApi
 from billfold.client.request_signature import PartnerAuth

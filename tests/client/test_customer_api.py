@@ -5,13 +5,13 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.access.partners.test_jwt_login_routes import private_pem
+from tests.identity.partners.test_jwt_login_routes import private_pem
 from tests.client.bridge import in_thread
 from tests.support.oauth_clients import REDIRECT, new_key, program
 from tests.support.oauth_users import member
 
-from billfold.access.oauth import clients, consent
-from billfold.access.oauth.types import CLIENT_CREDENTIALS
+from billfold.oauth import clients, consent
+from billfold.oauth.types import CLIENT_CREDENTIALS
 from billfold.client.customer_api import CustomerApi
 from billfold.client.dpop import DpopAuth
 from billfold.client.oauth import Authorization, ClientRegistration

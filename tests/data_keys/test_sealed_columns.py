@@ -1,5 +1,6 @@
 """Columns of personal data: sealed when written, opened when read, proved by `verify`."""
 
+from billfold.data_keys.keys import DataKeys
 from uuid import UUID
 
 from tests.support.whole_bank import VAULT
@@ -48,7 +49,7 @@ async def test_what_was_destroyed_is_shown_as_unknown_and_counted(partner_desk):
     bank = partner_desk.bank
     path, customer_id = await customer_with_contact(partner_desk, "Acme")
 
-    await bank.data_keys.shred(bank.pool, customer_id, await bank.now())
+    await bank.ports[DataKeys].shred(bank.pool, customer_id, await bank.now())
 
     shown = await partner_desk.get(path)
     assert (shown["email"], shown["address"], shown["name"]) == (None, None, "Acme")

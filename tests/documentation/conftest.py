@@ -6,7 +6,7 @@ import httpx
 import pytest
 from tests.reference.documents import DOCUMENTS
 
-from billfold.access.auth_server.app import auth_document
+from billfold.oauth.server.app import auth_document
 from billfold.documentation.app import DocumentationApp
 from billfold.platform.settings.settings import Settings
 

@@ -1,5 +1,6 @@
 """Documents through both APIs: sent, looked into, reviewed, and what hangs on them."""
 
+from billfold.documents.ports import FileInspector
 import asyncio
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from tests.support.customer_client import EVERYTHING, token_for
 from tests.support.partner_desk import UNKNOWN
 from tests.support.payees import CONTOSO, wire
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.http.limits import upload_turns
 from billfold.onboarding import review_queue as reviewing
 from billfold.onboarding.review_queue import ReviewDecision
@@ -197,7 +198,7 @@ async def test_the_type_limits_a_file_before_it_is_read(customer_desk, customer_
         raise AssertionError("the file is inspected")
 
     passport = await proof(customer_desk, path="/api/v1/documents/PASSPORT/", name="invalid.pdf")
-    monkeypatch.setattr(customer_desk.bank.inspection, "inspect", not_read)
+    monkeypatch.setattr(customer_desk.bank.ports[FileInspector], "inspect", not_read)
     owned = f"/api/v1/customers/{customer_desk.team.customer}/documents"
     for kind, document_type, most in (
         ("application/pdf", "OTHER", 52_428_799),

@@ -2,8 +2,9 @@
 
 import pytest
 
-from billfold.documents.ports import FileKind
-from billfold.documents.rules import check_file, max_file_bytes, parse_file_name
+from billfold.platform.file_kinds import (FileKind)
+from billfold.documents.rules import (check_file, parse_file_name)
+from billfold.platform.file_kinds import (max_file_bytes)
 from billfold.platform.errors import BillfoldError, InvalidInput
 
 PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG

@@ -11,7 +11,7 @@ from billfold.accounts.counterparties.store import COUNTERPARTIES
 from billfold.accounts.customers.store import CUSTOMERS
 from billfold.accounts.transactions import store as transactions
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
-from billfold.freezes.store import PROPOSALS
+from billfold.dual_control.store import PROPOSALS
 from billfold.payments.ach.store.entries import ORIGINATIONS, ORIGINATIONS_OF_PARTNER
 from billfold.payments.cards.store import CARDS_OF_PARTNER
 from billfold.payments.wires.store import wires

@@ -34,7 +34,7 @@ from tests.support.cards import PIN, SHIPPING, client_key, decrypted, encrypted_
 from tests.support.process_memory import memory_of, traces, written
 from tests.support.sandbox_process import SOURCE, Sandbox
 
-from billfold.access.auth_server.app import auth_document
+from billfold.oauth.server.app import auth_document
 from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.partner_api import PartnerApi
 from billfold.client.sandbox import environment, local_client, sandbox_partner

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from tests.bills.test_market_refresh import NEW, import_both, know_less
 
-from billfold.bills.market_refresh import MarketRefresher
+from billfold.treasury.market_refresh import MarketRefresher
 from billfold.bills.rules.market import Market
 
 

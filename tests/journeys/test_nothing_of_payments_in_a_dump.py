@@ -1,5 +1,6 @@
 """What payments say of their other parties comes in through the rails, is shown to those it is for, and in no dump."""
 
+from billfold.data_keys.keys import DataKeys
 from uuid import UUID
 
 from tests.journeys.test_ach import Originator
@@ -144,7 +145,7 @@ async def test_money_is_booked_and_returned_when_the_key_of_its_customer_was_des
     originator = Originator(desk, pocket)
     made = await originator.pay(await originator.payee(), 250_00)
     await originator.sandbox("ach/submit/")
-    await bank.data_keys.shred(bank.pool, UUID(pocket.customer), await bank.now())
+    await bank.ports[DataKeys].shred(bank.pool, UUID(pocket.customer), await bank.now())
     rails = Rails(desk, pocket)
     await rails.receive((await desk.get(f"{pocket.path}portals/{pocket.portal}/"))["account_number"])
     await originator.move(made, "change", code="C01", corrected="998877665544332")

@@ -7,14 +7,14 @@ from itertools import chain
 from uuid import UUID
 
 import pytest
-from tests.access.pages.steps import give_password, reset_link
+from tests.web.steps import give_password, reset_link
 from tests.accounts.counterparties.test_linking_routes import link, path_of
 from tests.documents.test_routes import PAGE, sent
 from tests.support import payees
 from tests.support.applications import MINORITY, Applicant
 from tests.support.approvals import CHANGES, REQUESTS, decide, hold_roles, wire
 
-from billfold.access.users.contact_resealing import reseal_contact_details
+from billfold.identity.users.contact_resealing import reseal_contact_details
 from billfold.audit.rules import open_details
 from billfold.audit.store import list_entries
 from billfold.audit.types import EntryFilter

@@ -20,8 +20,9 @@ from tests.support.approvals import (
 from tests.support.customer_client import token_for
 from tests.support.oauth_clients import new_key
 
-from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
-from billfold.approvals.apply_authorizations import apply_authorization_request
+from billfold.oauth.rules.scopes import (SCOPES)
+from billfold.identity.members.rules import (PERSONAL_SCOPES)
+from billfold.team.approved_changes import apply_authorization_request
 from billfold.payments.clearing.store import balances
 from billfold.payments.settlement.worker import close_bank_days
 

@@ -7,11 +7,12 @@ import pytest
 from tests.fixtures.cli import SEED
 from tests.support.commands import PARTNER
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.accounts.pockets.commands import (OpenPocket)
+from billfold.accounts.customers.commands import (EnrolCustomer)
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.cli.resources import run_with_bank
 from billfold.documents import store as document_store
-from billfold.documents.ports import FileKind
+from billfold.platform.file_kinds import (FileKind)
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.documents.sealed_files import keep_sealed
 from billfold.platform import ids

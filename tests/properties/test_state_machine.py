@@ -24,10 +24,13 @@ from tests.simulation.on_chains import OFF_CHAIN, PAYEE, of_withdrawal, transfer
 from tests.support.commands import Commands, opened
 from typing_extensions import override
 
-from billfold.accounts.commands import EnrolCustomer, OpenPortal, SetCustomerState, SetPocketState, UpdatePocket
+from billfold.accounts.portals.commands import (OpenPortal)
+from billfold.accounts.pockets.commands import (SetPocketState, UpdatePocket)
+from billfold.accounts.customers.commands import (EnrolCustomer, SetCustomerState)
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.rows import TradeEntry
-from billfold.ledger.commands import BankPolicy, Context, Missing
+from billfold.ledger.commands import (Missing)
+from billfold.ledger.context import (BankPolicy, Context)
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,

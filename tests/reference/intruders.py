@@ -16,7 +16,7 @@ from tests.support.partner_client import new_partner
 from tests.support.partner_desk import PartnerApi
 from typing_extensions import override
 
-from billfold.access.partners import credentials
+from billfold.identity.partners import credentials
 from billfold.platform.clock import wall_now
 
 OPEN = {"log_in", "exchange_assertion", "get_public_keys"}

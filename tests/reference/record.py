@@ -19,9 +19,9 @@ from tests.support.partner_desk import PartnerApi
 from tests.support.sandbox_tasks import performing_tasks
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.access.oauth import clients
-from billfold.http.customer_api import app as customer_api
-from billfold.http.partner_api import app as partner_api
+from billfold.oauth import clients
+from billfold.apis.customer_api import app as customer_api
+from billfold.apis.partner_api import app as partner_api
 from billfold.migrations import runner
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.postgres import embedded as embedded_postgres

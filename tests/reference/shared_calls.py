@@ -10,7 +10,7 @@ from tests.reference.recorder import number
 from tests.support.applications import BUSINESS, OWNER, PAGE, PARTIES, Applicant, run_jobs
 
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE
-from billfold.events.webhooks.types import DeliveryAttempt
+from billfold.events.types import (DeliveryAttempt)
 from billfold.http.schemas import CursorList
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.reports.requests.worker import make_reports

@@ -9,9 +9,10 @@ from tests.support.customer_client import EVERYTHING, MemberDesk, Team, token_fo
 from tests.support.oauth_clients import new_key
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
-from billfold.access.team.rules import ROLES
-from billfold.access.users.rules import PERMISSIONS
+from billfold.oauth.rules.scopes import (SCOPES)
+from billfold.identity.members.rules import (PERSONAL_SCOPES)
+from billfold.identity.members.rules import ROLES
+from billfold.identity.users.rules import PERMISSIONS
 
 READS = {each for each in SCOPES if each.endswith(".read")} | PERSONAL_SCOPES
 TRANSFERS = {"transfers.write", "counterparties.write"}

@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 from tests.support.partner_client import PartnerClient, close_app, new_partner
 
-from billfold.accounts.commands import OpenPocket
-from billfold.http.partner_api.app import PartnerApi
+from billfold.accounts.pockets.commands import (OpenPocket)
+from billfold.apis.partner_api.app import PartnerApi
 from billfold.platform import ids
 from billfold.sandbox.partner_api import open_sandbox, sandbox_operations
 

@@ -4,7 +4,7 @@ from billfold.http.openapi.document import examples_of
 from billfold.sandbox.partner_api import sandbox_operations
 from billfold.sandbox.simulations import magic_values, simulations
 
-EXAMPLES = examples_of("billfold.http.partner_api")
+EXAMPLES = examples_of("billfold.apis.partner_api")
 
 
 def test_every_simulation_is_in_the_catalogue_with_what_its_example_sends():

@@ -2,6 +2,7 @@
 with the database, a node or the signer.
 """
 
+from billfold.payments.crypto.chains.types import Chains
 import asyncio
 import sys
 from datetime import timedelta
@@ -33,7 +34,7 @@ async def work(steps):
     dsn, role, state_dir, port = sys.argv[1:]
     chain = chain_of(*local_node_urls(int(port)))
     bank = await open_bank(dsn, state_dir=Path(state_dir))
-    bank.chains = {chain.name: chain}
+    bank.ports[Chains] = {chain.name: chain}
     claims.LASTS = timedelta(seconds=0.1)  # one that died is followed by the next at once
     step = die_after(steps)
     for outside in (json_rpc.JsonRpcClient, line_process.LineProcess):

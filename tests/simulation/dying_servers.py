@@ -5,6 +5,7 @@ Run as a program it forks a server for every line it reads, of how many steps an
 and writes the status with which it has ended.
 """
 
+from billfold.documents.ports import FileInspector
 import asyncio
 import os
 import signal
@@ -46,7 +47,7 @@ class Unlooked:
 async def open_server_bank(dsn, folder):
     """Return a bank whose files are in the folder."""
     bank = await open_bank(dsn, files_dir=Path(folder, "files"), rails_dir=Path(folder, "rails"))
-    bank.inspection = Unlooked()
+    bank.ports[FileInspector] = Unlooked()
     return bank
 
 

@@ -19,16 +19,9 @@ from tests.simulation.paying_by_card import PAYING_BY_CARD
 from tests.support.commands import Commands, Place, opened
 from typing_extensions import override
 
-from billfold.accounts.commands import (
-    CloseCustomer,
-    EnrolCustomer,
-    OpenPocket,
-    OpenPortal,
-    SetPocketState,
-    UpdateCustomer,
-    UpdatePocket,
-    UpdatePortal,
-)
+from billfold.accounts.portals.commands import (OpenPortal, UpdatePortal)
+from billfold.accounts.pockets.commands import (OpenPocket, SetPocketState, UpdatePocket)
+from billfold.accounts.customers.commands import (CloseCustomer, EnrolCustomer, UpdateCustomer)
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.on_us.commands import TransferOnUs

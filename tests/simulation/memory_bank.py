@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.commands import EnrolCustomer
+from billfold.accounts.customers.commands import (EnrolCustomer)
 from billfold.accounts.transactions.types import BankBooking
 from billfold.bills.types import BillSettlement
 from billfold.ledger.book.book import Book
@@ -27,7 +27,7 @@ from billfold.ledger.book.rows import (
     TransactionEntry,
     Update,
 )
-from billfold.ledger.commands import Context
+from billfold.ledger.context import (Context)
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts, tuples_of
 from billfold.ledger.jobs.commands import CatchUp
@@ -37,7 +37,7 @@ from billfold.payments.crypto.chains.rules import units_of
 from billfold.payments.crypto.deposits.types import CarriedUnits, CryptoDepositRow, DepositStatus
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow
 from billfold.payments.settlement.commands import CloseBankDay
-from billfold.payments.settlement.rules import RailTotals, SettlementBlock
+from billfold.payments.settlement.types import (RailTotals, SettlementBlock)
 from billfold.payments.wires.types import ReferencedWire, WireRow
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import BillfoldError

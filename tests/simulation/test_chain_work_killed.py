@@ -1,5 +1,6 @@
 """Withdrawals and deposits while who sends or watches dies at any step: each is paid, returned or credited once."""
 
+from billfold.payments.crypto.chains.types import Chains
 import asyncio
 import os
 from contextlib import aclosing
@@ -90,7 +91,7 @@ async def _credited_once(depositor, portals, sent):
         left = sum(int(each.units) - each.amount * DOLLAR // 100 for each in own)
         assert 0 <= left < DOLLAR
     (cursor,) = await store.list_cursors(bank.pool)
-    (chain,) = bank.chains.values()
+    (chain,) = bank.ports[Chains].values()
     async with aclosing(EvmNode(chain, depositor.urls[0])) as node:
         final = await node.finalized()
     assert (cursor.final_number, cursor.final_hash) == final[:2]

@@ -26,11 +26,12 @@ from tests.support.cards import pem, unread_key
 from tests.support.commands import EngineCommands
 from tests.support.partner_client import new_partner
 
-from billfold.cli.serve import child_command_line
+from billfold.wiring.cli.serve import child_command_line
 from billfold.migrations import runner
 from billfold.payments.cards.authorizations.processor_api import processor_key, sign_message
 from billfold.platform import ids
-from billfold.platform.clock import monotonic, read_clock, wall_now, write_clock
+from billfold.platform.clock import (monotonic, wall_now)
+from billfold.platform.business_clock import (read_clock, write_clock)
 from billfold.platform.crypto import sign_request
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.settings.settings import Settings

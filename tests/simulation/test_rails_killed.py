@@ -4,6 +4,7 @@ Before each death there is something of everything to do: wires and entries to b
 many messages and entries that have arrived, returns of the banks, a request that was approved.
 """
 
+from billfold.payments.files.ports import RailExchanges
 import asyncio
 import os
 from collections import Counter
@@ -28,9 +29,10 @@ from billfold.payments.cards.settlement.store import reconcile
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer
-from billfold.payments.wires.outbound import fedwire_day
+from billfold.payments.wires.sent_messages import (fedwire_day)
 from billfold.platform import ids
-from billfold.platform.clock import read_clock, wall_now, write_clock
+from billfold.platform.clock import (wall_now)
+from billfold.platform.business_clock import (read_clock, write_clock)
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
 from billfold.verify.runner import verify_bank
@@ -119,7 +121,7 @@ class Street:
         ]
         self.paid_in += [each.message.uetr for each in file if isinstance(each.message, CreditTransfer)]
         content = write_messages(file, "incoming")
-        await self.bank.rails.wire.network_side().transmit(f"in-{self.nth}.xml", content)
+        await self.bank.ports[RailExchanges].wire.network_side().transmit(f"in-{self.nth}.xml", content)
 
     async def _entries_arrive(self):
         entries = (
@@ -129,13 +131,13 @@ class Street:
             ("22", "100000000001", 30_00),
         )
         file = ach_file(entries, on=FRIDAY, first_trace=self.nth * 10)
-        await self.bank.rails.ach.network_side().transmit(f"in-{self.nth}.ach", file)
+        await self.bank.ports[RailExchanges].ach.network_side().transmit(f"in-{self.nth}.ach", file)
 
     async def _card_records_arrive(self):
         """A file of the card processor, one record of which is of no card."""
         records = (presentment(self.card, 70_00), refund(self.card, 5_00), presentment(ids.new(), 3_00), fee(1_00))
         content = self.processor.file(*records, settles_on=FRIDAY)
-        await self.bank.rails.card.network_side().transmit(f"in-{self.nth}.jsonl", content)
+        await self.bank.ports[RailExchanges].card.network_side().transmit(f"in-{self.nth}.jsonl", content)
 
     async def pass_time(self, by):
         """Let the clock show more, and do nothing of what is due by then."""

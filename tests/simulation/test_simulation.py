@@ -25,7 +25,7 @@ from tests.support.whole_bank import SEED, close_bank, engine_beside, open_bank
 from billfold.bills.rules.market import Market
 from billfold.bills.types import BillSettlement
 from billfold.ledger.book.rows import EventEntry, JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
-from billfold.ledger.commands import BankPolicy
+from billfold.ledger.context import (BankPolicy)
 from billfold.ledger.types import DERIVED_BALANCES
 from billfold.payments.ach.commands import OriginateAch, ReceiveAch, ReceiveAchReturn, ReturnAchEntry
 from billfold.payments.clearing.types import RailSettlement

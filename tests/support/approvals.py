@@ -9,7 +9,7 @@ from billfold.approvals.store.approval_rules import put_rule, set_step_up
 from billfold.approvals.store.fingerprints import record_checksums
 from billfold.approvals.types import Rule
 from billfold.audit import record as audit_record
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 

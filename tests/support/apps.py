@@ -6,12 +6,12 @@ Building one costs as much as a whole journey through it; opening a bank behind 
 from collections import defaultdict
 from typing import Any
 
-from billfold.access.auth_server.app import AuthApi
-from billfold.access.oauth import signing_keys as signing
-from billfold.console.app import create_pages_app
-from billfold.http.customer_api.app import CustomerApi
-from billfold.http.partner_api.app import PartnerApi
-from billfold.pages.app import PagesApp
+from billfold.oauth.server.app import AuthApi
+from billfold.oauth import signing_keys as signing
+from billfold.web.console.app import create_pages_app
+from billfold.apis.customer_api.app import CustomerApi
+from billfold.apis.partner_api.app import PartnerApi
+from billfold.web.app import PagesApp
 from billfold.platform.clock import wall_now
 from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 

@@ -1,5 +1,6 @@
 """A holder's card, and the processor's settlement files about it."""
 
+from billfold.payments.files.ports import RailExchanges
 import json
 from datetime import UTC, date, datetime
 from types import SimpleNamespace
@@ -72,7 +73,7 @@ class Processor:
     async def put(self, content, name=None):
         """Let a file arrive; return its report."""
         name = name or f"cycle-{self.count}.jsonl"
-        await self.bank.rails.card.network_side().transmit(name, content)
+        await self.bank.ports[RailExchanges].card.network_side().transmit(name, content)
         await self.files.process_all(self.bank)
         (report,) = self.folder.glob(f"*/{name}.report.json")
         found = json.loads(report.read_bytes())

@@ -2,8 +2,8 @@
 
 from datetime import date
 
-from billfold.audit.types import Origin
-from billfold.bills.market_log import market_change
+from billfold.ledger.types import (Origin)
+from billfold.treasury.market_log import market_change
 from billfold.bills.store import CalendarOverride, load_calendars, remove_override, save_override
 from billfold.payments.settlement.moves import MovedSettlements
 

@@ -5,7 +5,8 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
+from billfold.accounts.pockets.commands import (OpenPocket)
+from billfold.accounts.customers.commands import (EnrolCustomer)
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.counterparties.types import format_name
 from billfold.payments.deposits.commands import ReceiveMoney

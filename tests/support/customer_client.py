@@ -12,8 +12,8 @@ from tests.support.partner_client import json_of
 from tests.support.partner_desk import Opened, PartnerApi, query_of
 from typing_extensions import override
 
-from billfold.access.oauth import access_tokens, clients
-from billfold.access.oauth.rules.scopes import SCOPES
+from billfold.oauth import access_tokens, clients
+from billfold.oauth.rules.scopes import SCOPES
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.sandbox.clock.stepper import ClockStepper

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 from tests.support.commands import EngineCommands
 from tests.support.whole_bank import Holder
 
-from billfold.accounts.commands import UpdatePocket, UpdatePortal
+from billfold.accounts.portals.commands import (UpdatePortal)
+from billfold.accounts.pockets.commands import (UpdatePocket)
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.files import retries
 from billfold.payments.suspense import store as suspense_store
@@ -16,7 +17,7 @@ from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSu
 from billfold.payments.suspense.types import SuspenseStatus
 from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.iso20022.envelope import write_messages
-from billfold.payments.wires.outbound import fedwire_day, message_sent
+from billfold.payments.wires.sent_messages import (fedwire_day, message_sent)
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import LISTS, get_wire
 from billfold.sandbox.clock.stepper import ClockStepper

@@ -11,9 +11,9 @@ from typing import Any
 import jwt
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
-from billfold.access.oauth import clients
-from billfold.access.oauth.rules.public_keys import from_jwk, to_jwk, to_pem
-from billfold.access.oauth.types import NewClient
+from billfold.oauth import clients
+from billfold.oauth.rules.public_keys import from_jwk, to_jwk, to_pem
+from billfold.oauth.types import NewClient
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from tests.support.whole_bank import VAULT
 
-from billfold.access.users.contact_details import COLUMNS, USERS
+from billfold.identity.users.contact_details import COLUMNS, USERS
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 

@@ -6,7 +6,7 @@ import httpx
 import msgspec
 from tests.support.commands import EngineCommands
 
-from billfold.access.partners import credentials
+from billfold.identity.partners import credentials
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password, sign_request

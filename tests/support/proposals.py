@@ -2,8 +2,8 @@
 
 import re
 
-from billfold.access.operators.types import Operator
-from billfold.freezes.decisions import confirm
+from billfold.identity.operators.types import Operator
+from billfold.dual_control.decisions import confirm
 
 
 def proposed(answer):

@@ -9,8 +9,8 @@ from uuid import UUID
 import httpx
 from tests.support.oauth_clients import KEYS, REDIRECT, SPA, base64url, proof, raw_jwt, without_none
 
-from billfold.access.oauth import consent
-from billfold.access.oauth.token_exchange import challenge_of
+from billfold.oauth import consent
+from billfold.oauth.token_exchange import challenge_of
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 

@@ -7,8 +7,8 @@ from tests.support.applications import run_jobs
 
 from billfold import sandbox
 from billfold.onboarding.applications.rescreening import screen_backlog
-from billfold.onboarding.screening import cli
-from billfold.onboarding.screening.types import HitStatus
+from billfold.screening import cli
+from billfold.screening.types import HitStatus
 
 LIST = Path(sandbox.__file__).with_name("sanctions.xml").read_text()
 NOTE = "Born in another country."

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.edge.serve import LazyApp
 from billfold.http.operations import get
-from billfold.http.partner_api.app import create_partner_app
+from billfold.apis.partner_api.app import create_partner_app
 
 
 @get("/api/v2/worker/")

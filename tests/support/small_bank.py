@@ -8,18 +8,13 @@ import msgspec
 from tests.support.commands import EngineCommands
 from tests.support.whole_bank import SEED, close_bank, open_bank
 
-from billfold.access.operators.types import Operator
-from billfold.accounts.commands import (
-    CloseCustomer,
-    OpenPortal,
-    SetPocketState,
-    UpdateCustomer,
-    UpdatePocket,
-    UpdatePortal,
-)
+from billfold.identity.operators.types import Operator
+from billfold.accounts.portals.commands import (OpenPortal, UpdatePortal)
+from billfold.accounts.pockets.commands import (SetPocketState, UpdatePocket)
+from billfold.accounts.customers.commands import (CloseCustomer, UpdateCustomer)
 from billfold.accounts.counterparties.commands import UpdateCounterparty
-from billfold.freezes.decisions import propose, withdraw
-from billfold.freezes.types import FreezeSubject
+from billfold.dual_control.decisions import propose, withdraw
+from billfold.dual_control.types import FreezeSubject
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills

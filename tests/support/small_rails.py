@@ -1,5 +1,6 @@
 """A small bank whose money comes and goes by wire and ACH, with a bit of everything they do."""
 
+from billfold.payments.files.ports import RailExchanges
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
@@ -175,7 +176,7 @@ async def _receive(bank, anna, bert):
         ("22", "100000000001", 60_00),
         ("22", bert.account, 65_00),
     )
-    await bank.rails.ach.network_side().transmit("ENTRIES.ach", ach_file(entries, on=date(2025, 6, 2)))
+    await bank.ports[RailExchanges].ach.network_side().transmit("ENTRIES.ach", ach_file(entries, on=date(2025, 6, 2)))
     await AchFileProcessor().process_all(bank)
     for customer, cents in ((bert, 65_00), (anna, 50_00)):
         ach_id = await bank.pool.fetchval("SELECT ach_id FROM ach_entry WHERE way = 'RECEIVING' AND amount = $1", cents)

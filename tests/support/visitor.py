@@ -7,8 +7,8 @@ import time
 import pyotp
 from tests.support.axe import PHONE, WIDE, violations
 
-from billfold.console.app import PACKAGES
-from billfold.pages.app import page_routes
+from billfold.web.console.app import PACKAGES
+from billfold.web.app import page_routes
 from billfold.sandbox.control_room import room
 
 STEP_SECONDS = 30

@@ -1,5 +1,7 @@
 """A whole bank on a database of its own: the engine running, the clock frozen, nothing booked."""
 
+from billfold.payments.cards.ports import CardProcessor
+from billfold.payments.crypto.withdrawals.ports import Signer
 import asyncio
 import shutil
 import tempfile
@@ -18,11 +20,11 @@ from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.ledger.bank import Bank
-from billfold.ledger.commands import BankPolicy
+from billfold.ledger.context import (BankPolicy)
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.types import Agreements
 from billfold.onboarding.agreements.store import load_terms
-from billfold.onboarding.screening.screening import CurrentList
+from billfold.screening.screening import CurrentList
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids
 from billfold.platform.calendars import WireHours
@@ -141,7 +143,7 @@ async def _known_market(conn):
 async def close_bank(bank):
     await bank.engine.stop()
     await bank.pool.close()
-    for outside in (bank.cards, bank.signer):
+    for outside in (bank.ports.get(CardProcessor), bank.ports.get(Signer)):
         if outside is not None:
             await outside.close()
     shutil.rmtree(bank.settings.state_dir, ignore_errors=True)

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.payments.wires.cases import carry_out_return, get_wire
 from billfold.payments.wires.commands import ReturnWire
 from billfold.platform import ids

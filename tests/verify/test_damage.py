@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from billfold.bills.rules.market import Market
-from billfold.freezes.types import FreezeProposal
+from billfold.dual_control.types import FreezeProposal
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.rows import Row
 from billfold.verify import streams

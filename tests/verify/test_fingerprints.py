@@ -6,7 +6,7 @@ from tests.support.damage import checks_of, report_of, undetected
 import billfold.accounts.checks as account_checks
 import billfold.payments.ach.checks as ach_checks
 import billfold.payments.files.checks as file_checks
-import billfold.payments.wires.checks as wire_checks
+import billfold.payments.fedwire.checks as wire_checks
 from billfold.verify.fingerprints import check_fingerprints
 
 check_parts = checks_of(account_checks, ach_checks, file_checks, wire_checks)

@@ -1,7 +1,7 @@
 """A role, a scope, a key or an address of a subscription that was changed past the bank is named by `verify`."""
 
-from tests.access.team.test_cli import ANNA, customer
-from tests.cli.test_commands import _fetch
+from tests.team.test_cli import ANNA, customer
+from tests.wiring.cli.test_commands import _fetch
 from tests.events.webhooks.test_routes import NEW, PATH
 from tests.support.approvals import member_id_of
 from tests.support.oauth_clients import new_key

@@ -10,10 +10,10 @@ import asyncpg
 import pytest
 from tests.bills.test_market_refresh import NEW
 
-from billfold.bills import market_refresh as market_watch
+from billfold.treasury import market_refresh as market_watch
 from billfold.bills.imports import import_auctions
 from billfold.cli.context import CliError
-from billfold.ledger.ports import NoScreening
+from billfold.ledger.screening import (NoScreening)
 from billfold.payments.wires.rules.cut_offs import send_time
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import NotFound

@@ -25,7 +25,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from tests.fixtures.cli import fetch
 from tests.support.databases import as_application
 
-from billfold.cli.app import run
+from billfold.wiring.cli.app import run
 from billfold.platform.clock import wall_now
 from billfold.wiring.cli_context import Wiring
 

@@ -1,5 +1,6 @@
 """Expired rows and orphan files are removed, and no others."""
 
+from billfold.documents.ports import FileStore
 import os
 from datetime import timedelta
 from uuid import UUID
@@ -8,10 +9,10 @@ import asyncpg
 from tests.support.oauth_clients import SPA, program
 from tests.support.oauth_users import company, member
 
-from billfold.access.oauth import access_tokens, dpop
-from billfold.access.partners import credentials
+from billfold.oauth import access_tokens, dpop
+from billfold.identity.partners import credentials
 from billfold.documents import store as document_store
-from billfold.documents.ports import FileKind
+from billfold.platform.file_kinds import (FileKind)
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -23,7 +24,7 @@ CUSTOMER = UUID("01234567-89ab-8def-8123-456789abcdef")
 
 async def named(bank, content):
     """A file that is kept and written down."""
-    file, document_id, now = await bank.files.keep(content), ids.new(), await bank.now()
+    file, document_id, now = await bank.ports[FileStore].keep(content), ids.new(), await bank.now()
     async with bank.pool.acquire() as conn:
         await document_store.request_document(conn, CUSTOMER, document_id, type_=PROOF_OF_ACCOUNT, at=now)
         row = await document_store.get_document(conn, document_id)
@@ -38,16 +39,16 @@ def age(bank, file, days):
 
 
 async def test_an_upload_that_was_cut_off_leaves_no_file_when_a_week_is_over(bank):
-    kept, cut_off = await named(bank, b"kept"), await bank.files.keep(b"cut off")
-    young = await bank.files.keep(b"its row is being written")
+    kept, cut_off = await named(bank, b"kept"), await bank.ports[FileStore].keep(b"cut off")
+    young = await bank.ports[FileStore].keep(b"its row is being written")
     for file in (kept, cut_off):
         age(bank, file, ORPHAN_FILE_RETENTION.days + 1)
 
-    assert await delete_orphan_files(bank.pool, bank.files, wall_now()) == 1
+    assert await delete_orphan_files(bank.pool, bank.ports[FileStore], wall_now()) == 1
 
-    left = await bank.files.list_stored(wall_now() + timedelta(days=1))
+    left = await bank.ports[FileStore].list_stored(wall_now() + timedelta(days=1))
     assert left == sorted([kept.key, young.key])
-    assert await bank.files.fetch(kept) == b"kept"
+    assert await bank.ports[FileStore].fetch(kept) == b"kept"
 
 
 async def test_expired_rows_are_removed_and_others_stay(bank):

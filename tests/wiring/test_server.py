@@ -13,7 +13,7 @@ from billfold.wiring.server import make_host_router, make_partner_app
 
 START = """
 import sys
-from billfold.cli.app import build_app
+from billfold.wiring.cli.app import build_app
 from billfold.wiring.cli_context import Wiring
 
 app = build_app(Wiring({{}}), wanted="{command}")
@@ -22,7 +22,7 @@ print(*loaded)
 """
 SERVE = """
 import billfold.wiring.server
-from billfold.http.partner_api.app import partner_operations
+from billfold.apis.partner_api.app import partner_operations
 from billfold.platform.settings.settings import Settings
 from billfold.wiring.providers import custodian_of, forbid_simulations, linking_provider_of, simulation_of
 from billfold.wiring.scheduled_jobs import file_receivers, job_runners

@@ -9,13 +9,14 @@ import pytest
 from structlog.testing import capture_logs
 from tests.bills.test_market_refresh import import_both, know_less
 
-from billfold.bills.market_refresh import MarketRefresher
+from billfold.treasury.market_refresh import MarketRefresher
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.platform import ids
-from billfold.platform.clock import ClockState, wall_now, write_clock
+from billfold.platform.clock import (ClockState, wall_now)
+from billfold.platform.business_clock import (write_clock)
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale

@@ -9,23 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.commands import (
-    CloseCustomer,
-    EnrolCustomer,
-    OpenPocket,
-    OpenPortal,
-    SetCustomerState,
-    SetPocketState,
-    UpdatePocket,
-    UpdatePortal,
-)
+from billfold.accounts.portals.commands import (OpenPortal, UpdatePortal)
+from billfold.accounts.pockets.commands import (OpenPocket, SetPocketState, UpdatePocket)
+from billfold.accounts.customers.commands import (CloseCustomer, EnrolCustomer, SetCustomerState)
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.portals.rules import WALLET_COLUMNS, account_number, network_address
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings, names_in_sql
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _PORTAL = TrackedTable("portal", "portal_id", (OpenPocket, OpenPortal), created_at="created_at")
 _TABLES = (

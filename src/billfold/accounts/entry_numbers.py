@@ -19,7 +19,7 @@ from billfold.platform.paging import Stop
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
     from billfold.platform.paging import SortKey
 
 RowType = TypeVar("RowType")

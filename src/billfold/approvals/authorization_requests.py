@@ -12,26 +12,19 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.team import store as team_store
-from billfold.access.team.rules import permissions_of
-from billfold.access.team.types import Member
+from billfold.identity.members import store as team_store
+from billfold.identity.members.rules import permissions_of
+from billfold.identity.members.types import Member
 from billfold.approvals import rules
 from billfold.approvals.invited_persons import seal_contacts
 from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
 from billfold.approvals.store.fingerprints import insert, update
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
-from billfold.approvals.types import (
-    APPLY_AUTHORIZATION_REQUEST,
-    Actor,
-    ApprovalRequirement,
-    AuthorizationRequestRow,
-    Rule,
-    Status,
-    Verdict,
-)
+from billfold.approvals.types import (APPLY_AUTHORIZATION_REQUEST, ApprovalRequirement, AuthorizationRequestRow, Rule, Status, Verdict)
+from billfold.approvals.actor import (Actor)
 from billfold.audit.record import AuditedAction, audited
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.events.notifications import notify as notification_notify
 from billfold.ledger.jobs import store as jobs_store
 from billfold.platform import ids
@@ -41,7 +34,7 @@ from billfold.platform.errors import Refused
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _DESCRIPTIONS = {

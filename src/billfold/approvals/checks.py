@@ -7,16 +7,16 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.passkeys import is_signed
-from billfold.access.users.totp import was_in_force
-from billfold.access.users.types import Confirmation
+from billfold.identity.users.passkeys import is_signed
+from billfold.identity.users.totp import was_in_force
+from billfold.identity.users.types import Confirmation
 from billfold.approvals.rules import challenge_of
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _CONTENT_HASH = """
 SELECT customer_id, request_id FROM {table}

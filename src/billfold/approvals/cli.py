@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated, Any
 from uuid import UUID
@@ -10,7 +11,7 @@ import msgspec
 import typer
 
 from billfold.accounts.counterparties.sealed_details import open_order
-from billfold.approvals.apply_authorizations import apply_authorization_request
+from billfold.team.approved_changes import apply_authorization_request
 from billfold.approvals.authorization_requests import confirm_as_operator
 from billfold.approvals.invited_persons import open_contacts
 from billfold.approvals.store.approval_rules import set_step_up
@@ -18,7 +19,7 @@ from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_R
 from billfold.approvals.store.reviews import find_blockers
 from billfold.approvals.transfer_orders import content_of
 from billfold.audit import record as audit_record
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import print_line
@@ -58,7 +59,7 @@ async def show(bank: Bank, customer: CustomerId, request: RequestId) -> None:
     blockers = await find_blockers(bank.pool, customer, [found], kind=AUTHORIZATION_REQUESTS)
     content: dict[str, Any] = msgspec.json.decode(open_contacts(bank.vault, found).content)
     if (added := content["change"].get("counterparty")) is not None:
-        ring = await bank.data_keys.load(bank.pool, (customer,))
+        ring = await bank.ports[DataKeys].load(bank.pool, (customer,))
         content["change"]["counterparty"] = open_order(ring.get(customer), added)
     print_line(msgspec.json.format(msgspec.json.encode(content), indent=2).decode())
     print_line(f"{found.status}, SHA-256 {found.content_hash.hex()}")

@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from billfold.access.oauth import clients
+from billfold.oauth import clients
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.audit.record import audited
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.events.webhooks.subscriptions import disable_subscriptions
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ approval whether the transfer could be carried out.
 
 from __future__ import annotations
 
+from billfold.approvals.store.approved_transfers import ApprovedRequests
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -26,8 +27,8 @@ from billfold.approvals.transfer_orders import (
 )
 from billfold.approvals.types import TransferRequest
 from billfold.ledger.directory.store import find_customer
-from billfold.ledger.engine.dry_run import DryRun, dry_run
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.dry_run import DryRun, dry_run
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.crypto.withdrawals.commands import SendUsdc
 from billfold.payments.crypto.withdrawals.destination import find_objection_to
 from billfold.payments.on_us.commands import TransferOnUs
@@ -40,7 +41,7 @@ from billfold.platform.ids import command_id
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 CALLER: Final = "transfer-request"
 """Who gives the command by which a request is carried out; its key is the request's id."""
@@ -65,7 +66,7 @@ _REASONS = {
 async def execute_request(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
     """Carry out a request that was approved just now, before its job is due."""
     await _carry_out(bank, customer_id, request_id)
-    await bank.approvals.cross_off(request_id)
+    await bank.ports[ApprovedRequests].cross_off(request_id)
 
 
 async def run_execute_job(bank: Bank, appointment: ScheduledJob) -> None:
@@ -111,7 +112,7 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
 
 
 async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
-    found = await bank.approvals.find(customer_id, request_id)
+    found = await bank.ports[ApprovedRequests].find(customer_id, request_id)
     if found is None or not bank.settings.execute_transfers:
         return
     try:

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
     from billfold.accounts.pockets.types import PocketRow
     from billfold.approvals.transfer_orders import RequestContent
-    from billfold.approvals.types import Actor, ApprovalRequirement
+    from billfold.approvals.types import (ApprovalRequirement)
+    from billfold.approvals.actor import (Actor)
     from billfold.ledger.bank import Bank
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.engine.dry_run import DryRun
+    from billfold.ledger.dry_run import DryRun
 
 
 class PreviewedTransfer(NamedTuple):

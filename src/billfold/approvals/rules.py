@@ -11,9 +11,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.rules import PERMISSIONS
-from billfold.access.users.types import Role
-from billfold.approvals.types import DEFAULT_REQUIREMENT, Action, ApprovalRequirement, Decision, ReviewRow, Rule
+from billfold.identity.users.rules import PERMISSIONS
+from billfold.identity.users.types import Role
+from billfold.approvals.types import (DEFAULT_REQUIREMENT, ApprovalRequirement, Decision, ReviewRow, Rule)
+from billfold.identity.users.types import (Action)
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 if TYPE_CHECKING:

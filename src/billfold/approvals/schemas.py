@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_payee
+from billfold.accounts.counterparties.names import NameMatch, mask_name, match_payee
 from billfold.accounts.counterparties.sealed_details import open_order
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_request_schemas import (
@@ -18,7 +18,8 @@ from billfold.approvals.transfer_request_schemas import (
     Review,
     render_shared,
 )
-from billfold.approvals.types import Action, AuthorizationRequestRow, Rule, TransferType
+from billfold.approvals.types import (AuthorizationRequestRow, Rule, TransferType)
+from billfold.identity.users.types import (Action)
 from billfold.data_keys.types import DataKey
 from billfold.http.schemas import NOT_BLANK
 from billfold.payments.on_us.schemas import MOST_CENTS

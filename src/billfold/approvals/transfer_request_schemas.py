@@ -10,10 +10,10 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.access.users.types import Role
-from billfold.accounts.counterparties.rules.names import NameMatch, match_payee
+from billfold.identity.users.types import Role
+from billfold.accounts.counterparties.names import NameMatch, match_payee
 from billfold.accounts.counterparties.types import format_name
-from billfold.accounts.customers.schemas import Address, address_of
+from billfold.accounts.addresses import (Address, address_of)
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict

@@ -6,6 +6,7 @@ approval schedules the job that carries the transfer out: nothing is lost when t
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -27,14 +28,15 @@ from billfold.approvals.store.reviews import (
     void_reviews,
 )
 from billfold.approvals.transfer_orders import RequestContent, content_of
-from billfold.approvals.types import Actor, ApprovalRequirement, Status, TransferRequest, Verdict
+from billfold.approvals.types import (ApprovalRequirement, Status, TransferRequest, Verdict)
+from billfold.approvals.actor import (Actor)
 from billfold.audit.record import AuditedAction
 from billfold.events.notifications import notify as notification_notify
 from billfold.platform.errors import FieldError, InvalidInput, InvariantError, Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _NOUNS = {"ON_US": "transfer", "WIRE": "wire", "USDC": "transfer of USDC"}
 
@@ -120,7 +122,7 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
     any more; as `check_feasible` and `duplicate-id` when it would be the last approval, which then does not count.
     """
     decision = verdict.decision
-    ring = await bank.data_keys.load(bank.pool, (by.customer_id,))
+    ring = await bank.ports[DataKeys].load(bank.pool, (by.customer_id,))
     async with TRANSFER_REQUESTS.audited(by, decision.lower(), request_id) as audited_action:
         conn = audited_action.conn
         found = await TRANSFER_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)

@@ -10,12 +10,12 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.access.users.types import Confirmation, Role
-from billfold.audit.types import Origin
+from billfold.identity.users.types import Confirmation, Role
+from billfold.ledger.types import (Origin)
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 TransferType = Literal["ON_US", "WIRE", "USDC"]
 Status = Literal["PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _HEADS = "SELECT customer_id, entry_no, hash, sealed_no FROM audit_chain_head"
 _SEALS = "SELECT seal_no, sealed_at, line FROM audit_seal ORDER BY seal_no"

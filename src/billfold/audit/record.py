@@ -13,12 +13,13 @@ import msgspec
 
 from billfold.audit.rights import prove_rights
 from billfold.audit.rules import CHAIN_START, build_entry
-from billfold.audit.types import AuditEntry, NewEntry, Origin
+from billfold.audit.types import (AuditEntry, NewEntry)
+from billfold.ledger.types import (Origin)
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _LOCK = """
 SELECT customer_id, entry_no, hash, recorded_at FROM audit_chain_head

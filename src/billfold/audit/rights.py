@@ -13,7 +13,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from billfold.audit.types import NewEntry
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 RESOURCES = frozenset({"member", "program", "subscription", "partner_key"})
 """What entries about these rows are about."""

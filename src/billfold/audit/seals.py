@@ -19,7 +19,7 @@ from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 HEADS_MAX = 5_000
 """How many ends one seal holds at most; the others wait for the next."""

@@ -13,7 +13,7 @@ from billfold.platform.database.keyset import KeysetList, Place
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 COLUMNS = ", ".join(AuditEntry.__struct_fields__)
 _PREFETCH = 1_000

@@ -9,7 +9,7 @@ from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
     from billfold.documents.ports import FileStore
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _NAMED = "SELECT file_key FROM document WHERE file_key IS NOT NULL UNION ALL SELECT key FROM report_file_part"
 

@@ -25,7 +25,7 @@ from billfold.platform.database.connect import connect
 from billfold.platform.postgres.programs import PROGRAM_ENVIRONMENT, ServerUser, program
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
     from billfold.platform.settings.settings import Settings
 
 BytesProgress = Callable[[int, int | None], None]

@@ -19,7 +19,7 @@ from billfold.bills.types import Auction, DailyRates
 from billfold.platform.errors import FieldError, InvalidInput
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _ERRORS_MAX = 50
 _UPDATE_RESULT = """

@@ -13,7 +13,7 @@ from billfold.bills.types import Auction, Bill, DailyRates, Quote
 from billfold.platform.calendars import Calendars, DayOverride
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _SECURITIES = "SELECT cusip, isin, maturity, first_issue, original_term FROM security"
 _AUCTIONS = """

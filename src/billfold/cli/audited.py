@@ -9,14 +9,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from billfold.audit.record import record
-from billfold.audit.types import NewEntry, Origin, Outcome
+from billfold.audit.types import (NewEntry, Outcome)
+from billfold.ledger.types import (Origin)
 from billfold.cli.context import CliError
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import BillfoldError
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _OWN_LOG = "SELECT bank_customer_id FROM bank"
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.cli.audited import OperatorAction
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, example, print_success, table
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from billfold.ledger.bank import Bank
     from billfold.ledger.commands import Command
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 EXAMPLE_ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 OPERATOR = "operator"

@@ -14,7 +14,7 @@ from billfold.platform.logs import configure_logging
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 Result = TypeVar("Result")
 

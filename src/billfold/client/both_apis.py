@@ -16,7 +16,8 @@ from billfold.accounts.transactions.schemas import Transaction
 from billfold.client.event_stream import EventStream
 from billfold.client.responses import ApiClient, changes, gets, items_of, lists
 from billfold.events.schemas import Event, EventType, Redelivery
-from billfold.events.webhooks.types import DeliveryAttempt, Subscription
+from billfold.events.webhooks.types import (Subscription)
+from billfold.events.types import (DeliveryAttempt)
 from billfold.http.schemas import OffsetList
 from billfold.payments.wires.schemas import Wire
 from billfold.treasury.schemas import TradingStrategy

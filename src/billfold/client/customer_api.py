@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from billfold.access.team.schemas import ProgramKey, Team, TeamMember, TeamProgram
+from billfold.team.schemas import ProgramKey, Team, TeamMember, TeamProgram
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.customers.schemas import Customer
 from billfold.accounts.pockets.schemas import Pocket

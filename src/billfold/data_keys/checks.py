@@ -11,7 +11,7 @@ from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from billfold.data_keys.keys import DataKeys, KeyRing
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _BATCH_SIZE = 2_000
 _CHANGED = "its {column} does not open: it was altered, or moved from another row"

@@ -17,7 +17,7 @@ from billfold.platform.crypto import associated_data, is_sealed_text
 
 if TYPE_CHECKING:
     from billfold.data_keys.types import DataKey
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 
 class SealedColumn(NamedTuple):

@@ -21,7 +21,7 @@ from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from billfold.data_keys.ports import MasterKey
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 KEYS_MAX = 10_000
 """How many keys a process keeps in memory."""

@@ -6,6 +6,7 @@ and returned whatever became of a key. A sealed text says which key it needs.
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Self
 from uuid import UUID
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 async def bank_key(bank: Bank) -> DataKey:
     """Return the data key of the bank itself. It is never destroyed."""
-    return await bank.data_keys.of(bank.pool, bank_customer_id(bank.seed))
+    return await bank.ports[DataKeys].of(bank.pool, bank_customer_id(bank.seed))
 
 
 class PaymentKeys:
@@ -38,15 +39,15 @@ class PaymentKeys:
     @classmethod
     async def load(cls, bank: Bank, customer_ids: Collection[UUID]) -> Self:
         """Return what opens payments of these customers; call it before a transaction begins."""
-        return cls(await bank_key(bank), await bank.data_keys.load(bank.pool, customer_ids))
+        return cls(await bank_key(bank), await bank.ports[DataKeys].load(bank.pool, customer_ids))
 
     @classmethod
     async def prepare(cls, bank: Bank, customer_ids: Collection[UUID]) -> Self:
         """Return what seals payments of these customers; a customer without a key gets one."""
-        ring = dict(await bank.data_keys.load(bank.pool, customer_ids))
+        ring = dict(await bank.ports[DataKeys].load(bank.pool, customer_ids))
         for customer_id in set(customer_ids) - ring.keys():
             try:
-                ring[customer_id] = await bank.data_keys.of(bank.pool, customer_id)
+                ring[customer_id] = await bank.ports[DataKeys].of(bank.pool, customer_id)
             except DataShredded:
                 ring[customer_id] = None
         return cls(await bank_key(bank), ring)

@@ -18,7 +18,7 @@ from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from billfold.data_keys.ports import MasterKey
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 _CLAIM = "data_keys.rotation"
 _BATCH_SIZE = 200

@@ -10,7 +10,7 @@ from uuid import UUID
 from billfold.data_keys.ports import WrappedKey
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 # A row of this very transaction may still be rolled back; it is never older than the transaction.
 _LIST = """

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from typing import TYPE_CHECKING
 
 from billfold.audit.record import audited
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.data_keys import store
 from billfold.platform.clock import wall_now
 
@@ -35,7 +36,7 @@ async def shred_after_retention(bank: Bank) -> int:
                 details={"retention_years": years},
                 now=wall_now(),
             ) as action:
-                if await bank.data_keys.shred(action.conn, subject_id, now):
+                if await bank.ports[DataKeys].shred(action.conn, subject_id, now):
                     count += 1
                 else:
                     action.skip()  # another worker was quicker

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from billfold import pages
+from billfold import web as pages
 from billfold.documentation.markdown import highlighted, render
 from billfold.documentation.site import Place, Site
 from billfold.documentation.types import Page, Sample

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from billfold.documents.ports import FileInspector
 from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
 
 from billfold.documents import rules, store
-from billfold.documents.ports import FileKind, UploadRejected
+from billfold.documents.ports import (UploadRejected)
+from billfold.platform.file_kinds import (FileKind)
 from billfold.documents.sealed_files import keep_sealed, open_names, seal_name
 from billfold.documents.types import APPLICATION_DOCUMENT_JOB, DocumentRow
 from billfold.http.caller import Call
@@ -19,7 +21,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 
 READS = with_scope("onboarding.read", "documents", also="transfers.read")
@@ -172,7 +174,7 @@ async def _inspect(bank: Bank, document_type: str, request: RawRequest) -> tuple
     name = rules.parse_file_name(request.header(b"content-disposition"))
     rules.check_file(request.body, kind, document_type, name=name)
     try:
-        await bank.inspection.inspect(request.body, kind)
+        await bank.ports[FileInspector].inspect(request.body, kind)
     except UploadRejected as refused:
         raise BillfoldError("document-not-readable", str(refused)) from None
     return kind, name

@@ -9,7 +9,7 @@ from typing import Final
 from unicodedata import category
 from urllib.parse import unquote
 
-from billfold.documents.ports import FileKind
+from billfold.platform.file_kinds import (FileKind)
 from billfold.platform.errors import BillfoldError, InvalidInput
 
 PROOF_OF_ACCOUNT: Final = "WIRE_COUNTERPARTY_VERIFICATION"

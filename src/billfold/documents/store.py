@@ -12,8 +12,9 @@ from billfold.platform.errors import NotFound, Refused
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from billfold.documents.ports import FileKind, StoredFile
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.documents.ports import (StoredFile)
+    from billfold.platform.file_kinds import (FileKind)
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _COLUMNS = """customer_id, document_id, type, status, exception_reason, name, media_type, file_key,
        size_bytes, sha256, created_at, uploaded_at, file_sealed, application_id, related_party_id,

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.oauth import access_tokens
-from billfold.access.partners import store as partner_store
-from billfold.access.users.rules import PERMISSIONS
+from billfold.oauth import access_tokens
+from billfold.identity.partners import store as partner_store
+from billfold.identity.users.rules import PERMISSIONS
 from billfold.events import store as event_store
 from billfold.events.kinds import KINDS
 from billfold.events.schemas import Event, EventType, render_type
@@ -20,7 +20,8 @@ from billfold.events.stream.broadcaster import EventBroadcaster
 from billfold.events.stream.sse import STREAM_OPTIONS, StreamQuery, event_stream
 from billfold.events.types import Subscriber
 from billfold.events.webhooks import store as webhook_store
-from billfold.http.caller import Caller, CustomerCaller
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import Limit, Offset, OrderedQuery, Part, Since, page_of
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query

@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from billfold.events.kinds import EventKind, example_payload, payload_schema
+from billfold.events.kinds import (example_payload, payload_schema)
+from billfold.ledger.event_kind import (EventKind)
 from billfold.events.types import Envelope
-from billfold.events.webhooks.types import DeliveryAttempt
+from billfold.events.types import (DeliveryAttempt)
 
 
 class EventType(msgspec.Struct, kw_only=True):

@@ -18,7 +18,7 @@ from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.platform.database.pool import in_transaction
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 SEQUENCER = "sequencer"
 """The row of `event_reader`."""

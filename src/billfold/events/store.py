@@ -18,7 +18,7 @@ from billfold.platform.errors import NotFound
 from billfold.platform.paging import SortKey
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 DIRECTIONS = {True: {"than": "<", "way": "DESC"}, False: {"than": ">", "way": "ASC"}}
 """Parts of the statement of a list that is `descending` or not."""

@@ -9,7 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.kinds import KINDS, EventKind, payload_schema
+from billfold.events.kinds import (KINDS, payload_schema)
+from billfold.ledger.event_kind import (EventKind)
 from billfold.events.types import API_VERSION, Envelope
 
 _EVENT = UUID("0d1c2b3a-4f5e-4697-8877-665544332211")

@@ -15,11 +15,11 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.access.oauth.types import AccessToken
-from billfold.access.users.rules import PERMISSIONS
+from billfold.oauth.types import AccessToken
+from billfold.identity.users.rules import PERMISSIONS
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
@@ -27,7 +27,7 @@ from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
-    from billfold.approvals.types import Action
+    from billfold.identity.users.types import (Action)
     from billfold.http.responses import HttpResponse
 
 

@@ -13,7 +13,7 @@ import structlog
 from billfold.platform.database.pool import Batcher
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 log = structlog.get_logger(__name__)
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
-from billfold.documents.rules import kind_of
+from billfold.platform.file_kinds import (kind_of)
 from billfold.http.json_syntax import has_control
 from billfold.http.raw_request import FORM_FRAME_BYTES_MAX, RawRequest, body_parts, is_file_form, too_large
 from billfold.platform.errors import BillfoldError, InvalidInput

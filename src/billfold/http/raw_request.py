@@ -19,7 +19,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from billfold.documents import rules as document_rules
-from billfold.documents.ports import FileKind
+from billfold.platform.file_kinds import (FileKind)
 from billfold.http.caller import Call
 from billfold.http.json_syntax import CONTROL, check_json, has_control, malformed
 from billfold.http.schemas import CheckedBody

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from billfold.ledger.directory.store import Directory
 from billfold.ledger.engine.without_commands import EngineWithoutCommands
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.platform.background import BackgroundTasks
 
 if TYPE_CHECKING:
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.data_keys.keys import DataKeys
     from billfold.documents.ports import FileInspector, FileStore
-    from billfold.ledger.commands import BankPolicy
+    from billfold.ledger.context import (BankPolicy)
     from billfold.ledger.engine.engine import Engine
     from billfold.onboarding.applications.ports import IdentityCheck
-    from billfold.onboarding.screening.screening import CurrentList
+    from billfold.screening.screening import CurrentList
     from billfold.payments.cards.ports import CardProcessor
     from billfold.payments.crypto.chains.types import Chains
     from billfold.payments.crypto.withdrawals.ports import Signer
     from billfold.payments.files.ports import RailExchanges
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
     from billfold.platform.database.replica import Replica
     from billfold.platform.paging import Pager
     from billfold.platform.settings.settings import Settings

@@ -15,9 +15,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.bills.rules.pricing import NO_BID, subtract_spread
-from billfold.ledger.ports import NoScreening, Screening
+from billfold.ledger.screening import (NoScreening, Screening)
 from billfold.ledger.types import Agreements
 from billfold.platform.calendars import WireHours
 from billfold.platform.database.rows import Row

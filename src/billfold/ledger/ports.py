@@ -8,8 +8,8 @@ from uuid import UUID
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.ledger.commands import Context
-    from billfold.platform.database.pool import Connection
+    from billfold.ledger.context import (Context)
+    from billfold.platform.database.connection import (Connection)
 
 CatchUpRule = Callable[["Book", "Context"], int]
 """Does everything that was due in a book by the context's `now`; returns how many things were done."""

@@ -18,7 +18,7 @@ from billfold.platform.database.pool import APP_ROLE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _TIMEOUT_SECONDS = 3600.0
 _ANCHOR = "ledger_head"

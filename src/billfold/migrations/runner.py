@@ -19,7 +19,7 @@ import asyncpg
 from billfold.migrations.steps import Migration, MigrationError, read_migrations
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 __all__ = ["MigrationError", "down", "pending", "read_migrations", "up"]
 

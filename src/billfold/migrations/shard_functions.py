@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from billfold.platform.database.distribution import SHARD_BATCH, SHARD_PARTS, shard_column
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _MOVES = ("head", "basis", "counters")
 """Parts that are no new rows."""

@@ -27,7 +27,7 @@ from billfold.platform.database.shortage import error_summary
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
     from billfold.platform.settings.settings import Settings
 
 log = structlog.get_logger(__name__)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from billfold.monitoring.types import DatabaseGauge, Measured
 from billfold.payments.clearing.types import RAILS
-from billfold.platform.clock import business_now, read_clock
+from billfold.platform.clock import (business_now)
+from billfold.platform.business_clock import (read_clock)
 from billfold.platform.dates import ET, et_instant
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 COUNT_MAX = 10_000
 RECONCILED_DAYS = 7

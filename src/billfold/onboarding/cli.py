@@ -9,7 +9,7 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup
 from billfold.cli.context import CliError
 from billfold.cli.output import console, print_line

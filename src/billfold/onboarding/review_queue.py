@@ -10,12 +10,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from billfold.access.operators.types import Operator, Power
+from billfold.identity.operators.types import Operator, Power
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification
 from billfold.accounts.counterparties.types import payee_from_row
 from billfold.audit import record as audit_record
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.data_keys.types import DataShredded
 from billfold.documents import store as document_store
 from billfold.documents.sealed_files import open_names
@@ -24,10 +24,10 @@ from billfold.onboarding.applications.content import describe_application, name_
 from billfold.onboarding.applications.decisions import decide as decide_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationStatus
-from billfold.onboarding.screening import hits as hit_store
-from billfold.onboarding.screening.clearing import clear_hit, confirm_hit
-from billfold.onboarding.screening.description import describe_hit
-from billfold.onboarding.screening.types import HitRow, HitStatus
+from billfold.screening import hits as hit_store
+from billfold.screening.clearing import clear_hit, confirm_hit
+from billfold.screening.description import describe_hit
+from billfold.screening.types import HitRow, HitStatus
 from billfold.payments.ach.commands import ReviewAch
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.ach.types import AchStatus

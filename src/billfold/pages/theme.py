@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from litestar.datastructures import Cookie
 
-from billfold.access.oauth.rules.scopes import group_scopes
+from billfold.oauth.rules.scopes import group_scopes
 from billfold.platform.money import format_usd
 
 COOKIE = "__Host-session"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 MAX_FINDINGS = 1_000
 """How many findings a report holds: a bank whose every customer is damaged fits into memory."""

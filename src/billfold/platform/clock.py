@@ -13,7 +13,7 @@ from billfold.platform.dates import iso_z, require_aware
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 EARLIEST = datetime(2023, 1, 3, 13, tzinfo=UTC)
 """No clock begins before this instant: it is the opening of the first day whose rates are packaged."""

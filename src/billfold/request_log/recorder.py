@@ -26,7 +26,7 @@ from billfold.request_log.field_names import names_of, places_among
 from billfold.request_log.types import LoggedRequest
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 log = structlog.get_logger(__name__)
 

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Caller, CustomerCaller
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import Limit, ListQuery, Offset, Since, Until, page_of
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query, parse_choice, parse_uuid

@@ -16,7 +16,7 @@ from billfold.request_log.types import ErrorGroup, LoggedRequest, RequestFilter
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 GROUPED_MAX = 10_000
 """How many of the newest errors are grouped."""

@@ -3,8 +3,8 @@
 from typing import Unpack
 from uuid import UUID
 
-from billfold.access.partners.store import get_first_partner_id
-from billfold.http.caller import Caller
+from billfold.identity.partners.store import get_first_partner_id
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import TOKEN, Declare, Options, post
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused

@@ -2,7 +2,7 @@
 
 from billfold.events.stream.broadcaster import EventBroadcaster
 from billfold.http.operations import Operation, operations_below
-from billfold.http.partner_api.app import PartnerApi, partner_operations
+from billfold.apis.partner_api.app import PartnerApi, partner_operations
 from billfold.ledger.bank import Bank
 from billfold.sandbox.ach.network import SimulatedAchNetwork
 from billfold.sandbox.clock.stepper import ClockStepper

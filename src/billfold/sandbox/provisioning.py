@@ -13,19 +13,20 @@ import pyotp
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from billfold.access.oauth import clients
-from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
-from billfold.access.oauth.types import CLIENT_CREDENTIALS, NewClient
-from billfold.access.operator_audit import record_oauth_client
-from billfold.access.partners import credentials
-from billfold.access.partners import store as partner_store
-from billfold.access.partners.cli import make_partner, new_password
-from billfold.access.partners.customers import PartnerIds, partner_ids
-from billfold.access.users import store as user_store
-from billfold.access.users import totp
-from billfold.access.users.members import add_member, create_user
-from billfold.access.users.passwords import set_password
-from billfold.access.users.types import Role
+from billfold.oauth import clients
+from billfold.oauth.rules.scopes import (SCOPES)
+from billfold.identity.members.rules import (PERSONAL_SCOPES)
+from billfold.oauth.types import CLIENT_CREDENTIALS, NewClient
+from billfold.oauth.operator_audit import record_oauth_client
+from billfold.identity.partners import credentials
+from billfold.identity.partners import store as partner_store
+from billfold.accounts.customers.partner_customers import (make_partner, new_password)
+from billfold.accounts.customers.partner_customers import PartnerIds, partner_ids
+from billfold.identity.users import store as user_store
+from billfold.identity.users import totp
+from billfold.identity.users.members import add_member, create_user
+from billfold.identity.users.passwords import set_password
+from billfold.identity.users.types import Role
 from billfold.cli.context import CliContext, CliError, StepReporter
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
@@ -43,8 +44,7 @@ from billfold.sandbox.credentials_file import (
     write_sandbox_file,
 )
 
-if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+from billfold.platform.database.connection import (Connection)
 
 PARTNER = "sandbox"
 PARTNER_NAME = "Sandbox Partner"

@@ -11,7 +11,7 @@ from billfold.http.openapi.document import examples_of
 from billfold.http.operations import Operation, operations_below
 
 _PACKAGE = "billfold.sandbox"
-_EXAMPLES = "billfold.http.partner_api"
+_EXAMPLES = "billfold.apis.partner_api"
 _PATH = "/api/v1/sandbox/"
 _AREAS = {
     "ach/": "ach",

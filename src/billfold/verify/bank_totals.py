@@ -16,7 +16,7 @@ from billfold.verify.accounts import to_int
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 # Trades and what was settled of them, wherever the two differ.
 _DIFFERENCES = """

@@ -29,7 +29,7 @@ from billfold.verify.streams import (
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 COVERED_TABLES = (JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS, EVENTS, COMMANDS)
 """What a link covers, in the order in which it is hashed."""

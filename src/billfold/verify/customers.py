@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.bills.rules.market import Market
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 ProgressCallback = Callable[[int, int], None]
 """Called now and then with the commits checked and the commits in all."""

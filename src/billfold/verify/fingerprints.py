@@ -42,7 +42,7 @@ from billfold.platform.database.rows import proof_of, stored_name
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
     from billfold.platform.database.rows import Row
 
 LEAVING = (

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from billfold.audit.record import record
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import (NewEntry)
+from billfold.ledger.types import (Origin)
 from billfold.platform.clock import wall_now
 
 if TYPE_CHECKING:
     from billfold.platform.checks import Report
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
 _MAY_RECORD = "SELECT has_table_privilege('audit_entry', 'INSERT')"

@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import billfold
-from billfold.access.users.checks import check_contact_details
+from billfold.identity.users.checks import check_contact_details
 from billfold.audit.checks import check_audit
-from billfold.bills.checks import check_market
+from billfold.treasury.checks import check_market
 from billfold.bills.store import load_market
 from billfold.data_keys.checks import check_sealed, load_key
 from billfold.data_keys.file_master_key import FileMasterKey
@@ -32,7 +32,7 @@ from billfold.verify.fingerprints import check_fingerprints
 if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 __all__ = ["BankNotInitialized", "Finding", "ProgressCallback", "Report", "verify_bank"]
 

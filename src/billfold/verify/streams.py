@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
     from asyncpg.cursor import Cursor
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
     from billfold.platform.database.rows import Row
 
 _BATCH_SIZE = 2_000

@@ -18,7 +18,7 @@ import asyncpg
 import msgspec
 import psutil
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.cli.context import CliError, Database, StepReporter
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import serve_https

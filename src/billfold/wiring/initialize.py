@@ -12,21 +12,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import billfold
-from billfold.access.partners.customers import enrol
-from billfold.audit.types import Origin
+from billfold.accounts.customers.partner_customers import enrol
+from billfold.ledger.types import (Origin)
 from billfold.bills.imports import load_bundled_market
-from billfold.bills.market_log import begin_market_log
+from billfold.treasury.market_log import begin_market_log
 from billfold.cli.context import CliError
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.onboarding.agreements.publishing import Publisher, publish_first
-from billfold.onboarding.screening.imports import read_list, replace_current
-from billfold.platform.clock import ClockState, read_clock, write_clock
+from billfold.screening.imports import read_list, replace_current
+from billfold.platform.clock import (ClockState)
+from billfold.platform.business_clock import (read_clock, write_clock)
 from billfold.platform.crypto import associated_data
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
     from billfold.platform.settings.settings import Settings
 
 _INSERT_BANK = """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import asyncpg
 
 from billfold.approvals.store.approved_transfers import ApprovedRequests
-from billfold.bills.market_refresh import run_market_refresher
+from billfold.treasury.market_refresh import run_market_refresher
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
@@ -23,12 +23,12 @@ from billfold.data_keys.store import list_one_of_each
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.events import sequencer
 from billfold.ledger.bank import Bank
-from billfold.ledger.commands import BankPolicy
+from billfold.ledger.context import (BankPolicy)
 from billfold.ledger.engine.engine import Engine
-from billfold.ledger.ports import NoScreening, Screening
+from billfold.ledger.screening import (NoScreening, Screening)
 from billfold.migrations import runner
 from billfold.onboarding.agreements.refresh import run_agreements_refresher
-from billfold.onboarding.screening.screening import CurrentList
+from billfold.screening.screening import CurrentList
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
@@ -70,7 +70,7 @@ from billfold.wiring.scheduled_jobs import job_runners
 
 if TYPE_CHECKING:
     from billfold.data_keys.master_keys import MasterKeys
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
     from billfold.sandbox.simulation import Simulation
 
 POOL_MAX = 12

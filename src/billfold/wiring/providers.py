@@ -41,7 +41,7 @@ from billfold.platform.settings.settings import Settings
 if TYPE_CHECKING:
     from billfold.data_keys.ports import MasterKey
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
     from billfold.sandbox.forks.copies import BankCopies
     from billfold.sandbox.simulation import Simulation
 

@@ -17,7 +17,7 @@ from billfold.request_log import store as request_store
 
 if TYPE_CHECKING:
     from billfold.documents.ports import FileStore
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 ROWS_PER_STATEMENT = 5_000
 """How many rows of one table are removed in one statement."""

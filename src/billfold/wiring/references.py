@@ -9,8 +9,8 @@ from billfold.accounts.transactions.store import find_bank_bookings
 from billfold.documents import store as document_store
 from billfold.ledger.commands import Reference
 from billfold.ledger.engine.pending_command import ReferenceReaders
-from billfold.ledger.ports import IdentifierLoader
-from billfold.onboarding.screening import hits as sanctions_hits
+from billfold.ledger.engine.ports import (IdentifierLoader)
+from billfold.screening import hits as sanctions_hits
 from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.cards import store as card_store
 from billfold.payments.cards.authorizations import store as card_authorizations

@@ -10,7 +10,7 @@ from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
 from billfold.accounts.customers.rules import CLOSED_JOB
 from billfold.accounts.pockets.types import POCKET_CLOSED_JOB
-from billfold.approvals import apply_authorizations as changing
+from billfold.team import approved_changes as changing
 from billfold.approvals import execute_transfers as approved
 from billfold.approvals.closed_customers import run_closed_job
 from billfold.approvals.store.requests import run_expiry_job
@@ -26,8 +26,8 @@ from billfold.onboarding.applications import worker as applications
 from billfold.onboarding.applications.approval import run_approve_job
 from billfold.onboarding.applications.rescreening import run_decided_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
-from billfold.onboarding.screening.counterparties import run_screening_job
-from billfold.onboarding.screening.types import DECIDED_JOB
+from billfold.screening.counterparties import run_screening_job
+from billfold.screening.types import DECIDED_JOB
 from billfold.onboarding.team.awaited import run_team_job
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.inbound.returns import SUSPENSE_RETURN_JOB, queue_suspense_return
@@ -47,9 +47,9 @@ from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.files.rules import close_job
 from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
-from billfold.payments.wires.inbound.files import FedwireFileProcessor
-from billfold.payments.wires.inbound.suspense import queue_held_return
-from billfold.payments.wires.outbound import FedwireSender
+from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
+from billfold.payments.fedwire.inbound.suspense import queue_held_return
+from billfold.payments.fedwire.outbound import FedwireSender
 from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from billfold.access.oauth import signing_keys
-from billfold.access.partners import store as partner_secrets
-from billfold.access.users import totp
-from billfold.access.users.contact_resealing import reseal_contact_details
+from billfold.oauth import signing_keys
+from billfold.identity.partners import store as partner_secrets
+from billfold.identity.users import totp
+from billfold.identity.users.contact_resealing import reseal_contact_details
 from billfold.events.webhooks import subscriptions
 from billfold.platform.database.resealing import SecretColumn, reseal
 

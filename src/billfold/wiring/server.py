@@ -10,20 +10,20 @@ from contextlib import asynccontextmanager
 from functools import partial
 from types import FrameType
 
-from billfold.access.auth_server.app import auth_document, create_auth_app
+from billfold.oauth.server.app import auth_document, create_auth_app
 from billfold.cli.process_supervisor import exit_with_parent
-from billfold.console.app import create_pages_app
+from billfold.web.console.app import create_pages_app
 from billfold.documentation.app import DocumentationApp
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster
-from billfold.http.customer_api.app import CustomerApi, create_customer_app, customer_document
+from billfold.apis.customer_api.app import CustomerApi, create_customer_app, customer_document
 from billfold.http.edge.connections import ConnectionLimits
 from billfold.http.edge.observed import observed
 from billfold.http.edge.serve import AppWithLifespan, LazyApp
 from billfold.http.openapi.document import Document
-from billfold.http.partner_api.app import PartnerApi, create_partner_app, partner_operations
+from billfold.apis.partner_api.app import PartnerApi, create_partner_app, partner_operations
 from billfold.ledger.bank import Bank
 from billfold.monitoring.samples import telemetry
-from billfold.pages.app import PagesApp
+from billfold.web.app import PagesApp
 from billfold.payments.cards.authorizations.processor_api import create_card_processor_app
 from billfold.platform.garbage_collection import collecting_at_rest, tune_garbage_collector
 from billfold.platform.logs import log_as_configured

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.payments.crypto.chains.types import Chains
 import asyncio
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,7 @@ async def work(bank: Bank, stop: asyncio.Event) -> None:
         WaitingCash().invest,
         MovedSettlements().report,
         *file_receivers(),
-        *withdrawal_senders(bank.chains),
+        *withdrawal_senders(bank.ports[Chains]),
         *[make_reports] * PARALLEL,
         *tasks,
     )

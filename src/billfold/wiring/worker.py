@@ -8,6 +8,7 @@ each of their commands anyway.
 
 from __future__ import annotations
 
+from billfold.documents.ports import FileStore
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Sequence
@@ -133,7 +134,7 @@ async def purge_expired(bank: Bank) -> int:
 
 async def purge_files(bank: Bank) -> int:
     """Remove files that no document names; return how many."""
-    return await delete_orphan_files(bank.pool, bank.files, wall_now())
+    return await delete_orphan_files(bank.pool, bank.ports[FileStore], wall_now())
 
 
 async def do_due_work(bank: Bank) -> int:

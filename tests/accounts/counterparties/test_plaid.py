@@ -1,5 +1,6 @@
 """Accounts linked through Plaid, by the Partner API: the server answers in the shapes of its documentation."""
 
+from billfold.accounts.counterparties.ports import LinkingProvider
 import asyncio
 from datetime import timedelta
 
@@ -16,7 +17,7 @@ MANUAL = "PENDING_MANUAL_VERIFICATION"
 @pytest.fixture
 async def server(bank):
     async with plaid() as (server, provider):
-        bank.linking = provider
+        bank.ports[LinkingProvider] = provider
         yield server
 
 
@@ -157,7 +158,7 @@ async def test_a_link_that_needs_its_user_stays_until_the_user_signs_in_again(se
 
 async def test_a_provider_that_hangs_is_given_up_and_keeps_nobody_else_waiting(bank, partner_desk, path):
     async with plaid(deadline=timedelta(milliseconds=300)) as (server, provider):
-        bank.linking = provider
+        bank.ports[LinkingProvider] = provider
         hanging = asyncio.Event()
         server.instead["/link/token/create"] = [hanging.wait] * 30
         token = f"{path}linking-provider/link-token/"
@@ -167,7 +168,7 @@ async def test_a_provider_that_hangs_is_given_up_and_keeps_nobody_else_waiting(b
 
 
 async def test_linking_is_refused_where_there_is_no_provider(bank, partner_desk, path):
-    bank.linking = None
+    bank.ports[LinkingProvider] = None
     for rest, body in (("link-token/", BODY), ("", link("a"))):
         await partner_desk.refused(
             "POST", f"{path}linking-provider/{rest}", body, status=409, code="linking-provider-not-configured"
@@ -175,6 +176,6 @@ async def test_linking_is_refused_where_there_is_no_provider(bank, partner_desk,
 
 
 async def test_the_address_and_the_credentials_can_be_checked(server, bank):
-    assert await bank.linking.check() == ""
+    assert await bank.ports.get(LinkingProvider).check() == ""
     server.instead["/institutions/get"] = [refusal("INVALID_API_KEYS")]
-    assert await bank.linking.check() == "refuses the credentials: INVALID_API_KEYS"
+    assert await bank.ports.get(LinkingProvider).check() == "refuses the credentials: INVALID_API_KEYS"

@@ -1,5 +1,6 @@
 """Counterparties are stored sealed, whatever they say of themselves, and read without a key that is gone."""
 
+from billfold.data_keys.keys import DataKeys
 from uuid import UUID
 
 from tests.data_keys.test_sealed_columns import verified
@@ -50,7 +51,7 @@ async def test_a_number_moved_to_another_customer_is_named_and_one_whose_key_is_
     assert set(named) == {("counterparty", first)}
     await pool.execute("UPDATE counterparty SET account_number = $2, details = $3 WHERE customer_id = $1", first, *was)
 
-    await bank.data_keys.shred(pool, first, await bank.now())
+    await bank.ports[DataKeys].shred(pool, first, await bank.now())
     shown = await partner_desk.get(f"{path_of(first)}{made[0]['id']}/")
     assert (shown["account_number"], shown["routing_number"]) == (None, "021000021")
     older = await partner_desk.get(f"/api/v1/customers/{first}/counterparties/")

@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from tests.support.commands import PARTNER
 
-from billfold.accounts.commands import OpenPocket
+from billfold.accounts.pockets.commands import (OpenPocket)
 from billfold.accounts.pockets import history
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.history import Boundary

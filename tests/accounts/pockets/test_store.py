@@ -6,7 +6,7 @@ from uuid import UUID
 import pytest
 from tests.support.commands import PARTNER
 
-from billfold.accounts.commands import OpenPocket, UpdatePocket
+from billfold.accounts.pockets.commands import (OpenPocket, UpdatePocket)
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.store import POCKETS_OF_CUSTOMERS, POCKETS_OF_PARTNER
 from billfold.platform import ids

@@ -19,8 +19,9 @@ from tests.support.approvals import (
 from tests.support.commands import EngineCommands
 from tests.support.customer_client import EVERYTHING, token_for
 
-from billfold.access.oauth import access_tokens
-from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES
+from billfold.oauth import access_tokens
+from billfold.oauth.rules.scopes import (SCOPES)
+from billfold.identity.members.rules import (PERSONAL_SCOPES)
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform.clock import wall_now
 

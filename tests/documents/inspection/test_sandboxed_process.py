@@ -23,7 +23,8 @@ from billfold.documents.inspection import sandboxed_process
 from billfold.documents.inspection.child import INSPECTORS, UnsafeContent
 from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
 from billfold.documents.pdf import typeset
-from billfold.documents.ports import FileKind, UploadRejected
+from billfold.documents.ports import (UploadRejected)
+from billfold.platform.file_kinds import (FileKind)
 from billfold.platform.errors import Unavailable
 
 PDF, PNG, JPEG = FileKind.PDF, FileKind.PNG, FileKind.JPEG

@@ -5,7 +5,7 @@ from uuid import UUID
 from tests.support.customer_events import tell
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.access.users.members import deactivate_member
+from billfold.identity.users.members import deactivate_member
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES
 from billfold.platform.clock import wall_now
 

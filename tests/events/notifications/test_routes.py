@@ -6,8 +6,8 @@ from tests.support.customer_client import join, token_for
 from tests.support.customer_events import tell
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.access.users.members import deactivate_member
-from billfold.access.users.store import find_user_by_email
+from billfold.identity.users.members import deactivate_member
+from billfold.identity.users.store import find_user_by_email
 from billfold.events.email.outbox import claim_emails, open_email
 from billfold.platform.clock import wall_now
 

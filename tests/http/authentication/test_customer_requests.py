@@ -11,8 +11,8 @@ from tests.support.customer_client import new_key as idempotency_key
 from tests.support.oauth_clients import new_key
 from tests.support.oauth_users import member
 
-from billfold.access.oauth import access_tokens, clients, grants, signing_keys
-from billfold.access.users import members as user_members
+from billfold.oauth import access_tokens, clients, grants, signing_keys
+from billfold.identity.users import members as user_members
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 

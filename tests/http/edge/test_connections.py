@@ -8,10 +8,11 @@ from ipaddress import ip_network
 import pytest
 from tests.support.partner_client import close_app
 
-from billfold.access.partners import jwt_login_routes, login_routes
+from billfold.oauth import jwt_login_routes
+from billfold.identity.partners import login_routes
 from billfold.http.edge import middleware
 from billfold.http.edge.connections import ConnectionLimits
-from billfold.http.partner_api.app import create_partner_app
+from billfold.apis.partner_api.app import create_partner_app
 from billfold.platform.settings.settings import Settings
 
 MOST = 3

@@ -15,7 +15,9 @@ from tests.payments.wires.rules.test_send import PAYEE as PAID
 from tests.payments.wires.rules.test_send import payee, send
 from tests.payments.wires.rules.test_status import IMAD, seen
 
-from billfold.accounts.commands import EnrolCustomer, OpenPocket, OpenPortal, SetPocketState, UpdatePortal
+from billfold.accounts.portals.commands import (OpenPortal, UpdatePortal)
+from billfold.accounts.pockets.commands import (OpenPocket, SetPocketState)
+from billfold.accounts.customers.commands import (EnrolCustomer)
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.portals.types import Wallet
 from billfold.events.kinds import KINDS
@@ -34,7 +36,7 @@ from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.settlement.commands import ReportMoves
-from billfold.payments.settlement.rules import MovedPocket
+from billfold.payments.settlement.types import (MovedPocket)
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.platform.ids import command_id, derive
 from billfold.reports.proofs.roots.commands import AnnounceRoot

@@ -9,13 +9,14 @@ import pytest
 from tests.support.commands import PARTNER
 from tests.support.whole_bank import Holder, engine_beside, expect_clean
 
-from billfold.accounts.commands import SetPocketState
+from billfold.accounts.pockets.commands import (SetPocketState)
 from billfold.ledger.commands import Command, book_of
 from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.types import AccountKind, JournalKind, PocketStatus
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
-from billfold.platform.clock import ClockState, wall_now, write_clock
+from billfold.platform.clock import (ClockState, wall_now)
+from billfold.platform.business_clock import (write_clock)
 from billfold.platform.database.rows import Row
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import InvariantError, NotFound, Refused

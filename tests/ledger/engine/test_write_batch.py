@@ -10,10 +10,12 @@ from tests.support.customer_events import notified
 from tests.support.oauth_users import member
 from tests.support.whole_bank import expect_clean
 
-from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket, UpdatePortal
+from billfold.accounts.portals.commands import (UpdatePortal)
+from billfold.accounts.pockets.commands import (OpenPocket, SetPocketState, UpdatePocket)
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.audit import store as audit_store
-from billfold.audit.types import EntryFilter, Origin
+from billfold.audit.types import (EntryFilter)
+from billfold.ledger.types import (Origin)
 from billfold.ledger.book.rows import StoredEntry
 from billfold.ledger.commands import commands
 from billfold.ledger.engine import write_batch as write

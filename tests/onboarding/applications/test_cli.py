@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from tests.support.applications import OWNER, Applicant, run_jobs
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.cli.context import CliError
 from billfold.onboarding import review_queue
 from billfold.onboarding.applications import cli

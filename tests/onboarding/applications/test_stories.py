@@ -1,5 +1,7 @@
 """Businesses and persons become customers, through HTTP alone."""
 
+from billfold.data_keys.keys import DataKeys
+from billfold.onboarding.applications.ports import IdentityCheck
 import asyncio
 from datetime import timedelta
 from uuid import UUID
@@ -23,7 +25,7 @@ from tests.support.damage import undetected
 from tests.support.databases import owner_of
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
 from billfold.documents.sealed_files import fetch_opened
@@ -161,7 +163,7 @@ async def test_the_name_and_the_agreement_decide_in_a_sandbox(applicant, fields,
 
 
 async def test_a_check_takes_its_time_on_the_banks_clock(applicant):
-    applicant.desk.bank.identity = SimulatedIdentityCheck(timedelta(hours=2))
+    applicant.desk.bank.ports[IdentityCheck] = SimulatedIdentityCheck(timedelta(hours=2))
     made = await applicant.simple()
     assert (await applicant.decided(made))["status"] == "PENDING"
     await applicant.desk.later(hours=1)
@@ -178,7 +180,7 @@ async def test_an_operator_decides_where_there_is_no_check_or_a_file_is_found_in
     await run_jobs(bank)
     found = await applicant.get(made)
     assert (found["status"], found["exception_reasons"]) == ("MANUAL_REVIEW", ["APPLICATION_INCOMPLETE"])
-    bank.identity = None
+    bank.ports[IdentityCheck] = None
     assert (await applicant.decided(await applicant.simple()))["status"] == "MANUAL_REVIEW"
 
 
@@ -343,7 +345,7 @@ async def test_nothing_that_an_applicant_says_is_legible_in_the_database(applica
     row = await document_store.get_document(pool, UUID(passport["id"]))
     assert row.subject == UUID((await applicant.get(made))["customer_id"]), "not the partner, under whom it was sent"
     assert await fetch_opened(applicant.desk.bank, row) == PICTURE
-    await applicant.desk.bank.data_keys.shred(pool, row.subject, await applicant.desk.bank.now())
+    await applicant.desk.bank.ports[DataKeys].shred(pool, row.subject, await applicant.desk.bank.now())
     assert (await applicant.desk.get(V1))["items"] == []
     await applicant.desk.refused("GET", applicant.path(made), status=404, code="not-found")
     with pytest.raises(StoredFileMissing):

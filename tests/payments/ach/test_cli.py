@@ -9,7 +9,7 @@ from tests.payments.cli_bank import prepare
 from tests.support.proposals import confirmed
 from tests.support.small_rails import Customer
 
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn
 from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.platform import ids

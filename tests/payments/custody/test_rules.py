@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests.fixtures.teller import Teller
 
-from billfold.accounts.commands import SetPocketState, UpdatePocket
+from billfold.accounts.pockets.commands import (SetPocketState, UpdatePocket)
 from billfold.ledger.book.rows import JournalEntry, TradeEntry
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.platform.errors import NotFound, Refused

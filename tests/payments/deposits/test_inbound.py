@@ -6,7 +6,7 @@ import msgspec
 from tests.payments.wires.iso20022.wires import a_credit_transfer
 from tests.support.whole_bank import SEED
 
-from billfold.accounts.commands import UpdatePortal
+from billfold.accounts.portals.commands import (UpdatePortal)
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
 from billfold.payments.deposits.types import IncomingWire
 from billfold.platform import ids

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from tests.fixtures.teller import Teller
 
-from billfold.accounts.commands import OpenPortal
+from billfold.accounts.portals.commands import (OpenPortal)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from tests.support.damage import checks_of, report_of, undetected
 
 import billfold.payments.files.checks as file_checks
-import billfold.payments.wires.checks as wire_checks
+import billfold.payments.fedwire.checks as wire_checks
 from billfold.verify.fingerprints import check_fingerprints
 
 CHECKS = (check_fingerprints, checks_of(file_checks, wire_checks))

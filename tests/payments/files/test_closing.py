@@ -1,5 +1,6 @@
 """A file of which something can never be booked is closed by two operators, and is over."""
 
+from billfold.payments.files.ports import RailExchanges
 import asyncio
 import json
 
@@ -11,8 +12,8 @@ from tests.payments.cli_bank import prepare
 from tests.support.fedwire import changed
 from tests.support.proposals import proposed
 
-from billfold.access.operators.types import Operator
-from billfold.freezes.decisions import confirm
+from billfold.identity.operators.types import Operator
+from billfold.dual_control.decisions import confirm
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.writer import write_file
@@ -20,7 +21,7 @@ from billfold.payments.cards.settlement.inbound import CardSettlementFiles
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.closing import propose_close
-from billfold.payments.wires.inbound.files import FedwireFileProcessor
+from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.verify.runner import verify_bank
@@ -118,7 +119,7 @@ async def test_a_file_that_fails_as_a_whole_is_closed_on_every_rail(bank, proces
         raise RuntimeError(reason)
 
     monkeypatch.setattr(type(processor), "book", fail)
-    exchange = bank.rails.of(processor.rail)
+    exchange = bank.ports[RailExchanges].of(processor.rail)
     await exchange.network_side().transmit("odd", b"odd")
     await processor.process_all(bank)
     (waiting,) = await retries.list_failing(bank.pool)

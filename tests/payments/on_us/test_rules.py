@@ -12,7 +12,7 @@ import pytest
 from tests.fixtures.teller import Teller
 from tests.support.commands import BETA
 
-from billfold.accounts.commands import SetPocketState
+from billfold.accounts.pockets.commands import (SetPocketState)
 from billfold.accounts.counterparties.types import Payee
 from billfold.ledger.book.rows import TransactionEntry
 from billfold.payments.on_us.types import TransferOrder

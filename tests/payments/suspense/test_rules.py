@@ -7,10 +7,10 @@ import pytest
 from tests.fixtures.teller import Teller
 from tests.simulation.life import Life
 
-from billfold.accounts.commands import UpdatePortal
+from billfold.accounts.portals.commands import (UpdatePortal)
 from billfold.ledger.book.rows import TransactionEntry
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.clearing.types import RailSettlement
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.dates import et_instant

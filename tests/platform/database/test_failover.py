@@ -9,8 +9,8 @@ import pytest
 from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, pocket_of
 from benchmarks.replicated_servers import ReplicatedServers
-from billfold.cli.app import run
-from billfold.health.server_checks import check_server
+from billfold.wiring.cli.app import run
+from billfold.monitoring.health.server_checks import check_server
 from billfold.migrations import runner
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids

@@ -1,5 +1,6 @@
 """Reads go to a streaming replica where they may, and to the primary where the replica is not as new as they need."""
 
+from billfold.data_keys.keys import DataKeys
 import asyncio
 from types import SimpleNamespace
 from typing import Any
@@ -10,8 +11,8 @@ from tests.support.partner_client import PartnerClient, close_app, new_partner
 from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, open_bank, pocket_of
 from benchmarks.replicated_servers import ReplicatedServers
-from billfold.health.replica_checks import check_replicas_read
-from billfold.http.partner_api.app import partner_operations
+from billfold.monitoring.health.replica_checks import check_replicas_read
+from billfold.apis.partner_api.app import partner_operations
 from billfold.http.responses import HttpResponse
 from billfold.http.stale_reads import StaleReads, stale_seconds
 from billfold.ledger.current_reads import CurrentReads
@@ -123,8 +124,8 @@ async def catch_up(reading):
 
 async def keys_read_for_a_replica(bank, subject_id):
     """What is read of a subject's key beside a replica, which has not heard yet that it was destroyed."""
-    await bank.data_keys.of(bank.pool, subject_id)
-    await bank.data_keys.shred(bank.pool, subject_id, await bank.now())
+    await bank.ports[DataKeys].of(bank.pool, subject_id)
+    await bank.ports[DataKeys].shred(bank.pool, subject_id, await bank.now())
     return await bank.read_by(bank.replica.pool).data_keys.load(bank.replica.pool, (subject_id,))
 
 

@@ -1,5 +1,7 @@
 """Temporary URLs at the hosts of both APIs: what they let through, for how long, and what an altered one answers."""
 
+from billfold.documents.ports import FileStore
+from billfold.data_keys.keys import DataKeys
 import hashlib
 from datetime import timedelta
 from urllib.parse import parse_qs, urlsplit
@@ -91,8 +93,8 @@ async def test_what_is_gone_is_404(customer_desk, small_parts):
         **{name: getattr(lost, name) for name in lost.__struct_fields__ if name != "file_id"}, file_id=ids.new()
     )
     (part,) = await store.list_parts(bank.pool, lost.file_id)
-    await bank.files.discard(part.key)
-    await bank.data_keys.shred(bank.pool, UUID(customer), await bank.now())
+    await bank.ports[FileStore].discard(part.key)
+    await bank.ports[DataKeys].shred(bank.pool, UUID(customer), await bank.now())
     for file in (lost, shredded, never):
         answer = await customer_desk.http.get(temporary_url(bank.vault, host, file, wall_now()).url)
         assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
@@ -105,5 +107,5 @@ async def test_parts_of_a_file_that_was_never_written_down_are_discarded_after_d
         bank, (file.customer_id, ids.new()), b"y", name="a.csv", media_type="text/csv", at=file.created_at
     )
     assert len(parts_of(bank)) == 3
-    assert await delete_orphan_files(bank.pool, bank.files, wall_now() + ORPHAN_FILE_RETENTION) == 1
+    assert await delete_orphan_files(bank.pool, bank.ports[FileStore], wall_now() + ORPHAN_FILE_RETENTION) == 1
     assert await files.read_file(bank, file) == b"x" * 1500

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from billfold.accounts.customers.schemas import Address
+from billfold.accounts.addresses import (Address)
 from billfold.reports.tax.irs_file import IrsFile, Payer, require_records
 from billfold.reports.tax.recipients import Recipient
 from billfold.reports.tax.rules import tax_line

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from tests.support.small_rails import Customer
 
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.clock.stepper import ClockStepper
 

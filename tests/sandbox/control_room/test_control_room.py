@@ -1,5 +1,6 @@
 """The control room: whoever owns the machine uses it without signing in, and nobody else at all."""
 
+from billfold.documents.ports import FileInspector
 import asyncio
 import re
 from typing import Any
@@ -10,13 +11,13 @@ from tests.support.browser import Browser, forms_of, found
 from tests.support.partner_client import close_app
 from tests.support.sandbox_tasks import performing_tasks
 
-from billfold.access.auth_server.app import create_auth_app
-from billfold.access.partners.cli import make_partner
-from billfold.access.users.totp import new_secret
-from billfold.console.app import create_pages_app
+from billfold.oauth.server.app import create_auth_app
+from billfold.accounts.customers.partner_customers import (make_partner)
+from billfold.identity.users.totp import new_secret
+from billfold.web.console.app import create_pages_app
 from billfold.documentation.reference.call import call_of
-from billfold.documents.ports import FileKind
-from billfold.http.partner_api.app import partner_document, partner_operations
+from billfold.platform.file_kinds import (FileKind)
+from billfold.apis.partner_api.app import partner_document, partner_operations
 from billfold.http.responses import StreamedResponse
 from billfold.platform.ids import new as ids_new
 from billfold.platform.settings.settings import Settings
@@ -98,7 +99,7 @@ async def test_operations_of_the_reference_are_tried_and_nothing_else(bank, brow
 
 
 async def test_the_page_that_a_tried_upload_sends_is_accepted(bank):
-    await bank.inspection.inspect(room.EXAMPLE_FILE, FileKind.PDF)
+    await bank.ports[FileInspector].inspect(room.EXAMPLE_FILE, FileKind.PDF)
 
 
 async def test_of_a_response_without_end_no_more_is_read_than_is_shown(tmp_path):

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from tests.support.partner_client import PartnerClient, new_partner
 
-from billfold.accounts.commands import UpdatePortal
+from billfold.accounts.portals.commands import (UpdatePortal)
 from billfold.platform import ids
 
 

@@ -17,8 +17,8 @@ from tests.support.partner_client import new_partner
 from tests.support.partner_desk import PartnerApi
 from tests.support.whole_bank import SEED, VAULT, close_bank, open_bank
 
-from billfold.audit.types import Origin
-from billfold.bills.market_log import market_change
+from billfold.ledger.types import (Origin)
+from billfold.treasury.market_log import market_change
 from billfold.bills.store import CalendarOverride, save_override
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.errors import BillfoldError

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 from tests.fixtures.teller import Teller
 
-from billfold.accounts.commands import UpdatePocket
+from billfold.accounts.pockets.commands import (UpdatePocket)
 from billfold.ledger.book.rows import AccountEntry, TransactionEntry
 from billfold.ledger.types import AccountKind
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction

@@ -5,9 +5,9 @@ from datetime import date, timedelta
 import pytest
 from tests.fixtures.teller import Teller
 
-from billfold.accounts.commands import UpdatePocket
+from billfold.accounts.pockets.commands import (UpdatePocket)
 from billfold.ledger.book.rows import JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
-from billfold.ledger.commands import Context
+from billfold.ledger.context import (Context)
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.calendars import Calendars, DayOverride

@@ -6,7 +6,7 @@ import pytest
 from tests.fixtures.market import know_through
 from tests.fixtures.teller import START
 
-from billfold.accounts.commands import UpdatePocket
+from billfold.accounts.pockets.commands import (UpdatePocket)
 from billfold.bills.rules.freshness import market_data_states
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.rows import TradeEntry

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.accounts.agreements.types import AcceptanceRow
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.platform.errors import Refused
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from billfold.accounts.agreements.types import Consent
-    from billfold.accounts.commands import AcceptAgreements
+    from billfold.accounts.agreements.commands import (AcceptAgreements)
     from billfold.ledger.book.book import Book
     from billfold.ledger.types import Agreements
 

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from billfold.accounts.counterparties.rules.manage import add_counterparty, update_counterparty
-from billfold.accounts.counterparties.rules.names import NameMatch, match_payee
+from billfold.accounts.counterparties.names import NameMatch, match_payee
 from billfold.accounts.counterparties.rules.verification import (
     confirm_deposits,
     correct_account,

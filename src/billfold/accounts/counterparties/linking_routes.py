@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -29,7 +30,7 @@ from billfold.accounts.customers.schemas import parse_person_name
 from billfold.accounts.pockets.routes import V1_READS
 from billfold.data_keys.columns import LINKING_ACCESS
 from billfold.data_keys.types import DataKey
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import get, post
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
@@ -96,7 +97,7 @@ async def link_accounts(caller: Caller, bank: Bank, customer_id: UUID, data: Lin
     with _naming_fields():
         access = await _exchange(caller, bank, owner, token=(exchange, data.public_token))
         linked = await provider.accounts(access, chosen)
-    data_key = await bank.data_keys.of(bank.pool, owner)
+    data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     created = []
     for step, (requested, account) in enumerate(zip(data.accounts, linked.accounts, strict=True)):
         details = _known(institution_name=linked.institution_name, **_numbers(account))
@@ -129,7 +130,7 @@ async def verify_linked_account(caller: Caller, bank: Bank, customer_id: UUID, c
     access, account_id = await _link_of(bank, owner, counterparty_id)
     provider = _provider(bank)
     await limit_usage(bank, _LINKS, owner)
-    data_key = await bank.data_keys.of(bank.pool, owner)
+    data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     status, numbers = "VERIFICATION_FAILED", None
     with suppress(LinkError):  # the bank knows the account no more
         account = await provider.refresh(access, account_id)
@@ -172,15 +173,15 @@ async def get_v1_counterparty(
 
 
 def _provider(bank: Bank) -> LinkingProvider:
-    if bank.linking is None:
+    if bank.ports.get(LinkingProvider) is None:
         raise Refused("linking-provider-not-configured", "The bank has no linking provider.")
-    return bank.linking
+    return bank.ports.get(LinkingProvider)
 
 
 async def _exchange(caller: Caller, bank: Bank, owner: UUID, *, token: tuple[UUID, str]) -> str:
     """Return the secret of the link, which is kept before it is used: its token is good once. Raises LinkError."""
     exchange_id, public_token = token
-    data_key = await bank.data_keys.of(bank.pool, owner)
+    data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     sealed = await counterparty_store.find_exchanged(bank.pool, owner, exchange_id)
     if sealed is not None:
         return LINKING_ACCESS.open(data_key, exchange_id, sealed)
@@ -205,7 +206,7 @@ async def _link_of(bank: Bank, owner: UUID, counterparty_id: UUID) -> tuple[str,
     account = msgspec.json.decode(row.verification).get("account")
     if account is None:
         raise Refused("counterparty-type-mismatch", "The counterparty was not linked through the provider.")
-    data_key = await bank.data_keys.of(bank.pool, owner)
+    data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     return data_key.open_text(account["access"], _place(owner, account["id"])), account["id"]
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
+from billfold.payments.crypto.withdrawals.ports import Signer
+from billfold.payments.crypto.chains.types import Chains
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal
@@ -29,8 +32,8 @@ from billfold.accounts.counterparties.sealed_details import open_counterparties,
 from billfold.accounts.counterparties.store import document_ids_of
 from billfold.accounts.counterparties.types import CounterpartyRow
 from billfold.accounts.counterparties.usage import limit_new_counterparty
-from billfold.accounts.customers.profiles import open_profile
-from billfold.accounts.customers.schemas import address_of, format_address
+from billfold.accounts.profiles import open_profile
+from billfold.accounts.addresses import (address_of, format_address)
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import NETWORK_DIGITS
 from billfold.accounts.portals.types import PortalRow
@@ -47,7 +50,7 @@ from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.platform.errors import FieldError, InvalidInput, Unavailable
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
@@ -95,7 +98,7 @@ async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Fo
         await _check_wallet(bank, form)
     holder = await _find_holder(bank, details, target)
     address = None if holder is None else address_of(holder)
-    data_key = await bank.data_keys.of(bank.pool, owner)
+    data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     return AddCounterparty(
         **call.command_fields(owner),
         type=kind,
@@ -221,13 +224,13 @@ def details_of(form: Form) -> dict[str, Any]:
 async def _check_wallet(bank: Bank, form: WalletForm) -> None:
     """Raise InvalidInput for an address that is never paid, whatever becomes of its verification."""
     address = form.wallet_address
-    if any(chain.find_token(address) is not None for chain in bank.chains.values()):
+    if any(chain.find_token(address) is not None for chain in bank.ports[Chains].values()):
         raise InvalidInput.at("body", "wallet_address", msg="is the contract of a token: what is sent there is lost")
     if await bank.directory.find("wallet", address.lower()) is not None:
         raise InvalidInput.at("body", "wallet_address", msg="is one of this bank: add its network address as on_us")
-    if bank.signer is not None:
+    if bank.ports.get(Signer) is not None:
         with suppress(Unavailable):  # a payment to it is refused in any case
-            if address.lower() == (await bank.signer.address()).lower():
+            if address.lower() == (await bank.ports.get(Signer).address()).lower():
                 raise InvalidInput.at("body", "wallet_address", msg="is the wallet that this bank pays from")
 
 

@@ -20,7 +20,7 @@ from billfold.accounts.counterparties.requests import (
     counterparty_page,
     read_counterparty,
 )
-from billfold.accounts.counterparties.rules.names import NameMatch
+from billfold.accounts.counterparties.names import NameMatch
 from billfold.accounts.counterparties.schemas import (
     AchForm,
     Counterparty,
@@ -32,7 +32,8 @@ from billfold.accounts.counterparties.schemas import (
     WireForm,
 )
 from billfold.accounts.counterparties.usage import confirm_deposits
-from billfold.http.caller import Call, CustomerCaller, RequestApproval
+from billfold.http.caller import (Call)
+from billfold.oauth.caller import (CustomerCaller, RequestApproval)
 from billfold.http.list_params import ListQuery
 from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch, post, with_scope
 from billfold.http.responses import HttpResponse

@@ -11,9 +11,9 @@ import msgspec
 from typing_extensions import override
 
 from billfold.accounts.counterparties.rules import identifiers
-from billfold.accounts.counterparties.rules.names import NameMatch
+from billfold.accounts.counterparties.names import NameMatch
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, format_name
-from billfold.accounts.customers.schemas import Address, find_address_error
+from billfold.accounts.addresses import (Address, find_address_error)
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.http.schemas import NOT_BLANK, CheckedBody, one_of
 from billfold.platform.errors import FieldError

@@ -5,6 +5,7 @@ A sealed counterparty has `account_key` beside its account: the number as machin
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
@@ -73,13 +74,13 @@ def are_sealed(kind: str, details: Mapping[str, Any]) -> bool:
 
 async def open_counterparties(bank: Bank, rows: Sequence[CounterpartyRow]) -> list[CounterpartyRow]:
     """Return counterparties with their details in plain text."""
-    ring = await bank.data_keys.load(bank.pool, {row.customer_id for row in rows})
+    ring = await bank.ports[DataKeys].load(bank.pool, {row.customer_id for row in rows})
     return [_opened(row, ring.get(row.customer_id)) for row in rows]
 
 
 async def open_payees(bank: Bank, payees: Sequence[tuple[UUID, Payee]]) -> list[tuple[UUID, Payee]]:
     """Return the payees of customers with their details in plain text."""
-    ring = await bank.data_keys.load(bank.pool, {customer_id for customer_id, _ in payees})
+    ring = await bank.ports[DataKeys].load(bank.pool, {customer_id for customer_id, _ in payees})
     return [
         (customer_id, msgspec.structs.replace(payee, details=open_details(ring.get(customer_id), payee.details)))
         for customer_id, payee in payees

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.ledger.book.book import Book
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _counterparty = reads(CounterpartyRow)
 _COLUMNS = """

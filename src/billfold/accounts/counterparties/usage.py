@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -59,7 +60,7 @@ async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
 
 async def _account(bank: Bank, owner: UUID, details: Mapping[str, Any]) -> UUID:
     """Return what stands for an account whoever adds it: its number is sealed for each customer."""
-    opened = open_details(await bank.data_keys.of(bank.pool, owner), details)
+    opened = open_details(await bank.ports[DataKeys].of(bank.pool, owner), details)
     account = verification_kinds.account_of(opened)
     assert account is not None
     return hashed_subject(bank.vault, f"{account.bank}:{account.number.lstrip('0')}", "account")

@@ -9,19 +9,19 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.access.partners.rules import FEATURES
-from billfold.accounts.commands import CloseCustomer, SetCustomerState
+from billfold.identity.partners.rules import FEATURES
+from billfold.accounts.customers.commands import (CloseCustomer, SetCustomerState)
 from billfold.accounts.customers import store as customer_store
 from billfold.accounts.pockets import store as pocket_store
 from billfold.audit.record import audited
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.cli.command import EXAMPLE_ID, OPERATOR, Alone, CommandGroup, Row, require_alone, submit_as_operator
 from billfold.cli.context import CliError
 from billfold.cli.output import console
 from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerStatus
-from billfold.ledger.engine.dry_run import dry_run
+from billfold.ledger.dry_run import dry_run
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import format_eastern
@@ -30,7 +30,7 @@ from billfold.platform.errors import Refused
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.ledger.directory.types import CustomerRow
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 group = CommandGroup("customers", "See customers, freeze them, switch their features.", example="list --status FROZEN")
 

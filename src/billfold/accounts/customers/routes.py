@@ -9,21 +9,13 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.commands import CloseCustomer, UpdateCustomer
+from billfold.accounts.customers.commands import (CloseCustomer, UpdateCustomer)
 from billfold.accounts.customers import store as customer_store
-from billfold.accounts.customers.profiles import open_profile, open_profiles, seal_profile
-from billfold.accounts.customers.schemas import (
-    Address,
-    ClosureReason,
-    Customer,
-    Email,
-    Phone,
-    TrustedContact,
-    find_address_error,
-    render_customer,
-    to_e164,
-)
-from billfold.http.caller import Call, Caller
+from billfold.accounts.profiles import open_profile, open_profiles, seal_profile
+from billfold.accounts.customers.schemas import (ClosureReason, Customer, Email, Phone, TrustedContact, render_customer, to_e164)
+from billfold.accounts.addresses import (Address, find_address_error)
+from billfold.http.caller import (Call)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.json_syntax import texts_in
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import MaybeInPath, get, patch, with_scope

@@ -9,7 +9,8 @@ from billfold.accounts.agreements.rules import record_consent
 from billfold.accounts.pockets.rules import charge_last_fee, mark_closed, open_payments
 from billfold.ledger.book.book import BANK_ROLE
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus, profile_reference
 from billfold.ledger.types import PocketStatus
@@ -17,7 +18,7 @@ from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Ref
 from billfold.treasury.rules.recover import overdraft_of
 
 if TYPE_CHECKING:
-    from billfold.accounts.commands import CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer
+    from billfold.accounts.customers.commands import (CloseCustomer, EnrolCustomer, SetCustomerState, UpdateCustomer)
     from billfold.ledger.book.book import Book
 
 REASON_CHARS_MAX = 500

@@ -12,7 +12,7 @@ from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _OWNERS = """
 SELECT k.kind, k.value, c.customer_id, c.partner_id, c.role, c.type, c.name, c.account_status, c.profile,

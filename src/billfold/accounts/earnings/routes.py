@@ -18,7 +18,9 @@ from billfold.accounts.pockets.types import PocketRow
 from billfold.bills.rules import earnings
 from billfold.bills.rules.earnings import EarningsEntry, PocketState
 from billfold.bills.types import EarningsPeriod, Period
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.caller import (Call)
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import SIGNED, get, with_scope
 from billfold.http.parameters import Query
 from billfold.ledger.bank import Bank
@@ -26,7 +28,7 @@ from billfold.platform.dates import DAY_RANGE, et_date, is_day, parse_day, requi
 from billfold.platform.errors import InvalidInput, Refused
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 POCKETS_MAX = 30
 

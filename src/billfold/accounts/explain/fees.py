@@ -23,7 +23,7 @@ from billfold.platform.money import cents_for
 if TYPE_CHECKING:
     from billfold.accounts.pockets.types import PocketRow
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _ONE_DAY = timedelta(days=1)
 

@@ -29,7 +29,7 @@ from billfold.platform.errors import InvalidInput, NotFound
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 At = Annotated[
     datetime | None,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from billfold.accounts.pockets.types import PocketRow
     from billfold.bills.types import Period
     from billfold.platform.calendars import Calendars
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 ROWS_MAX = 30
 """How many trades or transactions an explanation names: the newest."""

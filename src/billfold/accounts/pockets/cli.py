@@ -7,7 +7,7 @@ from uuid import UUID
 
 import typer
 
-from billfold.accounts.commands import SetPocketState
+from billfold.accounts.pockets.commands import (SetPocketState)
 from billfold.cli.command import EXAMPLE_ID, Alone, CommandGroup, customer_of_pocket, require_alone, submit_as_operator
 from billfold.ledger.types import PocketStatus
 

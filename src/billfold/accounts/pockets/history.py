@@ -16,7 +16,7 @@ from billfold.bills.rules.earnings import PocketState
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 JOURNAL_NO_MAX = 2**63 - 1
 _TOTALS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.commands import UpdatePocket
+from billfold.accounts.pockets.commands import (UpdatePocket)
 from billfold.accounts.pockets import store as pocket_store
 from billfold.bills.rules import strategies
 from billfold.bills.rules.strategies import STRATEGIES

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.commands import OpenPocket
+from billfold.accounts.pockets.commands import (OpenPocket)
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.requests import (
     ChangePocket,
@@ -20,7 +20,9 @@ from billfold.accounts.pockets.requests import (
     update_pocket_command,
 )
 from billfold.accounts.pockets.schemas import Account, Pocket, render_account, render_pocket
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.caller import (Call)
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import Limit, ListQuery, Offset, page_of
 from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query

@@ -12,7 +12,8 @@ from billfold.bills.rules import fees, strategies
 from billfold.bills.rules.valuation import FACE_CENTS
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.holdings import PocketBook
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import (
@@ -30,7 +31,7 @@ from billfold.treasury.rules.unsettled import pay_from_cash
 from billfold.treasury.sweeps.rules import sweep_and_invest
 
 if TYPE_CHECKING:
-    from billfold.accounts.commands import OpenPocket, SetPocketState, UpdatePocket
+    from billfold.accounts.pockets.commands import (OpenPocket, SetPocketState, UpdatePocket)
     from billfold.accounts.pockets.types import PocketRow
     from billfold.ledger.book.book import Book
 

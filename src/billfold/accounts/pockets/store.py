@@ -11,7 +11,7 @@ from billfold.platform.database.keyset import BY_OPENING, KeysetList, reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _pocket = reads(PocketRow)
 _ROW = """

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from billfold.accounts.portals.ports import WalletSource
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.commands import OpenPortal, UpdatePortal
-from billfold.accounts.customers.profiles import open_profile
-from billfold.accounts.customers.schemas import address_of, format_address
+from billfold.accounts.portals.commands import (OpenPortal, UpdatePortal)
+from billfold.accounts.profiles import open_profile
+from billfold.accounts.addresses import (address_of, format_address)
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import BANK_RAILS
 from billfold.accounts.portals.schemas import (
@@ -22,7 +23,8 @@ from billfold.accounts.portals.schemas import (
     render_portal,
 )
 from billfold.accounts.portals.types import PortalRow, Wallet
-from billfold.http.caller import Call, Caller
+from billfold.http.caller import (Call)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.operations import SIGNED, MaybeInPath, get, patch, post, with_scope
 from billfold.http.schemas import NOT_BLANK, CursorList
@@ -199,13 +201,13 @@ async def _wallet_for(bank: Bank, data: CreatePortal) -> Wallet | None:
         if "CRYPTO" in (data.payment_rails or ()):
             raise InvalidInput.at("body", "payment_rails", msg="has CRYPTO, which is of a crypto portal alone")
         return None
-    if bank.wallets is None or not bank.wallets.chains:
+    if bank.ports.get(WalletSource) is None or not bank.ports.get(WalletSource).chains:
         raise Refused("rail-not-available", "Crypto deposit addresses are not available here.")
     if set(data.payment_rails or ()) - {"CRYPTO"}:
         raise InvalidInput.at("body", "payment_rails", msg="must be CRYPTO alone for a crypto portal")
-    if data.chain not in bank.wallets.chains:
-        raise InvalidInput.at("body", "chain", msg=f"must be one of {', '.join(bank.wallets.chains)}")
-    return await bank.wallets.allot(data.chain)
+    if data.chain not in bank.ports.get(WalletSource).chains:
+        raise InvalidInput.at("body", "chain", msg=f"must be one of {', '.join(bank.ports.get(WalletSource).chains)}")
+    return await bank.ports.get(WalletSource).allot(data.chain)
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/")
@@ -245,7 +247,7 @@ async def get_funding_instructions(caller: Call, bank: Bank, pocket_id: UUID, po
         bank.settings,
         beneficiary_name="" if customer is None else customer.name,
         beneficiary_address=format_address(address) if address else bank.settings.bank_address,
-        minimum_cents=bank.wallets.minimum_cents(found.chain) if bank.wallets and found.chain else None,
+        minimum_cents=bank.ports.get(WalletSource).minimum_cents(found.chain) if bank.ports.get(WalletSource) and found.chain else None,
     )
 
 

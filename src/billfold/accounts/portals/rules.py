@@ -8,14 +8,15 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.portals.types import PortalRow, PortalStatus, Wallet
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.types import PocketStatus, Rail
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import digits
 
 if TYPE_CHECKING:
-    from billfold.accounts.commands import OpenPortal, UpdatePortal
+    from billfold.accounts.portals.commands import (OpenPortal, UpdatePortal)
     from billfold.ledger.book.book import Book
 
 BANK = "BANK_VIRTUAL_ACCOUNT_PORTAL"

@@ -12,7 +12,7 @@ from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _portal = reads(PortalRow)
 _COLUMNS = """

@@ -13,7 +13,9 @@ import msgspec
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.trades.schemas import Trade, V1Trade, render_trade, render_v1_trade
 from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow, get_trade_row
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.caller import (Call)
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
 from billfold.http.list_params import DayQuery, OrderedQuery, Since, Until, searched_page_of
 from billfold.http.operations import SIGNED, MaybeInPath, get, with_scope

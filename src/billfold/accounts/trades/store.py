@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.calendars import Calendars
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _ONE_DAY = timedelta(days=1)
 _FIRST_DAY = date(2000, 1, 31)

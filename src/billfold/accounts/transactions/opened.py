@@ -13,7 +13,7 @@ from billfold.data_keys.types import PartyField
 from billfold.platform.crypto import is_sealed_text
 
 if TYPE_CHECKING:
-    from billfold.accounts.transactions.store import TransactionRow
+    from billfold.accounts.transactions.types import (TransactionRow)
     from billfold.ledger.bank import Bank
 
 _IDENTIFICATION = "individual_identification_number"

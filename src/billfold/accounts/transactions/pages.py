@@ -10,7 +10,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.transactions.opened import open_transactions
-from billfold.accounts.transactions.store import Activity, TransactionFilters, TransactionRow, swept
+from billfold.accounts.transactions.store import (Activity, TransactionFilters, swept)
+from billfold.accounts.transactions.types import (TransactionRow)
 from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, texts_among
 from billfold.http.parameters import Query, parse_choice
 from billfold.ledger.bank import Bank

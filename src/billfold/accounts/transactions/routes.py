@@ -23,8 +23,11 @@ from billfold.accounts.transactions.schemas import (
     render_transaction,
     render_v1_transaction,
 )
-from billfold.accounts.transactions.store import Activity, TransactionRow, get_transaction_row
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.accounts.transactions.store import (Activity, get_transaction_row)
+from billfold.accounts.transactions.types import (TransactionRow)
+from billfold.http.caller import (Call)
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, searched_page_of, texts_among
 from billfold.http.operations import MaybeInPath, get, with_scope

@@ -10,7 +10,7 @@ from billfold.accounts.entry_numbers import Entries, MergedList
 from billfold.platform.database import keyset
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 RowType = TypeVar("RowType")
 _FAR_OF_BANK = {

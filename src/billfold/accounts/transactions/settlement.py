@@ -11,7 +11,7 @@ from billfold.ledger.types import TransactionType
 from billfold.platform.dates import et_date, et_instant
 
 if TYPE_CHECKING:
-    from billfold.accounts.transactions.store import TransactionRow
+    from billfold.accounts.transactions.types import (TransactionRow)
     from billfold.platform.calendars import Calendars
 
 # A payment by ACH that waits settles when it goes: a review may take days, a window be missed.

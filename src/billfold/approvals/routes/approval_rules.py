@@ -23,7 +23,7 @@ from billfold.approvals.schemas import (
 from billfold.approvals.store import approval_rules
 from billfold.approvals.store.reviews import list_other_members
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Rule
-from billfold.http.caller import CustomerCaller
+from billfold.oauth.caller import (CustomerCaller)
 from billfold.http.operations import delete, get, patch, post, with_scope
 from billfold.http.raw_request import in_body
 from billfold.ledger.bank import Bank

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Sequence
 from typing import Annotated
 from uuid import UUID
 
 from billfold.approvals import authorization_requests
-from billfold.approvals.apply_authorizations import apply_authorization_request
+from billfold.team.approved_changes import apply_authorization_request
 from billfold.approvals.invited_persons import open_contacts
 from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.schemas import AuthorizationRequest, DecideAuthorization, render_change
 from billfold.approvals.store import approval_rules
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.store.reviews import load_reviews
-from billfold.approvals.types import Action, AuthorizationRequestRow
-from billfold.http.caller import CustomerCaller
+from billfold.approvals.types import (AuthorizationRequestRow)
+from billfold.identity.users.types import (Action)
+from billfold.oauth.caller import (CustomerCaller)
 from billfold.http.list_params import OrderedQuery, page_of, texts_among
 from billfold.http.operations import get, patch, with_scope
 from billfold.http.responses import HttpResponse, json_response
@@ -93,7 +95,7 @@ async def render_authorization_requests(
         return []
     customer_id = rows[0].customer_id
     state = await load_reviews(bank.pool, customer_id, rows, kind=AUTHORIZATION_REQUESTS, vault=bank.vault)
-    data_key = (await bank.data_keys.load(bank.pool, (customer_id,))).get(customer_id)
+    data_key = (await bank.ports[DataKeys].load(bank.pool, (customer_id,))).get(customer_id)
     return [render_change(open_contacts(bank.vault, row), state, data_key) for row in rows]
 
 

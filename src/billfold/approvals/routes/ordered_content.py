@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -37,7 +38,7 @@ async def ordered_content(
     content = RequestContent(transfer=order, reviewers=unique(reviewers))
     if not isinstance(order, WireOrder) or order.wire_instructions is None:
         return content
-    data_key = await bank.data_keys.of(bank.pool, customer_id)
+    data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
     return msgspec.structs.replace(
         content,
         transfer=msgspec.structs.replace(order, wire_instructions=None),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from billfold.access.team import store as team_store
-from billfold.access.users.rules import RECENT_AUTHENTICATION_WINDOW
+from billfold.identity.members import store as team_store
+from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.approvals.store import approval_rules
-from billfold.approvals.types import Actor
-from billfold.http.caller import CustomerCaller
+from billfold.approvals.actor import (Actor)
+from billfold.oauth.caller import (CustomerCaller)
 from billfold.http.responses import ProblemWithHeaders
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused

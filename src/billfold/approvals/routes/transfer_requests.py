@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Sequence
 from typing import Annotated, get_args
 from uuid import UUID
@@ -9,7 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
-from billfold.access.users import store as user_store
+from billfold.identity.users import store as user_store
 from billfold.accounts.customers.store import require_feature
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.approvals import transfer_orders, transfer_requests
@@ -34,7 +35,8 @@ from billfold.approvals.transfer_request_schemas import (
     render_request,
 )
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
-from billfold.http.caller import Call, CustomerCaller
+from billfold.http.caller import (Call)
+from billfold.oauth.caller import (CustomerCaller)
 from billfold.http.limits.rate_limits import count_second
 from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import MaybeInPath, delete, get, patch, post, with_scope
@@ -257,7 +259,7 @@ async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRe
     state = await load_reviews(bank.pool, customer_id, rows, kind=TRANSFER_REQUESTS, vault=bank.vault)
     done = [(row, each) for row in rows if row.execution != "NOT_STARTED" for each in commands_of(row)]
     moved = await transactions_of(bank.pool, customer_id, done)
-    ring = await bank.data_keys.load(bank.pool, (customer_id,))
+    ring = await bank.ports[DataKeys].load(bank.pool, (customer_id,))
     return RequestDetails(
         state,
         {row.request_id: moved.get(row.request_id, ()) for row in rows},

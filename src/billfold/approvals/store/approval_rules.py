@@ -11,7 +11,8 @@ import msgspec
 
 from billfold.approvals.rules import matching, requirement_of, stricter
 from billfold.approvals.store.fingerprints import insert
-from billfold.approvals.types import DEFAULT_REQUIREMENT, Action, ApprovalRequirement, Rule
+from billfold.approvals.types import (DEFAULT_REQUIREMENT, ApprovalRequirement, Rule)
+from billfold.identity.users.types import (Action)
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.audit.record import AuditedAction
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _LIST = "SELECT * FROM approval_rule WHERE customer_id = $1 ORDER BY created_at, written_no"
 _ONE = "SELECT * FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"

@@ -12,7 +12,7 @@ from billfold.ledger.jobs import store as jobs_store
 from billfold.platform.database.pool import Batcher, uuid_array
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 _Name = tuple[UUID, UUID]
 """A customer and one of its requests."""

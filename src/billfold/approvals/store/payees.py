@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -12,7 +13,7 @@ from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import Payee
-from billfold.accounts.customers.profiles import open_profiles
+from billfold.accounts.profiles import open_profiles
 from billfold.accounts.customers.store import list_features, list_owners
 from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.platform.errors import NotFound, Refused
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from billfold.data_keys.types import DataKey
     from billfold.ledger.bank import Bank
     from billfold.ledger.directory.types import CustomerRow
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 
 async def get_payee(conn: Connection, customer_id: UUID, content: RequestContent) -> dict[str, Any]:
@@ -62,7 +63,7 @@ def _opened(payee: Mapping[str, Any], data_key: DataKey | None) -> dict[str, Any
 
 async def list_registered_owners(bank: Bank, requests: Sequence[TransferRequest]) -> dict[UUID, CustomerRow]:
     """Return by request who owns the account it pays, where that is one of this bank."""
-    ring = await bank.data_keys.load(bank.pool, {each.customer_id for each in requests})
+    ring = await bank.ports[DataKeys].load(bank.pool, {each.customer_id for each in requests})
     paid = {
         each.request_id: _entry_of(_opened(payee, ring.get(each.customer_id)), bank.settings.bank_routing_number)
         for each in requests

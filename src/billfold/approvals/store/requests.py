@@ -17,22 +17,12 @@ import msgspec
 
 from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
 from billfold.approvals.store.fingerprints import update
-from billfold.approvals.types import (
-    APPLY_AUTHORIZATION_REQUEST,
-    EXECUTE_TRANSFER_REQUEST,
-    EXPIRE_AUTHORIZATION_REQUEST,
-    EXPIRE_TRANSFER_REQUEST,
-    Actor,
-    ApprovalRequirement,
-    AuthorizationRequestRow,
-    Status,
-    StoredRequest,
-    TransferRequest,
-)
+from billfold.approvals.types import (APPLY_AUTHORIZATION_REQUEST, EXECUTE_TRANSFER_REQUEST, EXPIRE_AUTHORIZATION_REQUEST, EXPIRE_TRANSFER_REQUEST, ApprovalRequirement, AuthorizationRequestRow, Status, StoredRequest, TransferRequest)
+from billfold.approvals.actor import (Actor)
 from billfold.audit.record import AuditedAction, audited
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.platform.clock import wall_now
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused
@@ -41,7 +31,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 RequestType = TypeVar("RequestType", bound=StoredRequest)
 

@@ -13,29 +13,22 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.team import store as team_store
-from billfold.access.users.contact_details import USERS
+from billfold.identity.members import store as team_store
+from billfold.identity.users.contact_details import USERS
 from billfold.approvals import rules
 from billfold.approvals.store.fingerprints import write
 from billfold.approvals.store.requests import RequestKind, RequestType
-from billfold.approvals.types import (
-    Actor,
-    Reviewer,
-    ReviewRow,
-    Status,
-    StoredRequest,
-    TransferRequest,
-    Verdict,
-)
+from billfold.approvals.types import (Reviewer, ReviewRow, Status, StoredRequest, TransferRequest, Verdict)
+from billfold.approvals.actor import (Actor)
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from billfold.access.users.types import Role
+    from billfold.identity.users.types import Role
     from billfold.audit.record import AuditedAction
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _REVIEWS = """
 SELECT v.request_id, v.review_no, v.member_id, v.user_id, v.role, v.decision, v.comment,

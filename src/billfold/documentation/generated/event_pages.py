@@ -8,7 +8,8 @@ from functools import partial
 from typing import Any
 
 from billfold.documentation.types import Page, Sample, Samples
-from billfold.events.kinds import EventKind, payload_schema
+from billfold.events.kinds import (payload_schema)
+from billfold.ledger.event_kind import (EventKind)
 from billfold.events.webhook_openapi import example_delivery
 
 INDEX_PATH = "/docs/events"

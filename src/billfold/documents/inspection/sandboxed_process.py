@@ -6,7 +6,8 @@ import asyncio
 import sys
 
 from billfold.documents.inspection import child
-from billfold.documents.ports import FileKind, UploadRejected
+from billfold.documents.ports import (UploadRejected)
+from billfold.platform.file_kinds import (FileKind)
 from billfold.platform.errors import Unavailable
 
 INSPECTION_TIMEOUT_SECONDS = 30.0

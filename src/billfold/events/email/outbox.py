@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.rules import normalize_email
+from billfold.identity.users.rules import normalize_email
 from billfold.events.email.ports import OutboundEmail
 from billfold.events.email.templates import EmailContent
 from billfold.platform import ids
@@ -22,7 +22,7 @@ from billfold.platform.database.usage_counts import hashed_subject
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 ATTEMPTS_MAX = 8
 _BATCH_SIZE = 10

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from billfold.access.users.types import ClientInfo, User
-from billfold.events.email.plain_text import plain_text, without_links
+from billfold.identity.users.types import ClientInfo, User
+from billfold.platform.plain_text import plain_text, without_links
 
 
 class EmailContent(NamedTuple):

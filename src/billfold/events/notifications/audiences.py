@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.contact_details import USERS
+from billfold.identity.users.contact_details import USERS
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, NotificationType
 from billfold.events.notifications.types import NotificationAudience
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 RECIPIENTS_MAX = 1_000
 """How many users an audience names at most."""

@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from billfold.access.users.types import Role
+from billfold.identity.users.types import Role
 
 ROLES: Final[tuple[Role, ...]] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")
 """Roles that users have: a client in the role SERVICE reads no mail."""

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.email import outbox
-from billfold.events.email.plain_text import plain_text, without_links
+from billfold.platform.plain_text import plain_text, without_links
 from billfold.events.email.templates import EmailContent
 from billfold.events.notifications.audiences import Recipient, get_audience, list_recipients
 from billfold.events.notifications.descriptions import seal_description
@@ -21,7 +21,7 @@ from billfold.platform.errors import InvariantError
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _WRITE = """
 INSERT INTO notification (customer_id, notification_id, type, title, description, metadata,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 BATCH_SIZE = 500
 """How many events one transaction goes on by."""

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from billfold.access.users.rules import PERMISSIONS
+from billfold.identity.users.rules import PERMISSIONS
 from billfold.events.notifications import audiences, payment_notifications
 from billfold.events.notifications import notify as notification_notify
 from billfold.events.notifications import store as notification_store
@@ -20,7 +20,7 @@ from billfold.events.notifications.types import (
     NotificationAudiences,
     Status,
 )
-from billfold.http.caller import CustomerCaller
+from billfold.oauth.caller import (CustomerCaller)
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import delete, get, patch, put, with_scope
 from billfold.http.schemas import CursorList

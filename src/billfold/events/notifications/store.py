@@ -14,7 +14,7 @@ from billfold.platform.errors import NotFound
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _COLUMNS = "notification_id AS id, title, description, type, created_at, metadata AS notification_metadata"
 _OF_USER = f"""

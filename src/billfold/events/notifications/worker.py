@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import (NewEntry)
+from billfold.ledger.types import (Origin)
 from billfold.events.notifications import notify as notification_notify
 from billfold.events.notifications import payment_notifications
 from billfold.events.webhooks.attempts import FailingSubscription
@@ -17,7 +18,7 @@ from billfold.platform.clock import wall_now
 if TYPE_CHECKING:
     from billfold.events.webhooks.attempts import OnFailing
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _FAILING_TEXT = "Its last deliveries all failed. They are tried again as its retry policy says."
 _DISABLED_TEXT = "Its receiver answered 410 Gone, so it was disabled and receives nothing any more."

@@ -25,7 +25,7 @@ from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 log = structlog.get_logger(__name__)
 

@@ -12,7 +12,7 @@ import msgspec
 from billfold.events.webhooks.types import Attempt
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 FAILURES_BEFORE_NOTIFICATION = 10
 """After how many failures in a row the team is notified."""

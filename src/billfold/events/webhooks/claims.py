@@ -21,7 +21,7 @@ from billfold.events.webhooks.types import Delivery, SubscriptionQueue
 from billfold.platform.crypto import Vault
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 WORKER_LOCK_CLASS = 0x63757272
 """The class of the workers' advisory locks: "curr"."""

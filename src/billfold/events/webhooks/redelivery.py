@@ -17,7 +17,7 @@ from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 REPLAYED_MAX = 100_000
 """How many missing events one call puts into the queue, the oldest first."""

@@ -11,7 +11,7 @@ from asyncpg import UniqueViolationError
 from msgspec import UNSET
 
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
-from billfold.events.routes import subscriber_of
+from billfold.events.subscribers import (subscriber_of)
 from billfold.events.schemas import Redelivery
 from billfold.events.sequencer import sequence_events
 from billfold.events.types import unknown_event_type_error
@@ -25,8 +25,10 @@ from billfold.events.webhooks.schemas import (
     Since,
     body_for,
 )
-from billfold.events.webhooks.types import DeliveryAttempt, EventSimulation, Subscription
-from billfold.http.caller import Caller, CustomerCaller
+from billfold.events.webhooks.types import (EventSimulation, Subscription)
+from billfold.events.types import (DeliveryAttempt)
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
 from billfold.http.schemas import CursorList

@@ -9,12 +9,13 @@ from uuid import UUID
 import msgspec
 
 from billfold.events.types import Subscriber
-from billfold.events.webhooks.types import DeliveryAttempt, RetryPolicy, Subscription
+from billfold.events.webhooks.types import (RetryPolicy, Subscription)
+from billfold.events.types import (DeliveryAttempt)
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 COLUMNS = """subscription_id AS id, url, description, events, status, disabled_because, retry_policy,
        created_at AS time_created, updated_at"""

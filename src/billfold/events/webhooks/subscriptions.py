@@ -22,7 +22,7 @@ from billfold.platform.database.pool import in_transaction
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _CREATE = f"""
 INSERT INTO subscription (subscription_id, partner_id, customer_id, url, description, events,

@@ -34,7 +34,7 @@ from billfold.platform.telemetry.metrics import WEBHOOK_DELIVERIES, WEBHOOK_SECO
 from billfold.platform.telemetry.tracing import tracing
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 log = structlog.get_logger(__name__)
 

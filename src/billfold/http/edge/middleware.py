@@ -13,7 +13,8 @@ from billfold.http.json_syntax import has_control
 from billfold.http.raw_request import RawRequest, attach, client_of, is_trusted
 from billfold.http.responses import ProblemWithHeaders, problem, response_to
 from billfold.platform import ids
-from billfold.platform.clock import ClockState, monotonic, read_clock, wall_now
+from billfold.platform.clock import (ClockState, monotonic, wall_now)
+from billfold.platform.business_clock import (read_clock)
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.dates import iso_z
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from litestar.types import ASGIApp, HTTPScope, Receive, Scope, Send
 
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
     from billfold.platform.settings.settings import Settings
 
 TRACE_HEADER = b"x-service-trace-id"

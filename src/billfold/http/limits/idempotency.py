@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 log = structlog.get_logger(__name__)
 

@@ -13,7 +13,7 @@ from billfold.platform.ids import command_id
 from billfold.platform.network.addresses import network_of
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 PER_MINUTE = 300
 _OBJECT_WINDOW_MINUTES = 10

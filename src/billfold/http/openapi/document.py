@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from billfold.documents.ports import FileKind
-from billfold.http.authentication.signed_requests import KEY_HEADER, SIGNATURE_HEADER
+from billfold.platform.file_kinds import (FileKind)
+from billfold.identity.partners.signed_requests import KEY_HEADER, SIGNATURE_HEADER
 from billfold.http.openapi.json_schema import Schemas
 from billfold.http.operations import Access, Operation, Proof
 from billfold.http.parameters import Parameter, path_schema

@@ -29,7 +29,7 @@ from billfold.ledger.book.rows import (
     Update,
 )
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus, DirectoryEntry
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.ledger.types import AccountKind, JournalKind, PocketStatus
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import InvariantError
@@ -37,7 +37,7 @@ from billfold.platform.errors import InvariantError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from billfold.ledger.commands import Context
+    from billfold.ledger.context import (Context)
     from billfold.platform.database.rows import Row
 
 USD = "USD"

@@ -15,10 +15,10 @@ from billfold.ledger.types import Direction, TradeActivity, TransactionType
 from billfold.platform.ids import at_place, member_of
 
 if TYPE_CHECKING:
-    from billfold.events.kinds import EventKind
+    from billfold.ledger.event_kind import (EventKind)
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.context import (Context)
 
 Payload = TypeVar("Payload", bound=msgspec.Struct)
 

@@ -12,7 +12,7 @@ from billfold.platform.database.distribution import is_distributed
 from billfold.platform.database.pool import Batcher
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 DIRECTORY_CACHE_SIZE = 100_000
 

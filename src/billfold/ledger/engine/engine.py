@@ -18,7 +18,8 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from billfold.ledger.commands import BankPolicy, Command, Context, Missing
+from billfold.ledger.commands import (Command, Missing)
+from billfold.ledger.context import (BankPolicy, Context)
 from billfold.ledger.engine.load_books import insert_heads, load_books, load_identifiers, lock_heads, shards_of
 from billfold.ledger.engine.pending_command import (
     Answer,
@@ -38,7 +39,8 @@ from billfold.ledger.engine.pending_command import (
     undo,
 )
 from billfold.ledger.engine.write_batch import record_audited_actions, reset_drafts, write_books
-from billfold.platform.clock import business_now, monotonic, read_clock, wall_now
+from billfold.platform.clock import (business_now, monotonic, wall_now)
+from billfold.platform.business_clock import (read_clock)
 from billfold.platform.database.distribution import is_distributed
 from billfold.platform.database.shortage import (
     PATIENCE_SECONDS,
@@ -60,10 +62,10 @@ if TYPE_CHECKING:
     from billfold.bills.rules.market import Market
     from billfold.ledger.book.book import Book
     from billfold.ledger.engine.pending_command import ReferenceReaders
-    from billfold.ledger.ports import CatchUpRule, IdentifierLoader
+    from billfold.ledger.engine.ports import (CatchUpRule, IdentifierLoader)
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 log = structlog.get_logger(__name__)
 

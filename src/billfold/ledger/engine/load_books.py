@@ -11,16 +11,17 @@ from billfold.bills.rules.market import Market
 from billfold.ledger.book.book import Book, pocket_due
 from billfold.ledger.book.holdings import HOLDS_KEPT, Account, Lot, PocketBook, PocketColumns
 from billfold.ledger.engine.serialized_book import deserialize_book, restore_book
-from billfold.platform.clock import HOLD_CLOCK, ClockState, clock_of_row, read_clock
+from billfold.platform.clock import (ClockState)
+from billfold.platform.business_clock import (HOLD_CLOCK, clock_of_row, read_clock)
 from billfold.platform.database.distribution import HEADS_LOCKED
 from billfold.platform.database.pool import uuid_array
 
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.ledger.ports import IdentifierLoader
+    from billfold.ledger.engine.ports import (IdentifierLoader)
     from billfold.platform.calendars import Calendars
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _HEADS = """
 SELECT h.customer_id, h.version, h.entry_no, h.event_no, h.account_no, h.booked_at,

@@ -13,7 +13,8 @@ import asyncpg
 import msgspec
 
 from billfold.ledger.book.rows import CommandEntry, Fingerprint
-from billfold.ledger.commands import Command, Context, Missing, Outcome, Reference
+from billfold.ledger.commands import (Command, Missing, Outcome, Reference)
+from billfold.ledger.context import (Context)
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import stored_name
 from billfold.platform.errors import BillfoldError, InvariantError, MarketDataStale, NotFound, Refused
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.ledger.book.book import Book
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _KNOWN = """
 SELECT c.customer_id, c.command_id, c.request_hash, c.accepted, c.outcome

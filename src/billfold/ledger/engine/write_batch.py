@@ -35,7 +35,7 @@ from billfold.ledger.book.rows import (
 )
 from billfold.ledger.engine.serialized_book import serialize_book
 from billfold.ledger.engine.write_shards import Parts, write_shards
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.platform.clock import wall_now
 from billfold.platform.database.distribution import SHARD_PARTS
 from billfold.platform.database.rows import Row
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from billfold.ledger.engine.pending_command import PendingCommand
     from billfold.platform.calendars import Calendars
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 SINGLE_CALL_MAX_BOOKS = 60
 """Up to so many books go over in one call; COPY takes half the time per row of more."""

@@ -10,7 +10,7 @@ from billfold.platform.database.distribution import SHARD_BATCH, shard_column
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 # The shards of a table number their rows by its one sequence.
 _NUMBERS = """

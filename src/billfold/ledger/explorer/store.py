@@ -10,7 +10,7 @@ from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 SHOWN_MAX = 100
 """How many entries and events of a commit are read."""

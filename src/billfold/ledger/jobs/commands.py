@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from billfold.ledger.commands import Books, Command, Context, Outcome
+from billfold.ledger.commands import (Books, Command, Outcome)
+from billfold.ledger.context import (Context)
 
 
 def report_due_work(books: Books, cmd: CatchUp, ctx: Context) -> Outcome:

@@ -19,7 +19,7 @@ from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 BATCH_MAX = 100
 """How many customers are brought up to date in one batch."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import msgspec
 
 from billfold.ledger.jobs.store import complete
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.platform.errors import Unavailable
 from billfold.platform.telemetry.tracing import tracing
 

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from uuid import UUID
 
-    from billfold.ledger.jobs.types import ScheduledJob
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.ledger.types import (ScheduledJob)
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _SCHEDULE = "SELECT scheduled_job_set($1)"
 _COMPLETE = "SELECT scheduled_job_complete($1, $2::text::uuid[], $3)"

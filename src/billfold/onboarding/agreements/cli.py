@@ -11,7 +11,7 @@ from uuid import UUID
 
 import typer
 
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row
 from billfold.cli.context import CliError
 from billfold.ledger.directory.store import find_customer

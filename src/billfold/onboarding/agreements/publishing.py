@@ -13,7 +13,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.audit.record import record
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import (NewEntry)
+from billfold.ledger.types import (Origin)
 from billfold.documents.pdf import Unprintable, typeset
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.texts import (
@@ -27,7 +28,7 @@ from billfold.onboarding.agreements.types import DocumentRow, VersionRow
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 
 class Publisher(NamedTuple):

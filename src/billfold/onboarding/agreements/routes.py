@@ -10,10 +10,11 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.agreements.types import AcceptedBy, Consent
-from billfold.accounts.commands import AcceptAgreements
-from billfold.accounts.customers.profiles import open_profile
+from billfold.accounts.agreements.commands import (AcceptAgreements)
+from billfold.accounts.profiles import open_profile
 from billfold.accounts.customers.schemas import Customer, render_customer
-from billfold.http.caller import Call, Caller
+from billfold.http.caller import (Call)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import OPEN, SIGNED, get, post, with_scope
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank

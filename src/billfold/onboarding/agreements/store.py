@@ -17,7 +17,7 @@ from billfold.platform.errors import NotFound
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _LOCK = "SELECT FROM bank FOR UPDATE"  # rows that are only added leave no right to lock their table
 _VERSIONS = f"SELECT {', '.join(VersionRow.__struct_fields__)} FROM agreement_version ORDER BY version DESC"

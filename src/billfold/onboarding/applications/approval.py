@@ -9,22 +9,24 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from billfold.access.users import members as user_members
-from billfold.access.users import rules as user_rules
-from billfold.access.users import store as user_store
-from billfold.access.users.welcome import send_password_link
+from billfold.identity.users import members as user_members
+from billfold.identity.users import rules as user_rules
+from billfold.identity.users import store as user_store
+from billfold.team.welcome_email import send_password_link
 from billfold.accounts.agreements.types import AcceptedBy, Consent
-from billfold.accounts.commands import EnrolCustomer, OpenPocket
-from billfold.accounts.customers.profiles import seal_profile
+from billfold.accounts.pockets.commands import (OpenPocket)
+from billfold.accounts.customers.commands import (EnrolCustomer)
+from billfold.accounts.profiles import seal_profile
 from billfold.accounts.customers.schemas import Name
 from billfold.accounts.pockets.requests import resolve_strategies
 from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry, Origin
+from billfold.audit.types import (NewEntry)
+from billfold.ledger.types import (Origin)
 from billfold.documents import store as document_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, content_of, open_application

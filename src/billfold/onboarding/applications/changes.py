@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -9,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.documents import store as document_store
 from billfold.events.notifications.notify import notify
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.content import (
     Application,
@@ -166,7 +167,7 @@ async def changing(
     details: Mapping[str, Any] | None = None,
 ) -> AsyncIterator[ApplicationChange]:
     """Open the transaction of a change of an application, and its entry `application.<verb>` in its owner's log."""
-    await bank.data_keys.of(bank.pool, row.applicant_id)  # no other machine is waited for in the transaction
+    await bank.ports[DataKeys].of(bank.pool, row.applicant_id)  # no other machine is waited for in the transaction
     async with audit_record.audited(
         bank.pool,
         bank.vault,

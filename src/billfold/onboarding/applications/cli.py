@@ -9,8 +9,8 @@ from uuid import UUID
 import typer
 from rich.markup import escape
 
-from billfold.access.partners.store import list_partners
-from billfold.audit.types import Origin
+from billfold.identity.partners.store import list_partners
+from billfold.ledger.types import (Origin)
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -29,7 +30,7 @@ from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 Content = dict[str, Any]
 """The fields of a form, ready for JSON, without those that are not there."""
@@ -87,7 +88,7 @@ async def open_application(conn: Connection | Pool, bank: Bank, row: Application
 
 async def open_applications(conn: Connection | Pool, bank: Bank, rows: Sequence[ApplicationRow]) -> list[Application]:
     """Return applications with what they say, without those that were destroyed after their retention."""
-    keys = await bank.data_keys.load(conn, [row.applicant_id for row in rows])
+    keys = await bank.ports[DataKeys].load(conn, [row.applicant_id for row in rows])
     rows = [row for row in rows if keys.get(row.applicant_id) is not None]
     ids = [row.customer_id for row in rows], [row.application_id for row in rows]
     parties, documents = defaultdict(list), defaultdict(list)
@@ -116,7 +117,7 @@ async def _open(
     documents: list[DocumentRow],
 ) -> Application:
     kind: type[AnyForm] = BusinessForm if row.kind == ApplicationKind.BUSINESS else IndividualForm
-    content = await bank.data_keys.open(conn, row.applicant_id, row.content, aad=_place(row))
+    content = await bank.ports[DataKeys].open(conn, row.applicant_id, row.content, aad=_place(row))
     return Application(
         row=row,
         form=msgspec.json.decode(content, type=kind),
@@ -131,7 +132,7 @@ async def seal_application(
 ) -> bytes:
     """Return what an application says, sealed."""
     place = associated_data("application", "content", application_id, tenant_id=applicant_id)
-    return await bank.data_keys.seal(conn, applicant_id, msgspec.json.encode(content), aad=place)
+    return await bank.ports[DataKeys].seal(conn, applicant_id, msgspec.json.encode(content), aad=place)
 
 
 async def seal_related_party(
@@ -139,7 +140,7 @@ async def seal_related_party(
 ) -> bytes:
     """Return what is said of a related party, sealed."""
     place = _party_place(row, related_party_id)
-    return await bank.data_keys.seal(conn, row.applicant_id, msgspec.json.encode(content), aad=place)
+    return await bank.ports[DataKeys].seal(conn, row.applicant_id, msgspec.json.encode(content), aad=place)
 
 
 async def describe_application(bank: Bank, application: Application) -> list[str]:
@@ -168,7 +169,7 @@ async def _open_parties(
     conn: Connection | Pool, bank: Bank, row: ApplicationRow, parties: Sequence[RelatedPartyRow]
 ) -> dict[UUID, RelatedPartyForm]:
     sealed = [SealedValue(row.applicant_id, each.content, _party_place(row, each.related_party_id)) for each in parties]
-    plain = await bank.data_keys.open_many(conn, sealed)
+    plain = await bank.ports[DataKeys].open_many(conn, sealed)
     return {
         each.related_party_id: msgspec.json.decode(content, type=RelatedPartyForm)
         for each, content in zip(parties, plain, strict=True)

@@ -6,18 +6,18 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.documents import store as document_store
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.rules.status import INCOMPLETE, RESULTS, require_complete, require_decidable
 from billfold.onboarding.applications.screening import screen_application
 from billfold.onboarding.applications.types import APPROVE_JOB, ApplicationRow, ApplicationStatus
-from billfold.onboarding.screening.hits import find_standing
-from billfold.onboarding.screening.types import REASON
+from billfold.screening.hits import find_standing
+from billfold.screening.types import REASON
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 

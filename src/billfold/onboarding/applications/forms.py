@@ -12,7 +12,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.customers.schemas import Address, Country, Email, Name, Phone
+from billfold.accounts.customers.schemas import (Email, Name, Phone)
+from billfold.accounts.addresses import (Address, Country)
 from billfold.onboarding.applications.types import Role
 
 Text = Annotated[str, msgspec.Meta(min_length=1, max_length=250, pattern=r"\S")]

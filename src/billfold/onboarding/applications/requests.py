@@ -8,8 +8,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit.types import Origin
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.ledger.types import (Origin)
+from billfold.http.caller import (Call)
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.usage_limits import uses_of
 from billfold.onboarding.applications import store

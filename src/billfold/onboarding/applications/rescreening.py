@@ -10,25 +10,25 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.accounts.commands import SetCustomerState
-from billfold.accounts.customers.profiles import open_profile
+from billfold.accounts.customers.commands import (SetCustomerState)
+from billfold.accounts.profiles import open_profile
 from billfold.accounts.customers.store import is_frozen_by_others
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.rules.status import ENDED
 from billfold.onboarding.applications.screening import subjects_of
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
-from billfold.onboarding.screening import backlog, hits
-from billfold.onboarding.screening.backlog import Task
-from billfold.onboarding.screening.counterparties import screen_counterparties
-from billfold.onboarding.screening.screening import names_of_countries, screen
-from billfold.onboarding.screening.types import REASON, HitStatus, ScreenedName, Subject, SubjectKind
+from billfold.screening import backlog, hits
+from billfold.screening.backlog import Task
+from billfold.screening.counterparties import screen_counterparties
+from billfold.screening.screening import names_of_countries, screen
+from billfold.screening.types import REASON, HitStatus, ScreenedName, Subject, SubjectKind
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
@@ -36,7 +36,7 @@ from billfold.platform.database.shortage import error_summary, is_shortage
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _UNTIL_ENROLLED: Final = timedelta(minutes=1)
 _BATCH_MAX: Final = 50

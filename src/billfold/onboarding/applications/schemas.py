@@ -8,7 +8,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.customers.schemas import Address, Country, Name
+from billfold.accounts.customers.schemas import (Name)
+from billfold.accounts.addresses import (Address, Country)
 from billfold.documents.routes import Document, render_document
 from billfold.http.schemas import BankTime, one_of
 from billfold.onboarding.applications.content import Application, content_of

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.customers.schemas import Address
+from billfold.accounts.addresses import (Address)
 from billfold.onboarding.applications.content import Application, open_application
 from billfold.onboarding.applications.forms import IndividualForm
 from billfold.onboarding.applications.types import ApplicationRow
-from billfold.onboarding.screening.screening import names_of_countries, screen
-from billfold.onboarding.screening.types import ScreenedName, Subject, SubjectKind
+from billfold.screening.screening import names_of_countries, screen
+from billfold.screening.types import ScreenedName, Subject, SubjectKind
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.audit.record import AuditedAction
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 RowType = TypeVar("RowType", bound=msgspec.Struct)
 

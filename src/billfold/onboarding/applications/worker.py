@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from billfold.onboarding.applications.ports import IdentityCheck
 from typing import TYPE_CHECKING
 
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.documents import store as document_store
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.commands import ReportApplication
@@ -37,8 +38,8 @@ async def run_check_job(bank: Bank, job: ScheduledJob) -> None:
     now = await bank.now()
     application = await open_application(bank.pool, bank, row)
     result = CheckResult(status=CheckStatus.MANUAL_REVIEW)
-    if bank.identity is not None:
-        result = await bank.identity.check(_checked(application), now)
+    if bank.ports.get(IdentityCheck) is not None:
+        result = await bank.ports.get(IdentityCheck).check(_checked(application), now)
     result = reviewed_result(result, application.form, agreement_version=bank.terms.agreements.in_force(et_date(now)))
     await settle_check(bank, row, result, move_id=move.move_id, now=now)
     if result.look_again_at is not None and result.status in {CheckStatus.WAITING, CheckStatus.IN_PROGRESS}:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -35,7 +36,7 @@ async def list_drafts(bank: Bank, invite: InviteRow, applicant_id: UUID) -> dict
     opened = {}
     for step, content in sealed.items():
         place = _place(invite, applicant_id, step)
-        plain = await bank.data_keys.open(bank.pool, applicant_id, content, aad=place)
+        plain = await bank.ports[DataKeys].open(bank.pool, applicant_id, content, aad=place)
         opened[step] = msgspec.json.decode(plain, type=Draft)
     return opened
 
@@ -45,7 +46,7 @@ async def put_draft(bank: Bank, invite: InviteRow, applicant_id: UUID, *, step: 
     content = None
     if draft.values or draft.mistakes:
         place = _place(invite, applicant_id, step)
-        content = await bank.data_keys.seal(bank.pool, applicant_id, msgspec.json.encode(draft), aad=place)
+        content = await bank.ports[DataKeys].seal(bank.pool, applicant_id, msgspec.json.encode(draft), aad=place)
     await store.put_draft(bank.pool, invite.invite_id, step, content)
 
 

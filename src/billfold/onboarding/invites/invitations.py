@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -11,11 +12,11 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.rules import check_email
+from billfold.identity.users.rules import check_email
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.events.email.outbox import mailbox_of
-from billfold.events.email.plain_text import is_name, plain_text
+from billfold.platform.plain_text import is_name, plain_text
 from billfold.ledger.directory.rules import require_active
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, name_of
@@ -33,7 +34,7 @@ from billfold.platform.ids import command_id, derive
 if TYPE_CHECKING:
     from billfold.http.caller import Call
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = MappingProxyType(
     {
@@ -100,7 +101,7 @@ async def open_invites(conn: Connection | Pool, bank: Bank, application: Applica
     applicant_id = application.row.applicant_id
     found = []
     for each in rows:
-        content = await bank.data_keys.open(conn, applicant_id, each.content, aad=_place(each.invite_id, applicant_id))
+        content = await bank.ports[DataKeys].open(conn, applicant_id, each.content, aad=_place(each.invite_id, applicant_id))
         found.append(_shown(each, msgspec.json.decode(content, type=Invitee), application, now=now))
     return found
 
@@ -229,7 +230,7 @@ async def _mail(sender: _Sender, change: ApplicationChange, planned: _Planned, *
 async def _seal(change: ApplicationChange, invite_id: UUID, invitee: Invitee) -> bytes:
     applicant_id = change.row.applicant_id
     place = _place(invite_id, applicant_id)
-    return await change.bank.data_keys.seal(change.action.conn, applicant_id, msgspec.json.encode(invitee), aad=place)
+    return await change.bank.ports[DataKeys].seal(change.action.conn, applicant_id, msgspec.json.encode(invitee), aad=place)
 
 
 def _shown(row: InviteRow, invitee: Invitee, application: Application, *, now: datetime) -> Invite:

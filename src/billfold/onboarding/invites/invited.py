@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.documents.routes import store_file
 from billfold.http.caller import Call
 from billfold.onboarding.applications import requests

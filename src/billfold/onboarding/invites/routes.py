@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from billfold.http.caller import CustomerCaller
+from billfold.oauth.caller import (CustomerCaller)
 from billfold.http.operations import delete, get, post
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import requests

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.users.rules import check_email, check_name
+from billfold.identity.users.rules import check_email, check_name
 from billfold.accounts.customers.schemas import Email, NamePart
-from billfold.events.email.plain_text import is_name
+from billfold.platform.plain_text import is_name
 from billfold.http.schemas import BankTime
 from billfold.onboarding.invites.rules import COLLABORATORS_MAX, PARTY_FIELDS
 from billfold.onboarding.invites.types import InvitationType, Invite, Invitee, InviteStatus, WantedInvite

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from billfold.audit.record import AuditedAction
     from billfold.onboarding.applications.types import ApplicationRow
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 TABLE = "application_invite"
 _NAMES = InviteRow.__struct_fields__

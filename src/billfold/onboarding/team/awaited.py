@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 import msgspec
 
-from billfold.access.team import invitations
-from billfold.access.team import store as team_store
-from billfold.access.team.administrator import Administrator
-from billfold.access.team.types import InviteMember, Member
-from billfold.audit.types import Origin
+from billfold.team import invitations
+from billfold.identity.members import store as team_store
+from billfold.team.administrator import Administrator
+from billfold.identity.members.types import InviteMember, Member
+from billfold.ledger.types import (Origin)
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.content import name_of, open_application
@@ -23,10 +24,10 @@ from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
 
 if TYPE_CHECKING:
-    from billfold.http.caller import CustomerCaller
+    from billfold.oauth.caller import (CustomerCaller)
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.ledger.types import (ScheduledJob)
+    from billfold.platform.database.connection import (Connection, Pool)
 
 AWAITED_MAX: Final = 50
 
@@ -51,7 +52,7 @@ async def await_team(
         command = command_id(f"team:{member.key_owner}", member.key)
         for number, each in enumerate(wanted):
             member_id = derive(bank.seed, command, number)
-            content = await bank.data_keys.seal(
+            content = await bank.ports[DataKeys].seal(
                 change.action.conn, row.applicant_id, msgspec.json.encode(each), aad=_place(row, member_id)
             )
             await store.add_awaited_member(
@@ -72,7 +73,7 @@ async def list_awaited(conn: Connection | Pool, bank: Bank, row: ApplicationRow)
     found = []
     for each in await store.list_awaited_members(conn, row):
         place = _place(row, each.member_id)
-        content = await bank.data_keys.open(conn, row.applicant_id, each.content, aad=place)
+        content = await bank.ports[DataKeys].open(conn, row.applicant_id, each.content, aad=place)
         wanted = msgspec.json.decode(content, type=InviteMember)
         found.append(
             Member(

@@ -8,14 +8,14 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.team import invitations
-from billfold.access.team import store as team_store
-from billfold.access.team.administrator import Administrator, calling_administrator
-from billfold.access.team.rules import check_invited
-from billfold.access.team.schemas import Team, render_team
-from billfold.access.team.types import InviteMember
-from billfold.access.users.store import list_user_memberships
-from billfold.http.caller import CustomerCaller
+from billfold.team import invitations
+from billfold.identity.members import store as team_store
+from billfold.team.administrator import Administrator, calling_administrator
+from billfold.identity.members.rules import check_invited
+from billfold.team.schemas import Team, render_team
+from billfold.identity.members.types import InviteMember
+from billfold.identity.users.store import list_user_memberships
+from billfold.oauth.caller import (CustomerCaller)
 from billfold.http.operations import post
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import requests

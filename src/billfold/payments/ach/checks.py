@@ -28,7 +28,7 @@ from billfold.platform.errors import InvariantError
 if TYPE_CHECKING:
     from billfold.data_keys.types import DataKey
     from billfold.platform.checks import Findings
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _RETURN_RECEIVED = names_in_sql(ReceiveAchReturn)
 _RETURNS_EITHER_WAY = names_in_sql(ReceiveAchReturn, ReturnAchEntry)

@@ -10,10 +10,10 @@ import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
 from billfold.cli.output import console, table
-from billfold.freezes.proposing import propose_as_operator
+from billfold.dual_control.proposing import propose_as_operator
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
-from billfold.payments.ach.rules.return_codes import RETURN_REASONS
+from billfold.payments.return_codes import RETURN_REASONS
 from billfold.payments.ach.store.entries import get_entry, list_entries
 from billfold.payments.ach.types import AchStatus, AchWay
 from billfold.platform.dates import format_eastern

@@ -13,7 +13,7 @@ from billfold.payments.ach.rules.receive import receive_ach, return_entry
 from billfold.payments.ach.rules.receive_return import receive_return, record_noc
 from billfold.payments.ach.rules.reversal import reinitiate_ach, reverse_ach
 from billfold.payments.ach.rules.review import review_ach
-from billfold.payments.ach.rules.risk import OriginationHistory
+from billfold.payments.ach.types import (OriginationHistory)
 from billfold.payments.ach.rules.settle import mark_transmitted, reschedule_entries, settle_entries
 from billfold.payments.ach.types import AchEntry, AchStatus, IncomingEntry, PendingReturn
 

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.store import list_features
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
 from billfold.http.operations import get, post
 from billfold.http.parameters import Query

@@ -14,7 +14,8 @@ from billfold.accounts.pockets.rules import pocket_of, require_not_closed
 from billfold.accounts.transactions.types import BankBooking
 from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of

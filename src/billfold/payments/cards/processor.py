@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.payments.cards.ports import CardProcessor
 from typing import TYPE_CHECKING
 
 from billfold.accounts.pockets.rules import require_usable
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 def processor_of(bank: Bank) -> CardProcessor:
     """Return it. Refuses: rail-not-available where the bank has none."""
-    if bank.cards is None:
+    if bank.ports.get(CardProcessor) is None:
         raise Refused("rail-not-available", "The bank has no card processor.")
-    return bank.cards
+    return bank.ports.get(CardProcessor)
 
 
 async def holder_of(bank: Bank, customer_id: UUID, pocket_id: UUID) -> CustomerRow:

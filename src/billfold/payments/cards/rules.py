@@ -13,7 +13,8 @@ from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.events.payloads import CardStatusPayload
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import PocketStatus
 from billfold.payments.cards.types import (
     ORDER_JOB,

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.customers.schemas import Address
+from billfold.accounts.addresses import (Address)
 from billfold.http.schemas import NOT_BLANK, one_of
 from billfold.payments.cards.ports import EncryptedDetail
 from billfold.payments.cards.types import (

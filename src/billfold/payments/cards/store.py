@@ -12,7 +12,7 @@ from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, K
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _card, _order = reads(CardRow), reads(CardOrderRow)
 _CARD_COLUMNS = ", ".join(CardRow.__struct_fields__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from typing import TYPE_CHECKING
 
 from billfold.accounts.pockets.store import get_pocket
@@ -14,7 +15,7 @@ from billfold.payments.cards.types import OrderStatus
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import (ScheduledJob)
 
 
 async def place_order(bank: Bank, job: ScheduledJob) -> None:
@@ -25,7 +26,7 @@ async def place_order(bank: Bank, job: ScheduledJob) -> None:
     if order.status != OrderStatus.INITIAL or pocket.status == PocketStatus.CLOSED:
         return
     value = (order.customer_id, order.card_order_id, order.shipping_address)
-    (address,) = await open_column(bank.data_keys, bank.pool, CARD_SHIPPING_ADDRESS, [value])
+    (address,) = await open_column(bank.ports[DataKeys], bank.pool, CARD_SHIPPING_ADDRESS, [value])
     if address is None:  # destroyed with the customer's key: there is nowhere to send it
         return
     await processor_of(bank).order(order, address)

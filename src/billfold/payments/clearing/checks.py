@@ -16,7 +16,7 @@ from billfold.payments.settlement.worker import LOOKBACK
 from billfold.platform.checks import Certainty, Findings, declared
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 TABLE = "clearing"
 

@@ -19,7 +19,7 @@ from billfold.payments.clearing.types import ClearingTotals, OpenPayment
 from billfold.platform.dates import et_instant
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _EASTERN = "(settles_at AT TIME ZONE 'America/New_York')::date"
 # $1 the bank's own customer; $2, $3 first date and its first instant; $4, $5 last date and instant.

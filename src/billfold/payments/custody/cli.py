@@ -12,7 +12,7 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, customer_of_pocket
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
-from billfold.freezes.proposing import propose_as_operator
+from billfold.dual_control.proposing import propose_as_operator
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.payments.custody.store import list_transfers
 from billfold.platform import ids

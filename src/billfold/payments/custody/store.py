@@ -10,7 +10,7 @@ from billfold.payments.custody.types import SecurityTransfer
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _COLUMNS = ", ".join(SecurityTransfer.__struct_fields__)
 _SOME = f"""

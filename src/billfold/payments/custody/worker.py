@@ -16,7 +16,7 @@ from billfold.payments.custody.types import SecurityTransferStatus
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import (ScheduledJob)
 
 log = structlog.get_logger(__name__)
 

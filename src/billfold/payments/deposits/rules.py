@@ -11,7 +11,8 @@ from billfold.accounts.pockets.types import Hold
 from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, Rail, TransactionType
 from billfold.payments.wires.rules.incoming import record_incoming_wire
 from billfold.payments.wires.rules.recording import raise_wire_event

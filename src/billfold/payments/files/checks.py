@@ -11,7 +11,7 @@ from billfold.platform.errors import InvariantError
 if TYPE_CHECKING:
     from billfold.data_keys.types import DataKey
     from billfold.platform.checks import Findings
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _FILES = {
     ("rail_file", Certainty.CHANGED): {

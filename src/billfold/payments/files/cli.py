@@ -10,11 +10,11 @@ from uuid import UUID
 import msgspec
 import typer
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, print_line
-from billfold.freezes.proposing import said_of
+from billfold.dual_control.proposing import said_of
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.closing import propose_close

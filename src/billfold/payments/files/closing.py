@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.access.operators.types import Operator, Power
-from billfold.freezes.decisions import propose_movement
+from billfold.identity.operators.types import Operator, Power
+from billfold.dual_control.decisions import propose_movement
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.files.commands import CloseRailFile
@@ -16,7 +16,7 @@ from billfold.platform import ids
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:
-    from billfold.freezes.types import FreezeProposal
+    from billfold.dual_control.types import FreezeProposal
     from billfold.ledger.bank import Bank
 
 

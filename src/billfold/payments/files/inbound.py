@@ -7,6 +7,7 @@ delays and blocks no other.
 
 from __future__ import annotations
 
+from billfold.payments.files.ports import RailExchanges
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ import msgspec
 import structlog
 
 from billfold.data_keys.payment_keys import bank_key
-from billfold.freezes.store import find_confirmed
+from billfold.dual_control.store import find_confirmed
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
 from billfold.payments.files.contents import is_content_of, read_content, seal_content
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import (ScheduledJob)
     from billfold.payments.files.types import RailFile
 
 log = structlog.get_logger(__name__)
@@ -67,7 +68,7 @@ class InboundFiles(ABC):
         done, now = 0, wall_now()
         failed: dict[str, Exception] = {}
         aside = await read_put_aside(bank.pool, f"{self.rail.lower()} file to store", now)
-        for name in await bank.rails.of(self.rail).list_inbound():
+        for name in await bank.ports[RailExchanges].of(self.rail).list_inbound():
             if name not in aside.waiting:
                 try:
                     done += await self.store_file(bank, name) is None
@@ -80,7 +81,7 @@ class InboundFiles(ABC):
 
     async def store_file(self, bank: Bank, name: str) -> RailFile | None:
         """Store a file and return it; archive one whose content was received before."""
-        exchange = bank.rails.of(self.rail)
+        exchange = bank.ports[RailExchanges].of(self.rail)
         raw = await self._read(bank, name)
         if raw is None:
             return None
@@ -114,7 +115,7 @@ class InboundFiles(ABC):
     async def _read(self, bank: Bank, name: str) -> bytes | None:
         """Return the content of a file; archive one that is too large to be read."""
         try:
-            return await bank.rails.of(self.rail).read(name)
+            return await bank.ports[RailExchanges].of(self.rail).read(name)
         except OversizedFile as oversized:
             await self._refuse(bank, name, [self.whole_file._replace(reason=str(oversized))])
             return None
@@ -173,7 +174,7 @@ class InboundFiles(ABC):
 
     async def _archive(self, bank: Bank, file: RailFile, report: bytes) -> None:
         """Archive a file, unless a later file of its name has replaced it."""
-        exchange = bank.rails.of(self.rail)
+        exchange = bank.ports[RailExchanges].of(self.rail)
         if retries.retry_state_of(file) is not None:
             current = await exchange.read(file.name)
             if current and not is_content_of(await bank_key(bank), file, self.normalize(current)):
@@ -186,7 +187,7 @@ class InboundFiles(ABC):
     async def _refuse(self, bank: Bank, name: str, mistakes: Sequence[Any]) -> dict[str, Any]:
         """Archive a refused file with the lines and reasons; return its report."""
         report = {"file": name, "state": "REFUSED", "mistakes": [each._asdict() for each in mistakes]}
-        await bank.rails.of(self.rail).archive(name, report=_json(report), refused=True)
+        await bank.ports[RailExchanges].of(self.rail).archive(name, report=_json(report), refused=True)
         log.warning("rail_file_refused", rail=self.rail, name=name, first=str(mistakes[0]))
         return report
 

@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.access.operators.types import Operator, Power
+from billfold.identity.operators.types import Operator, Power
 from billfold.payments.files.store import COLUMNS, find_file
 from billfold.payments.files.types import RailFile, RetryState
 from billfold.platform.clock import wall_now
@@ -22,7 +22,7 @@ from billfold.platform.dates import iso_z
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 log = structlog.get_logger(__name__)
 

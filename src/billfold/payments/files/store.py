@@ -19,7 +19,7 @@ from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
     from billfold.payments.files.types import SealedContent
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 OUT, IN = "OUT", "IN"
 

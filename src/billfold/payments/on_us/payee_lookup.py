@@ -12,7 +12,7 @@ from billfold.platform.database.pool import Batcher
 from billfold.platform.errors import NotFound, Refused
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 
 class Peer(NamedTuple):

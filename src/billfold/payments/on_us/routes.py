@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import get, post
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us import store as on_us_store

@@ -19,7 +19,8 @@ from billfold.bills.rules.lots import Sale
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import (
     NOT_CLOSED,
     AccountKind,
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from billfold.accounts.counterparties.types import Payee
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Lot, PocketBook
-    from billfold.ledger.commands import SaleTerms
+    from billfold.ledger.context import (SaleTerms)
     from billfold.payments.on_us.commands import TransferOnUs
 
 _KINDS = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.ledger.book.book import Book
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _COLUMNS = """
 SELECT t.customer_id, t.transfer_id, t.partner_id, t.type, t.status, t.reason, t.from_pocket_id,

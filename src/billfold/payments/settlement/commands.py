@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import date
 
 from billfold.ledger.commands import Command
-from billfold.payments.settlement.rules import MovedPocket, RailTotals, SettlementBlock, close_bank_day, report_moves
+from billfold.payments.settlement.rules import (close_bank_day, report_moves)
+from billfold.payments.settlement.types import (MovedPocket, RailTotals, SettlementBlock)
 
 
 class CloseBankDay(Command, frozen=True, kw_only=True):

@@ -8,13 +8,13 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from billfold.ledger.types import TradeActivity
-from billfold.payments.settlement.rules import SettlementBlock
+from billfold.payments.settlement.types import (SettlementBlock)
 from billfold.payments.settlement.worker import find_unsettled
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.payments.clearing.types import ClearingTotals
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 HORIZON = timedelta(days=7)
 FACE_CENTS = 100_00

@@ -13,10 +13,10 @@ from uuid import UUID
 
 import structlog
 
-from billfold.bills.market_log import MARKET_LOG, RECORDED
+from billfold.treasury.market_log import MARKET_LOG, RECORDED
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.settlement.commands import ReportMoves
-from billfold.payments.settlement.rules import MovedPocket
+from billfold.payments.settlement.types import (MovedPocket)
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.dates import et_date, et_instant

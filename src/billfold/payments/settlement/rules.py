@@ -17,7 +17,8 @@ import msgspec
 from billfold.bills.types import BillSettlement
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.payments.clearing.types import RailSettlement
 from billfold.platform.errors import InvariantError

@@ -12,19 +12,19 @@ from contextlib import suppress
 from datetime import date, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from billfold.bills.market_log import record_closing_prices
+from billfold.treasury.market_log import record_closing_prices
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.store import SettlementPeriod, list_cleared
 from billfold.payments.settlement.commands import CloseBankDay
-from billfold.payments.settlement.rules import RailTotals, SettlementBlock
+from billfold.payments.settlement.types import (RailTotals, SettlementBlock)
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 LOOKBACK = timedelta(days=14)
 """How far back trades that missed the close of their day are searched."""

@@ -8,9 +8,9 @@ from uuid import UUID
 
 import typer
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.cli.command import CommandGroup, Row
-from billfold.freezes.proposing import said_of
+from billfold.dual_control.proposing import said_of
 from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
 from billfold.payments.suspense.store import list_items
 from billfold.payments.suspense.types import SuspenseStatus

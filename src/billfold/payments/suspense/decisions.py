@@ -11,11 +11,11 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.access.operators.types import Operator, Power
-from billfold.freezes.decisions import propose_movement
+from billfold.identity.operators.types import Operator, Power
+from billfold.dual_control.decisions import propose_movement
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.ach.rules.return_codes import RETURN_REASONS
+from billfold.payments.return_codes import RETURN_REASONS
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
 from billfold.payments.suspense.owner_details import details_for_owner
 from billfold.payments.suspense.store import get_item
@@ -24,7 +24,7 @@ from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
-    from billfold.freezes.types import FreezeProposal
+    from billfold.dual_control.types import FreezeProposal
     from billfold.ledger.bank import Bank
     from billfold.payments.suspense.types import SuspenseItem
 

@@ -15,7 +15,8 @@ import msgspec
 
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.rows import Fingerprint
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail
 from billfold.payments.adjustments.commands import PostGoodwillCredit
 from billfold.payments.adjustments.rules import post_goodwill_credit

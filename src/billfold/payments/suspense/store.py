@@ -10,7 +10,7 @@ from billfold.payments.suspense.types import SuspenseItem
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _COLUMNS = ", ".join(SuspenseItem.__struct_fields__)
 _SOME = f"SELECT {_COLUMNS} FROM suspense_item WHERE item_id = ANY($1::uuid[])"

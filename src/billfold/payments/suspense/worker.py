@@ -10,10 +10,10 @@ from datetime import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import UUID
 
-from billfold.ledger.engine.bulk import submit_in_lots
+from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
 from billfold.platform.dates import et_date, et_instant

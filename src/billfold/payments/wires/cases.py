@@ -11,9 +11,9 @@ import msgspec
 
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
-from billfold.payments.wires.outbound import fedwire_day, message_sent
+from billfold.payments.wires.sent_messages import (fedwire_day, message_sent)
 from billfold.payments.wires.queueing import queue_about
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from billfold.ledger.commands import Outcome
     from billfold.payments.wires.commands import ReturnWire
     from billfold.payments.wires.types import WireRow
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 
 async def recall(bank: Bank, wire_id: UUID, code: str) -> str:

@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.payments.wires.store import message_queue as queue
@@ -18,7 +18,7 @@ from billfold.platform.ids import command_id, derive
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
     from billfold.payments.wires.rules.messages import MessageFields
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 
 async def queue_about(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from collections.abc import Sequence
 from uuid import UUID
 
@@ -10,7 +11,8 @@ import msgspec
 from billfold.accounts.customers.store import list_features, require_feature
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
-from billfold.http.caller import Caller, CustomerCaller
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import OrderedQuery, searched_page_of
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.schemas import SearchedList
@@ -138,7 +140,7 @@ async def _sealed(bank: Bank, owner: UUID, data: CreateWire) -> CreateWire:
     """Return a wire to send as it is stored: its instructions may name an account or a person."""
     if not data.wire_instructions:
         return data
-    data_key = await bank.data_keys.of(bank.pool, owner)
+    data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     return msgspec.structs.replace(data, wire_instructions=PartyField.TEXT.seal(data_key, data.wire_instructions))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from uuid import UUID
 
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 LASTS = timedelta(seconds=15)
 """How long a claim holds unless it is renewed."""

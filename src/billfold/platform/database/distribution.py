@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 HEADS_LOCKED = "ledger_heads_locked"
 """The function that locks heads there, which `migrate up --distributed` creates: by it a distributed bank is known."""

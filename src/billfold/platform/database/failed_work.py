@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from billfold.platform.database.shortage import error_summary, is_shortage
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 RETRY_MIN_SECONDS, RETRY_MAX_SECONDS = 30, 3_600
 _DOUBLINGS_MAX = 7

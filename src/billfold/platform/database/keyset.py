@@ -16,7 +16,7 @@ from billfold.platform.paging import SortKey, Stop
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 RowType = TypeVar("RowType")
 StructType = TypeVar("StructType", bound=msgspec.Struct)

@@ -20,7 +20,7 @@ from billfold.platform.database.pool import create_replica_pool
 from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 log = structlog.get_logger(__name__)
 

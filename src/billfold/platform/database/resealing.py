@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 _BATCH_SIZE = 500
 _ROWS = "SELECT {keys}, sealed FROM {table} WHERE sealed IS NOT NULL AND substring(sealed FOR 5) <> $1 LIMIT {limit}"

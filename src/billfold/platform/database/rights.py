@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _MAY_BECOME_OWNER = """
 SELECT session_user, pg_has_role(session_user, (SELECT relowner FROM pg_class WHERE oid = to_regclass($1)), 'MEMBER')

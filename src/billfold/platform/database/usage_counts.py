@@ -12,7 +12,7 @@ from billfold.platform.settings.usage_limits import USAGE_LIMITS, forgotten_at
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 LIMIT_REACHED = "usage-limit-reached"
 

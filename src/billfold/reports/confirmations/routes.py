@@ -7,7 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.caller import (Call)
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import get, with_scope
 from billfold.http.responses import HttpResponse, redirect
 from billfold.ledger.bank import Bank

@@ -9,7 +9,7 @@ from uuid import UUID
 from billfold.accounts.trades.store import TradeRow, find_by_id
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _TRADE = """
 SELECT customer_id, pocket_id, entry_no, trade_no, trade_id, activity, incoming, cusip, units, price_micros, notional,

@@ -13,7 +13,7 @@ from billfold.reports.proofs.types import SignedManifest
 
 if TYPE_CHECKING:
     from billfold.platform.checks import Findings
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 COUNTED = ("report_file", "report_file_part")
 _ROWS: Final = 500

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from billfold.documents.ports import FileStore
+from billfold.data_keys.keys import DataKeys
 import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Sequence
@@ -43,14 +45,14 @@ async def keep_file(
     customer_id, file_id = ids
     source = BytesIO(content) if isinstance(content, bytes) else content
     source.seek(0)
-    data_key = await bank.data_keys.of(bank.pool, customer_id)
+    data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
     digest, size, parts = hashlib.sha256(), 0, list[StoredFile]()
     try:
         while part := await asyncio.to_thread(source.read, PART_BYTES):
             digest.update(part)
             size += len(part)
             sealed = await asyncio.to_thread(data_key.seal, part, _place(ids, len(parts) + 1))
-            parts.append(await bank.files.keep(sealed))
+            parts.append(await bank.ports[FileStore].keep(sealed))
     except Exception:
         await _discard_parts(bank, parts)  # there may have been no room for the next one
         raise
@@ -75,7 +77,7 @@ async def discard(bank: Bank, kept: KeptFile) -> None:
 async def _discard_parts(bank: Bank, parts: Sequence[StoredFile]) -> None:
     for part in parts:
         with suppress(Exception):
-            await bank.files.discard(part.key)
+            await bank.ports[FileStore].discard(part.key)
 
 
 async def open_file(bank: Bank, file: ReportFile) -> AsyncIterator[bytes]:
@@ -106,8 +108,8 @@ async def read_file(bank: Bank, file: ReportFile) -> bytes:
 async def _open_part(bank: Bank, file: ReportFile, parts: list[StoredFile], part_no: int) -> bytes:
     place = _place((file.customer_id, file.file_id), part_no)
     try:
-        sealed = await bank.files.fetch(parts[part_no - 1])
-        return await bank.data_keys.open(bank.pool, file.customer_id, sealed, place)
+        sealed = await bank.ports[FileStore].fetch(parts[part_no - 1])
+        return await bank.ports[DataKeys].open(bank.pool, file.customer_id, sealed, place)
     except (StoredFileMissing, DataShredded):
         raise NotFound(_GONE) from None
 

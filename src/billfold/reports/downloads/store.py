@@ -12,7 +12,7 @@ from billfold.reports.downloads.types import ReportFile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
     from billfold.reports.downloads.types import KeptFile
 
 _COLUMNS = ", ".join(ReportFile.__struct_fields__)

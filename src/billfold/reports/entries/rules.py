@@ -28,10 +28,10 @@ from billfold.reports.entries.types import (
 )
 
 if TYPE_CHECKING:
-    from billfold.accounts.transactions.store import TransactionRow
+    from billfold.accounts.transactions.types import (TransactionRow)
     from billfold.bills.rules.market import Market
     from billfold.platform.calendars import Calendars
-    from billfold.reports.entries.store import ListedTransaction, Movements, TradeTotal, TransferInKind
+    from billfold.reports.entries.types import (ListedTransaction, Movements, TradeTotal, TransferInKind)
 
 _ONE_DAY = timedelta(days=1)
 _SWEEP_MEMBER = 1000

@@ -9,12 +9,12 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions.store import TransactionRow
+from billfold.accounts.transactions.types import (TransactionRow)
 from billfold.platform.errors import NotFound
 from billfold.reports.entries.types import LedgerPosition
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 # Entries and commits are numbered without gaps and no instant goes back, so either is found by halving.
 _ENTRY_BEFORE = """

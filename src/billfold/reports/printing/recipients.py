@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from billfold.accounts.customers.profiles import open_profile
-from billfold.accounts.customers.schemas import address_of
+from billfold.accounts.profiles import open_profile
+from billfold.accounts.addresses import (address_of)
 from billfold.ledger.directory.store import find_customer
 from billfold.platform.errors import NotFound
 from billfold.reports.printing.printing import printed

@@ -21,7 +21,7 @@ from billfold.reports.proofs.verify_file import FileVerdict, Verdict, verify_fil
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 group = CommandGroup(
     "document-keys", "List the keys that documents are signed with, replace the one in use, or revoke one."

@@ -19,7 +19,7 @@ from billfold.reports.proofs.types import DocumentKey, PublicKey
 
 if TYPE_CHECKING:
     from billfold.platform.crypto import Vault
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 PUBLICATION_LEAD: Final = timedelta(hours=1)
 """How long a new key is published before it signs: longer than the published keys are cached."""

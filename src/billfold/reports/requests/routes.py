@@ -8,7 +8,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Call, Caller, CustomerCaller
+from billfold.http.caller import (Call)
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import ListQuery, Since, Until, page_of, texts_among
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.parameters import Query
@@ -51,7 +53,7 @@ from billfold.reports.requests.validation import continuation_errors, format_err
 
 if TYPE_CHECKING:
     from billfold.platform.database.keyset import KeysetList
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 READS = with_scope("reports.read", "reports")
 WRITES = with_scope("reports.write", "reports")

@@ -9,7 +9,8 @@ from msgspec import UNSET
 from billfold.events import kinds
 from billfold.events.payloads import ReportPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 
 if TYPE_CHECKING:
     from billfold.reports.requests.commands import FinishReport

@@ -19,7 +19,7 @@ from billfold.events.notifications.notify import notify
 from billfold.ledger.current_reads import CurrentReads
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.scheduler import run_job
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.shortage import error_summary, is_shortage
@@ -43,7 +43,7 @@ from billfold.reports.requests.types import (
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
     from billfold.reports.downloads.types import KeptFile
     from billfold.reports.requests.types import ReportRequest
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
     from billfold.reports.entries.types import AccountStatement
     from billfold.reports.printing.types import PrintedDocument
 

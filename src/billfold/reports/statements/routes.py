@@ -10,7 +10,8 @@ import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.routes import V1_READS
-from billfold.http.caller import Call, Caller
+from billfold.http.caller import (Call)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import OrderedQuery, page_of
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query, parse_choice

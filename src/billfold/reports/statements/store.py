@@ -16,7 +16,7 @@ from billfold.platform.errors import NotFound
 from billfold.reports.statements.types import MONTHLY, Month, StatementRow, StatementType
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _COLUMNS = ", ".join(StatementRow.__struct_fields__)
 _PREFIXED = ", ".join(f"s.{name}" for name in StatementRow.__struct_fields__)

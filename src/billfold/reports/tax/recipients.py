@@ -12,8 +12,8 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.accounts.customers.profiles import open_profile
-from billfold.accounts.customers.schemas import Address, address_of
+from billfold.accounts.profiles import open_profile
+from billfold.accounts.addresses import (Address, address_of)
 from billfold.ledger.directory.store import find_customer
 from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.content import open_application

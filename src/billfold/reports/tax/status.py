@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.audit.record import audited
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
 from billfold.reports.tax import store

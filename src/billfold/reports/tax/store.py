@@ -13,7 +13,7 @@ from billfold.reports.tax.types import LotMovement, TaxForm, TaxStatus
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _FETCHED_AT_ONCE: Final = 2_000
 _CUSTOMERS_AT_ONCE: Final = 500

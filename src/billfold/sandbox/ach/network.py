@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.payments.files.ports import RailExchanges
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import groupby
@@ -11,7 +12,7 @@ from uuid import UUID
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs import types as jobs_types
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.types import (
@@ -91,8 +92,8 @@ class SimulatedAchNetwork:
 
 
 def _network_side(bank: Bank) -> ExchangeFolders:
-    assert isinstance(bank.rails.ach, ExchangeFolders)
-    return bank.rails.ach.network_side()
+    assert isinstance(bank.ports[RailExchanges].ach, ExchangeFolders)
+    return bank.ports[RailExchanges].ach.network_side()
 
 
 async def _clock(bank: Bank) -> datetime:

@@ -13,14 +13,14 @@ from billfold.accounts.counterparties.rules.notification_of_change import (
     Correction,
     correction_of,
 )
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.nacha.writer import to_ach_text
 from billfold.payments.ach.rules.entries import ACH_WINDOW
-from billfold.payments.ach.rules.return_codes import RECEIVED_RETURN_REASONS, RETURN_REASONS, ReturnReason
+from billfold.payments.return_codes import RECEIVED_RETURN_REASONS, RETURN_REASONS, ReturnReason
 from billfold.payments.ach.types import AMOUNT_MAX_CENTS, AchStatus
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.sandbox.ach.network import EntryOrder, SimulatedAchNetwork

@@ -3,6 +3,7 @@
 The file arrives in the inbox in the morning of its date, like one of a real processor.
 """
 
+from billfold.payments.files.ports import RailExchanges
 import asyncio
 import os
 from collections.abc import Iterable, Iterator
@@ -15,7 +16,7 @@ import msgspec
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.ledger.types import Direction
 from billfold.payments.cards.authorizations.store import get_authorization
 from billfold.payments.cards.authorizations.types import AuthorizationStatus, Merchant
@@ -96,8 +97,8 @@ async def send_cycle(bank: Bank, job: ScheduledJob) -> None:
         currency="USD",
     )
     content = write_file(header, [*records.values(), *_fees(settles_on, records.values())])
-    assert isinstance(bank.rails.card, ExchangeFolders)
-    await bank.rails.card.network_side().transmit(f"card-settlement-{settles_on}.jsonl", content)
+    assert isinstance(bank.ports[RailExchanges].card, ExchangeFolders)
+    await bank.ports[RailExchanges].card.network_side().transmit(f"card-settlement-{settles_on}.jsonl", content)
     await CardSettlementFiles().process_all(bank)
 
 

@@ -9,7 +9,7 @@ import typer
 from billfold.cli.command import CommandGroup
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table
-from billfold.cli.serve import stop_on_signals
+from billfold.cli.process_supervisor import (stop_on_signals)
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import ET, format_eastern, require_in_range
 from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper, EventKind

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import TOKEN, get
 from billfold.http.raw_request import instant_in_body
 from billfold.ledger.bank import Bank

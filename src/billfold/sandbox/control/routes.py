@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import TOKEN, delete, get
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -14,8 +15,8 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.audit.types import Origin
-from billfold.bills.market_log import market_change
+from billfold.ledger.types import (Origin)
+from billfold.treasury.market_log import market_change
 from billfold.bills.store import CalendarOverride, save_override
 from billfold.cli.context import CliContext, Database
 from billfold.cli.process_supervisor import Supervisor
@@ -43,8 +44,7 @@ from billfold.sandbox.forks.copies import OPENING, BankCopies
 from billfold.sandbox.scenarios.player import SCENARIOS, MarketChanges, play
 from billfold.verify.runner import verify_bank
 
-if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+from billfold.platform.database.connection import (Connection)
 
 log = structlog.get_logger(__name__)
 
@@ -277,7 +277,7 @@ class RunningSandbox:
     async def _verify(self) -> str:
         """Verify the ledger, say how much of it there is. Raises InvariantError."""
         async with self._context.bank(self._settings, self._database.dsn) as bank, bank.pool.acquire() as conn:
-            report = await verify_bank(conn, vault=bank.vault, data_keys=bank.data_keys)
+            report = await verify_bank(conn, vault=bank.vault, data_keys=bank.ports[DataKeys])
         if report.findings:
             raise InvariantError(f"{len(report.findings)} findings, the first: {report.findings[0]}")
         return "Every row is as it was written."

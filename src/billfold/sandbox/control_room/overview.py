@@ -11,12 +11,12 @@ from typing import Any, Final
 import pyotp
 from litestar import get, post
 
-from billfold.access.oauth.rules.scopes import SCOPES
-from billfold.console.charts import maturity_ladder
-from billfold.console.form_values import instant_in_zone
+from billfold.oauth.rules.scopes import SCOPES
+from billfold.web.console.charts import maturity_ladder
+from billfold.web.console.form_values import instant_in_zone
 from billfold.http.operations import Operation
 from billfold.http.schemas import usd
-from billfold.pages.page_context import PUBLIC, Mistake, PageResponse, path_id, redirect
+from billfold.web.page_context import PUBLIC, Mistake, PageResponse, path_id, redirect
 from billfold.platform.dates import ET
 from billfold.platform.errors import InvalidInput, NotFound, Refused, Unavailable
 from billfold.sandbox.clock import routes as clock

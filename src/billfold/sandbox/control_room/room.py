@@ -20,24 +20,24 @@ import msgspec
 from litestar.di import Provide
 from litestar.params import SkipValidation
 
-from billfold.access.auth_server.app import auth_document
-from billfold.access.partners import store as partner_store
-from billfold.access.partners.types import Credential
+from billfold.oauth.server.app import auth_document
+from billfold.identity.partners import store as partner_store
+from billfold.identity.partners.types import Credential
 from billfold.client.dpop import DpopAuth
 from billfold.client.keys import client_assertion
 from billfold.client.oauth import ASSERTION_TYPE, Authorization, Tokens
-from billfold.console.api_client import ApiClient
-from billfold.console.page_clock import PageClock, read_page_clock
+from billfold.web.console.api_client import ApiClient
+from billfold.web.console.page_clock import PageClock, read_page_clock
 from billfold.documentation.reference.call import FILE, FILE_TYPE, Call
 from billfold.documentation.reference.operations import ApiOperation, Content, Proof, operations_of
 from billfold.http.api import Identity
-from billfold.http.authentication.signed_requests import SignedRequestAuthenticator
-from billfold.http.customer_api.app import CustomerApi, customer_document
+from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
+from billfold.apis.customer_api.app import CustomerApi, customer_document
 from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.operations import Operation
-from billfold.http.partner_api.app import PROOFS, PartnerApi
+from billfold.apis.partner_api.app import PROOFS, PartnerApi
 from billfold.http.raw_request import RawRequest
-from billfold.pages.page_context import PageContext, PageResponse
+from billfold.web.page_context import PageContext, PageResponse
 from billfold.platform.dates import ET
 from billfold.platform.errors import NotFound, Refused, Unavailable
 from billfold.platform.ids import command_id
@@ -45,8 +45,7 @@ from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file
 from billfold.sandbox.provisioning import PARTNER
 from billfold.sandbox.sandbox_client import partner_auth, service_client
 
-if TYPE_CHECKING:
-    from litestar.types import Send
+from litestar.types import Send
 
 
 _BEARER_CLIENT_ID = "sandbox-bearer"

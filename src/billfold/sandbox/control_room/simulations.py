@@ -14,12 +14,12 @@ from billfold.accounts.counterparties.routes import list_counterparties
 from billfold.accounts.customers.routes import list_customers
 from billfold.accounts.pockets.routes import list_pockets
 from billfold.accounts.portals.routes import list_customer_portals
-from billfold.console.api_client import ApiClient, error_of
+from billfold.web.console.api_client import ApiClient, error_of
 from billfold.http.openapi.document import examples_of
 from billfold.http.operations import Operation, operations_below
 from billfold.http.responses import HttpResponse
 from billfold.onboarding.applications.routes.business import list_business_applications
-from billfold.pages.page_context import PUBLIC, Mistake, PageResponse
+from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 from billfold.payments.ach.routes import list_customer_ach_originations
 from billfold.payments.cards.routes.cards import list_customer_cards
 from billfold.payments.cards.routes.orders import list_customer_card_orders
@@ -80,7 +80,7 @@ async def _run(room: ControlRoom, simulation: SandboxSimulation, sent: dict[str,
 async def _show(
     room: ControlRoom, simulation: SandboxSimulation, *, wrong: Mistake = "", answer: str | None = None
 ) -> PageResponse:
-    example = examples_of("billfold.http.partner_api").get(simulation.name, {}).get("request", {})
+    example = examples_of("billfold.apis.partner_api").get(simulation.name, {}).get("request", {})
     fields = [
         await field_of(
             room,

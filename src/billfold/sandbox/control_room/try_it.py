@@ -20,7 +20,7 @@ from billfold.documentation.reference.call import Call, call_of
 from billfold.documentation.reference.curl_sample import curl_sample
 from billfold.documentation.reference.fields import resolved
 from billfold.documentation.reference.operations import ApiOperation, Content
-from billfold.pages.page_context import PUBLIC, Mistake, PageResponse
+from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 from billfold.platform.errors import InvalidInput
 from billfold.platform.ids import command_id
 from billfold.sandbox.control_room.room import PATH, READ_BYTES_MAX, ControlRoom, InRoom

@@ -15,8 +15,7 @@ import msgspec
 from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
 from billfold.sandbox.line_process import kept_file
 
-if TYPE_CHECKING:
-    from eth_account.signers.local import LocalAccount
+from eth_account.signers.local import LocalAccount
 
 
 KEY_FILE: Final = "wallet.key"

@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 import asyncpg
 import msgspec
 
-from billfold.platform.clock import business_now, monotonic, read_clock, wall_now
+from billfold.platform.clock import (business_now, monotonic, wall_now)
+from billfold.platform.business_clock import (read_clock)
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.forks.databases import Databases
 from billfold.sandbox.forks.files import BankFiles
 from billfold.sandbox.forks.lease import end_pause, paused
 
-if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+from billfold.platform.database.connection import (Connection)
 
 OPENING: Final = "opening"
 """The fork that a reset returns to: the bank as its first start left it."""

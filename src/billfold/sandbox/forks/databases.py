@@ -15,8 +15,7 @@ import asyncpg
 
 from billfold.platform.errors import Refused
 
-if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+from billfold.platform.database.connection import (Connection)
 
 _MAINTENANCE = "postgres"
 _NAME_BYTES = 63

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.schemas import one_of
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations import store

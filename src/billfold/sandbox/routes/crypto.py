@@ -1,5 +1,6 @@
 """What happens on the local chain: tokens are sent to a portal, blocks are made and taken back, nodes fail."""
 
+from billfold.payments.crypto.chains.types import Chains
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from enum import StrEnum
@@ -9,7 +10,7 @@ from uuid import UUID
 import msgspec
 from eth_hash.auto import keccak
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains.json_rpc import NodeRefused, NodeUnavailable
 from billfold.platform.errors import InvalidInput, Refused
@@ -109,7 +110,7 @@ async def set_fault(caller: Caller, bank: Bank, data: NodeRequest) -> None:
 @asynccontextmanager
 async def _faucet(bank: Bank) -> AsyncIterator[Faucet]:
     """The faucet of the local chain. Refuses: rail-not-available where there is none, or it cannot do that."""
-    chain = next((each for each in bank.chains.values() if each.chain_id == CHAIN_ID), None)
+    chain = next((each for each in bank.ports[Chains].values() if each.chain_id == CHAIN_ID), None)
     if chain is None:
         raise Refused("rail-not-available", "This sandbox runs no local chain.")
     async with aclosing(Faucet(chain.rpc_urls[0])) as faucet:

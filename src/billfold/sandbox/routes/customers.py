@@ -6,13 +6,14 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.agreements.types import AcceptedBy, Consent
-from billfold.accounts.commands import EnrolCustomer, SetCustomerState, SetPocketState
+from billfold.accounts.pockets.commands import (SetPocketState)
+from billfold.accounts.customers.commands import (EnrolCustomer, SetCustomerState)
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import DecideVerification, ExpireVerification
-from billfold.accounts.customers.profiles import seal_profile
+from billfold.accounts.profiles import seal_profile
 from billfold.accounts.customers.rules import REASON_CHARS_MAX
 from billfold.accounts.customers.schemas import Name, parse_person_name
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.schemas import NOT_BLANK
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.types import CustomerStatus

@@ -10,10 +10,10 @@ import msgspec
 
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.deposits.inbound import receive
@@ -22,8 +22,7 @@ from billfold.sandbox.ach.network import ach_credit
 from billfold.sandbox.operations import derived_id, sandbox_post
 from billfold.sandbox.wires.fedwire import DestinationAccount, Sender, SimulatedFedwire
 
-if TYPE_CHECKING:
-    from billfold.platform.database.pool import Pool
+from billfold.platform.database.connection import (Pool)
 
 FUND_MAX_CENTS = 4_999_999
 FUND_MAX_COUNT = 9

@@ -10,7 +10,7 @@ from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.types import Subscriber, unknown_event_type_error
 from billfold.events.webhooks import redelivery
 from billfold.events.webhooks.types import EventSimulation
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.raw_request import instant_in_body
 from billfold.http.validation_errors import mistakes_in
 from billfold.ledger.bank import Bank

@@ -25,8 +25,7 @@ from billfold.sandbox.credentials_file import SandboxFile
 from billfold.sandbox.sandbox_client import partner_http
 from billfold.sandbox.scenarios.story import CLOCK, RecordingClient
 
-if TYPE_CHECKING:
-    from billfold.sandbox.control.tasks import Progress
+from billfold.sandbox.control.tasks import Progress
 
 _NAME: Final = re.compile(r"\{([^{}]+)\}")
 

@@ -3,6 +3,7 @@
 Every answer goes through the inbox and the gate, like one of the real service.
 """
 
+from billfold.payments.files.ports import RailExchanges
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
@@ -11,15 +12,16 @@ from uuid import UUID
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs import types as jobs_types
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.files.contents import read_content
 from billfold.payments.files.folder_exchange import ExchangeFolders
-from billfold.payments.wires.inbound.booking import payment_id
-from billfold.payments.wires.inbound.files import FedwireFileProcessor
+from billfold.payments.fedwire.inbound.booking import payment_id
+from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage, PaymentReturn, ReturnRequest
-from billfold.payments.wires.outbound import FedwireSender, message_sent
-from billfold.payments.wires.outbound import fedwire_day as _day
+from billfold.payments.fedwire.outbound import (FedwireSender)
+from billfold.payments.wires.sent_messages import (message_sent)
+from billfold.payments.wires.sent_messages import (fedwire_day as _day)
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.store import cases
 from billfold.payments.wires.store import message_queue as queue
@@ -172,8 +174,8 @@ class SimulatedFedwire:
         """Put a file into the inbox and let it be taken at once."""
         if answers:
             content = write_messages(answers, "incoming")
-            assert isinstance(bank.rails.wire, ExchangeFolders)
-            await bank.rails.wire.network_side().transmit(name, content)
+            assert isinstance(bank.ports[RailExchanges].wire, ExchangeFolders)
+            await bank.ports[RailExchanges].wire.network_side().transmit(name, content)
             await self.gate.process_all(bank)
 
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.ledger.bank import Bank
 from billfold.sandbox.operations import sandbox_post
 from billfold.sandbox.wires.fedwire import Returned, SimulatedFedwire

@@ -18,7 +18,7 @@ from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Account, PocketBook
-    from billfold.ledger.commands import Context, SaleTerms
+    from billfold.ledger.context import (Context, SaleTerms)
 
 
 def claw_back(

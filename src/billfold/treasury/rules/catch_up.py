@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from billfold.bills.rules import fees
 from billfold.ledger.book.book import BANK_ROLE, fee_due, refresh_due
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import JournalKind
 from billfold.platform.calendars import Calendars
 from billfold.platform.ids import command_id

@@ -21,7 +21,7 @@ from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.context import (Context)
 
 ONE_DAY = timedelta(days=1)
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from billfold.bills.types import Bill
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.context import (Context)
 
 
 def plan_purchase(pocket: PocketBook, ctx: Context, *, weeks: int | None = None) -> tuple[Bill, int, int] | None:

@@ -15,7 +15,7 @@ from billfold.treasury.rules.unsettled import Proceeds, add_unsettled, free_cash
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Lot, PocketBook
-    from billfold.ledger.commands import Context, SaleTerms
+    from billfold.ledger.context import (Context, SaleTerms)
 
 
 def liquidation_value(pocket: PocketBook, terms: SaleTerms) -> int:

@@ -15,7 +15,7 @@ from billfold.treasury.rules.recover import recover_overdraft_from_cash
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import Lot, PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.context import (Context)
 
 
 def mature(book: Book, pocket: PocketBook, ctx: Context) -> None:

@@ -11,7 +11,7 @@ from billfold.treasury.rules.unsettled import pay_from_cash
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.context import (Context)
 
 
 def overdraft_of(pocket: PocketBook) -> int:

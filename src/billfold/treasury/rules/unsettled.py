@@ -17,7 +17,7 @@ from billfold.ledger.types import AccountKind, Direction, TransactionType
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context, SaleTerms
+    from billfold.ledger.context import (Context, SaleTerms)
 
 _RATE_SCALE = 100_000
 """Rates are in thousandths of a percent."""

@@ -1,5 +1,6 @@
 """A customer who has sent a payment and a collection by ACH, and the folder in which other banks answer."""
 
+from billfold.data_keys.keys import DataKeys
 from datetime import timedelta
 
 from tests.payments.ach.inbound.test_files import Room
@@ -13,7 +14,7 @@ from tests.support.small_rails import Customer
 
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.store import find_payees
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.ach.store.entries import get_entry
@@ -74,7 +75,7 @@ class Sender(Room):
         """The account that the next entry to the counterparty goes to."""
         async with self.bank.pool.acquire() as conn:
             (_, _, payee), *_ = await find_payees(conn, [self.anna.id], [self.anna.good])
-        keys = await self.bank.data_keys.load(self.bank.pool, (self.anna.id,))
+        keys = await self.bank.ports[DataKeys].load(self.bank.pool, (self.anna.id,))
         details = open_details(keys.get(self.anna.id), payee.details)
         return details["routing_number"], details["account_number"], details["account_type"]
 

@@ -1,5 +1,6 @@
 """Files of the ACH network: one whose form is wrong is refused, and the report says why."""
 
+from billfold.payments.files.ports import RailExchanges
 import asyncio
 import json
 from datetime import datetime, timedelta
@@ -9,7 +10,7 @@ import msgspec
 import pytest
 from tests.payments.ach.nacha.files import a_batch, a_change, a_file, a_return, an_entry
 
-from billfold.accounts.commands import UpdatePortal
+from billfold.accounts.portals.commands import (UpdatePortal)
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound import booking as ach_booking
 from billfold.payments.ach.inbound.files import AchFileProcessor
@@ -54,7 +55,7 @@ class Room:
 
     def __init__(self, bank):
         self.bank, self.gate = bank, AchFileProcessor()
-        self.other = bank.rails.ach.network_side()
+        self.other = bank.ports[RailExchanges].ach.network_side()
         self.folder = bank.settings.rails_dir / "ach"
 
     async def put(self, name, content):

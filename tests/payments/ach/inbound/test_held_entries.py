@@ -4,8 +4,8 @@ import pytest
 from tests.payments.ach.inbound.sender import Sender
 from tests.support.raw_ach import OURS, entry, header, international, returned
 
-from billfold.access.operators.types import Operator
-from billfold.freezes.decisions import confirm
+from billfold.identity.operators.types import Operator
+from billfold.dual_control.decisions import confirm
 from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
 from billfold.platform.errors import InvalidInput, Refused
 

@@ -17,9 +17,9 @@ from tests.support.raw_ach import (
 )
 from tests.support.small_rails import Customer
 
-from billfold.access.operators.types import Operator
-from billfold.accounts.commands import CloseCustomer
-from billfold.freezes.decisions import confirm
+from billfold.identity.operators.types import Operator
+from billfold.accounts.customers.commands import (CloseCustomer)
+from billfold.dual_control.decisions import confirm
 from billfold.payments.suspense.decisions import propose_assignment, propose_return
 from billfold.platform.errors import Refused
 

@@ -16,12 +16,12 @@ async def test_entries_wait_while_the_data_key_of_their_customer_is_damaged(bank
     anna, bert, clock = Customer(bank, "Anna"), Customer(bank, "Bert"), ClockStepper(bank)
     for each in (anna, bert):
         await each.settle_in(500_000_00)
-        await bank.data_keys.of(bank.pool, each.id)
+        await bank.ports[DataKeys].of(bank.pool, each.id)
         await each.ach("CREDIT", 100_00)
     wrapped = await bank.pool.fetchval("SELECT wrapped FROM data_key WHERE subject_id = $1", bert.id)
     for key, sent in ((b"\x01", {anna.id}), (wrapped, {anna.id, bert.id})):
         await bank.pool.execute("UPDATE data_key SET wrapped = $2 WHERE subject_id = $1", bert.id, key)
-        bank.data_keys = DataKeys(FileMasterKey(VAULT))  # as another process reads them
+        bank.ports[DataKeys] = DataKeys(FileMasterKey(VAULT))  # as another process reads them
         await clock.advance(timedelta(days=2))
         assert {row[0] for row in await bank.pool.fetch(SENT)} == sent
     await expect_clean(bank)

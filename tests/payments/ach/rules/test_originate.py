@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from tests.payments.ach.rules.entries import Entries, collected, sent
 
-from billfold.accounts.commands import SetPocketState
+from billfold.accounts.pockets.commands import (SetPocketState)
 from billfold.accounts.pockets.types import Hold
 from billfold.ledger.book.rows import JournalEntry, TransactionEntry
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.ach.commands import CollectAch
 from billfold.platform.errors import NotFound, Refused
 

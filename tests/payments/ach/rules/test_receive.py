@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from tests.payments.ach.rules.entries import Entries
 
-from billfold.accounts.commands import SetCustomerState, SetPocketState
+from billfold.accounts.pockets.commands import (SetPocketState)
+from billfold.accounts.customers.commands import (SetCustomerState)
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
 from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.platform.dates import et_instant

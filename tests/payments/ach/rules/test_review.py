@@ -6,7 +6,7 @@ import pytest
 from tests.payments.ach.rules.entries import FILE_ID, Entries
 
 from billfold.ledger.book.rows import JournalEntry
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.ach.commands import ReviewAch
 from billfold.platform.errors import NotFound, Refused
 

@@ -6,7 +6,7 @@ import pytest
 from tests.payments.ach.rules.entries import FILE_ID, Entries, sent
 
 from billfold.ledger.book.rows import EventEntry, Update
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.ach.commands import MarkAchTransmitted, RescheduleAch, SettleAch
 from billfold.payments.ach.types import AchEntry
 

@@ -12,7 +12,7 @@ from tests.support.cardholder import FUNDED
 from tests.support.damage import report_of
 
 from billfold.ledger.jobs.store import schedule
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.cards.authorizations import messages
 from billfold.payments.cards.authorizations.checks import check_rows
 from billfold.payments.cards.authorizations.processor_api import processor_key, sign_message

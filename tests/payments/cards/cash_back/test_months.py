@@ -7,8 +7,9 @@ import msgspec
 import pytest
 from tests.support.card_settlement import SHOP, Program, chargeback, presentment, refund, representment
 
-from billfold.accounts.commands import CloseCustomer, UpdatePocket
-from billfold.ledger.engine.bulk import submit_in_lots
+from billfold.accounts.pockets.commands import (UpdatePocket)
+from billfold.accounts.customers.commands import (CloseCustomer)
+from billfold.ledger.bulk import submit_in_lots
 from billfold.payments.cards.cash_back import worker
 from billfold.platform.errors import InvalidInput
 

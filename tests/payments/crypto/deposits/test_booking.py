@@ -1,12 +1,13 @@
 """What is booked of final transfers: each once, whatever becomes of their blocks, of the others and of this process."""
 
+from billfold.payments.crypto.chains.types import Chains
 from typing import Any
 
 import pytest
 from tests.fixtures.deposits import DOLLAR
 from tests.support.whole_bank import expect_clean
 
-from billfold.health import bank_checks
+from billfold.monitoring.health import bank_checks
 from billfold.payments.crypto.chains.types import TokenTransfer
 from billfold.payments.crypto.deposits import cli, store
 from billfold.payments.crypto.deposits.agreement import Nodes
@@ -35,7 +36,7 @@ class Booked:
 
     def __init__(self, depositor, portal):
         self.depositor, self.pool, self.address = depositor, depositor.bank.pool, portal["wallet_address"]
-        (self.chain,) = depositor.bank.chains.values()
+        (self.chain,) = depositor.bank.ports[Chains].values()
         node: Any = Node()
         self.nodes = (node,)
         self.booking = DepositBooking(depositor.bank, self.chain, Nodes(self.chain, self.nodes))

@@ -1,5 +1,7 @@
 """Deposits on a real chain: credited when final and agreed about, held when in doubt, taken back when reorged."""
 
+from billfold.accounts.portals.ports import WalletSource
+from billfold.payments.crypto.chains.types import Chains
 import asyncio
 from contextlib import aclosing
 
@@ -203,7 +205,7 @@ async def test_bad_requests_for_addresses_are_refused_and_no_index_is_used_twice
     assert len({each[0] for each in addresses}) == len(addresses) == 2
     bank_portal = {"portal_id": depositor.pocket.portal, "units": 1}
     await desk.invalid("POST", f"{SANDBOX}/deposit/", bank_portal, loc="body.portal_id")
-    depositor.bank.wallets = None
+    depositor.bank.ports[WalletSource] = None
     await desk.refused("POST", path, body | {"chain": CHAIN_NAME}, status=422, code="rail-not-available")
 
 
@@ -230,10 +232,10 @@ async def test_verify_names_the_damaged_row_of_a_deposit_a_log_or_an_address(dep
 
 async def test_a_chain_whose_nodes_are_away_stops_no_other_and_no_address_is_given_twice_at_once(depositor):
     bank = depositor.bank
-    (chain,) = bank.chains.values()
+    (chain,) = bank.ports[Chains].values()
     away = msgspec.structs.replace(chain, name="BASE", chain_id=8453, rpc_urls=("http://127.0.0.1:9/",))
-    bank.chains = {"BASE": away, chain.name: chain}
-    wallets = await asyncio.gather(*(bank.wallets.allot(chain.name) for _ in range(20)))
+    bank.ports[Chains] = {"BASE": away, chain.name: chain}
+    wallets = await asyncio.gather(*(bank.ports.get(WalletSource).allot(chain.name) for _ in range(20)))
     assert len({wallet.address for wallet in wallets}) == 20
     portal = await depositor.portal()
     await depositor.send(portal, 77)

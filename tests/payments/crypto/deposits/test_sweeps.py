@@ -1,5 +1,6 @@
 """What leaves a deposit address, or only seems to come to one: no deposit is missed for it, and none is made of it."""
 
+from billfold.payments.crypto.chains.types import Chains
 from contextlib import aclosing
 
 import pytest
@@ -109,7 +110,7 @@ async def test_a_node_tells_what_left_an_address_for_others_in_a_block(custodian
     address, key = portal["wallet_address"], await custodian.key(portal)
     await faucet.mint(TEST_DOLLAR, address, 9)
     await faucet.send(TEST_DOLLAR, call_data(TRANSFER, TREASURY, 4), key=key)
-    (chain,) = depositor.bank.chains.values()
+    (chain,) = depositor.bank.ports[Chains].values()
     async with aclosing(EvmNode(chain, depositor.urls[0])) as node:
         head = (await node.head()).number
         assert await node.units_sent(TEST_DOLLAR, address, head) == 4

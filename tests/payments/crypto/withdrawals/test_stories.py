@@ -1,5 +1,6 @@
 """USDC is requested, approved, signed, sent and final; or it is not, and the money comes back once."""
 
+from billfold.payments.crypto.withdrawals.ports import Signer
 from typing import Any
 from uuid import UUID
 
@@ -150,7 +151,7 @@ async def test_an_operator_cancels_what_was_not_mined(usdc):
 
 
 async def test_a_blocked_wallet_waits_says_so_and_goes_on(usdc, bank):
-    address = await bank.signer.address()
+    address = await bank.ports.get(Signer).address()
     request_id = await usdc.send(100_00)
     key = (bank.settings.state_dir / "crypto_signer" / "wallet.key").read_bytes()
     await usdc.faucet.transfer(TEST_DOLLAR, PAYEE, units_of(1_000_000_00, 6), key=key)
@@ -172,7 +173,7 @@ async def test_a_blocked_wallet_waits_says_so_and_goes_on(usdc, bank):
 
 
 async def test_what_must_not_be_paid_is_refused_before_anything_moves(usdc, bank):
-    wallet = await bank.signer.address()
+    wallet = await bank.ports.get(Signer).address()
     first = await usdc.send(1_00)
     await usdc.work()  # from now on the bank knows its own wallet
     for address, chain, code in (

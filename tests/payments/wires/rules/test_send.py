@@ -9,7 +9,7 @@ import pytest
 from tests.fixtures.teller import Teller
 from tests.support.commands import ADDRESS, BETA
 
-from billfold.accounts.commands import SetPocketState
+from billfold.accounts.pockets.commands import (SetPocketState)
 from billfold.accounts.counterparties.types import Payee
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
 from billfold.payments.wires.commands import SendWire

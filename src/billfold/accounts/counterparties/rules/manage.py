@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules import verification_kinds as rules
-from billfold.accounts.counterparties.rules.names import NameMatch, match_names
+from billfold.accounts.counterparties.names import NameMatch, match_names
 from billfold.accounts.counterparties.types import (
     CounterpartyRow,
     CounterpartyStatus,
@@ -20,7 +20,8 @@ from billfold.accounts.counterparties.types import (
 )
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.platform.errors import NotFound, Refused
 

@@ -14,13 +14,14 @@ from billfold.accounts.counterparties.rules.manage import (
     notification_of,
     schedule_deposits,
 )
-from billfold.accounts.counterparties.rules.names import NameMatch, match_names
+from billfold.accounts.counterparties.names import NameMatch, match_names
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, SanctionsStatus
 from billfold.documents.types import DocumentRow
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.platform.errors import Refused
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from billfold.accounts.counterparties.rules.identifiers import compact
-from billfold.accounts.counterparties.rules.names import NameMatch, mask_name, match_payee
+from billfold.accounts.counterparties.names import NameMatch, mask_name, match_payee
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, SanctionsStatus
 from billfold.platform.errors import Refused
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from billfold.documents.routes import UploadedDocument, store_file
 from billfold.documents.rules import TYPES
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import TOKEN_AND_KEY, get, post
 from billfold.http.raw_request import RawRequest

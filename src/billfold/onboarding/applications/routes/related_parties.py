@@ -5,7 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from billfold.documents.routes import Document, render_document
-from billfold.http.caller import Call, Caller
+from billfold.http.caller import (Call)
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import SIGNED, MaybeInPath, delete, get, patch, post
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import requests, store

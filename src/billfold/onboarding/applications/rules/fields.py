@@ -12,8 +12,9 @@ from typing import Any, Final
 import msgspec
 from stdnum.us import ein, itin, ssn
 
-from billfold.access.users.rules import check_email, check_phone_number
-from billfold.accounts.customers.schemas import Address, find_address_error, to_e164
+from billfold.identity.users.rules import check_email, check_phone_number
+from billfold.accounts.customers.schemas import (to_e164)
+from billfold.accounts.addresses import (Address, find_address_error)
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.onboarding.applications.forms import (
     INDUSTRIES,

@@ -7,10 +7,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from billfold.events import kinds
-from billfold.events.kinds import EventKind
+from billfold.ledger.event_kind import (EventKind)
 from billfold.events.payloads import ApplicationPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.onboarding.applications.types import ApplicationStatus
 
 if TYPE_CHECKING:

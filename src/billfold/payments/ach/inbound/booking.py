@@ -20,7 +20,7 @@ from billfold.accounts.counterparties.rules.notification_of_change import Correc
 from billfold.accounts.counterparties.sealed_details import seal_details
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
-from billfold.ledger.engine.bulk import COMMANDS_PER_BATCH, submit_in_lots
+from billfold.ledger.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.types import Direction
 from billfold.payments.ach import types as ach_types
 from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn, RecordNoc

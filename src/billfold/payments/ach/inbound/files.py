@@ -18,7 +18,7 @@ from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import (ScheduledJob)
     from billfold.payments.files.types import RailFile
 
 ACH_FILES_JOB = "ach.files"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from billfold.accounts.counterparties.rules.notification_of_change import CHANGE_CODES, REFUSED_CHANGE_CODES
 from billfold.payments.ach.nacha.types import ADVICE, DEATH_NOTICE, NOC_ENTRY_CLASS
 from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
-from billfold.payments.ach.rules.return_codes import (
+from billfold.payments.return_codes import (
     CONTESTED_RETURN_REASONS,
     DISHONORED_RETURN_REASONS,
     RECEIVED_RETURN_REASONS,

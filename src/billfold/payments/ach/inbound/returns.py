@@ -10,10 +10,10 @@ import msgspec
 
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at
-from billfold.payments.ach.rules.return_codes import CONTESTED_RETURN_REASONS, DISHONORED_RETURN_REASONS, RETURN_REASONS
+from billfold.payments.return_codes import CONTESTED_RETURN_REASONS, DISHONORED_RETURN_REASONS, RETURN_REASONS
 from billfold.payments.ach.store import files
 from billfold.payments.ach.types import IncomingEntry, ReturnEntry, return_of
 from billfold.payments.suspense import store as suspense_store

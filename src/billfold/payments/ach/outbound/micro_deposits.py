@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from typing import TYPE_CHECKING
 
 from billfold.accounts.counterparties import store as counterparty_store
@@ -14,7 +15,7 @@ from billfold.payments.ach.commands import SendMicroDeposits
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import (ScheduledJob)
 
 
 async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:
@@ -23,11 +24,11 @@ async def send_micro_deposits(bank: Bank, at: ScheduledJob) -> None:
     async with bank.pool.acquire() as conn:
         referenced = await counterparty_store.find_payees(conn, [at.customer_id], [at.object_id])
     house_id = bank_customer_id(bank.seed)
-    house_key = await bank.data_keys.of(bank.pool, house_id)
+    house_key = await bank.ports[DataKeys].of(bank.pool, house_id)
     for customer_id, counterparty_id, payee in referenced:
         if payee.status != "PENDING" or payee.sanctions != SanctionsStatus.CLEAR:
             continue
-        ring = await bank.data_keys.load(bank.pool, (customer_id,))
+        ring = await bank.ports[DataKeys].load(bank.pool, (customer_id,))
         account_number = open_details(ring.get(customer_id), payee.details)["account_number"]
         await bank.engine.submit(
             SendMicroDeposits(

@@ -6,6 +6,8 @@ customers. Each step is idempotent: after a crash another process continues and 
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
+from billfold.payments.files.ports import RailExchanges
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
@@ -17,9 +19,9 @@ import structlog
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.data_keys.payment_keys import PaymentKeys, bank_key
-from billfold.ledger.engine.bulk import submit_in_lots
+from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import CollectAch, MarkAchTransmitted, RescheduleAch, ReviewAch, SettleAch
 from billfold.payments.ach.outbound.compose import AchFileComposer
@@ -91,7 +93,7 @@ class AchWindows:
             )
             del written, sealed
         content = await read_content(bank, file.file_id)
-        await bank.rails.ach.transmit(file.name, content)
+        await bank.ports[RailExchanges].ach.transmit(file.name, content)
         return len(content)
 
     async def confirm(self, bank: Bank, file: NumberedFile) -> None:
@@ -122,12 +124,12 @@ async def _find_unreadable(bank: Bank, by: datetime) -> list[UUID]:
     await bank_key(bank)
     customer_ids = await files.list_due_customers(bank.pool, by)
     with suppress(InvariantError):
-        await bank.data_keys.load(bank.pool, customer_ids)
+        await bank.ports[DataKeys].load(bank.pool, customer_ids)
         return []
     unreadable = []
     for customer_id in customer_ids:
         try:
-            await bank.data_keys.load(bank.pool, (customer_id,))
+            await bank.ports[DataKeys].load(bank.pool, (customer_id,))
         except InvariantError:
             unreadable.append(customer_id)
             log.exception("ach_entries_set_aside", customer_id=str(customer_id), reason="its data key is damaged")

@@ -25,7 +25,7 @@ from billfold.treasury.sweeps.rules import sweep_and_invest
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.context import (Context)
     from billfold.payments.ach.rules.windows import Schedule
     from billfold.treasury.rules.unsettled import Proceeds
 

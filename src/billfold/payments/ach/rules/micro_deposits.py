@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.ach.rules.entries import IDENTIFICATION_WIDTH, add_entry, approve
 from billfold.payments.ach.rules.windows import schedule

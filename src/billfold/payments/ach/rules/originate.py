@@ -16,7 +16,8 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.rules import require_not_closed, require_open
 from billfold.accounts.pockets.types import Hold
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.types import Direction, PocketStatus, Rail
 from billfold.payments.ach.rules.entries import (

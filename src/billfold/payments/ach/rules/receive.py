@@ -15,7 +15,8 @@ from billfold.accounts.portals.types import PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.payments.ach.nacha.types import DEATH_NOTICE
@@ -28,7 +29,7 @@ from billfold.payments.ach.rules.entries import (
     schedule_window,
     update_entry,
 )
-from billfold.payments.ach.rules.return_codes import RETURN_REASONS, returnable_until
+from billfold.payments.return_codes import RETURN_REASONS, returnable_until
 from billfold.payments.ach.rules.windows import next_deadline
 from billfold.payments.ach.types import (
     AchEntry,

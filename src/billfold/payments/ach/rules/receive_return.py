@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
 from billfold.payments.ach.rules.entries import raise_ach_event, referenced_entry, reverse_booking, update_entry
-from billfold.payments.ach.rules.return_codes import RECEIVED_RETURN_REASONS, returnable_until
+from billfold.payments.return_codes import RECEIVED_RETURN_REASONS, returnable_until
 from billfold.payments.ach.types import AchStatus, AchWay
 from billfold.platform.dates import et_date
 

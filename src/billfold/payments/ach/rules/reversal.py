@@ -7,7 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import Direction
 from billfold.payments.ach.rules.entries import (
     IDENTIFICATION_WIDTH,
@@ -17,7 +18,7 @@ from billfold.payments.ach.rules.entries import (
     update_entry,
 )
 from billfold.payments.ach.rules.originate import pay_out
-from billfold.payments.ach.rules.return_codes import may_reinitiate
+from billfold.payments.return_codes import may_reinitiate
 from billfold.payments.ach.rules.windows import reversible_until, schedule
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.dates import et_date

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from billfold.events import kinds, payloads
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.payments.ach.rules.entries import approve_stored, raise_ach_event, update_entry
 from billfold.payments.ach.rules.windows import postponed, schedule
 from billfold.payments.ach.types import AchEntry, AchStatus

@@ -7,14 +7,15 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from billfold.payments.ach.rules.risk import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED, OriginationHistory
+from billfold.payments.ach.rules.risk import (ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED)
+from billfold.payments.ach.types import (OriginationHistory)
 from billfold.payments.ach.types import AchEntry
 from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList, reads
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 COLUMNS = AchEntry.__struct_fields__
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM ach_entry"

@@ -19,7 +19,7 @@ from billfold.platform.dates import ET, et_date
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 TRACE_NUMBERS = 10_000_000
 """Trace numbers of a bank before they start again."""

@@ -22,7 +22,7 @@ from billfold.platform.checks import Certainty, Findings, declared
 from billfold.platform.ids import command_id
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _AUTHORIZATION, _PAYMENT, _LIMITS = "card_authorization", "card_payment", "card_limits"
 _HOLD = f"SELECT h.customer_id, h.authorization_id FROM {_AUTHORIZATION} h"

@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.jobs.store import schedule
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.cards.authorizations import store
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import get, put
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations import store

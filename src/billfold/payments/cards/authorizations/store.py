@@ -23,7 +23,7 @@ from billfold.platform.database.pool import uuid_array
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _card, _authorization = reads(CardRow), reads(AuthorizationRow)
 _payment, _limits = reads(CardPaymentRow), reads(CardLimitsRow)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import (ScheduledJob)
 
 
 async def expire_hold(bank: Bank, job: ScheduledJob) -> None:

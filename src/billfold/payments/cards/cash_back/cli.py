@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from billfold.access.partners import store as partner_store
+from billfold.identity.partners import store as partner_store
 from billfold.cli.command import CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.payments.cards.cash_back import store
@@ -16,9 +16,9 @@ from billfold.platform.errors import InvalidInput
 from billfold.platform.money import format_usd
 
 if TYPE_CHECKING:
-    from billfold.access.partners.types import PartnerRow
+    from billfold.identity.partners.types import PartnerRow
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 group = CommandGroup("cash-back", "Set a partner's rule of cash back, and list what was given.", example="rules acme")
 

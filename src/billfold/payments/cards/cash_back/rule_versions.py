@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from billfold.audit.record import audited
-from billfold.audit.types import Origin
+from billfold.ledger.types import (Origin)
 from billfold.ledger.jobs import store as jobs_store
 from billfold.payments.cards.cash_back import store
 from billfold.payments.cards.cash_back.types import BASIS_POINTS_MAX, CashBackRule
@@ -18,7 +18,7 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from billfold.access.partners.types import PartnerRow
+    from billfold.identity.partners.types import PartnerRow
     from billfold.ledger.bank import Bank
 
 _MONTH: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)

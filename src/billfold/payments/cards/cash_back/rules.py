@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import NOT_CLOSED
 from billfold.payments.adjustments.rules import post_credit
 from billfold.payments.cards.cash_back.types import CashBackRow

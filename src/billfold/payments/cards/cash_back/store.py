@@ -14,8 +14,8 @@ from billfold.payments.cards.cash_back.types import NEVER_PURCHASES, CardMonth, 
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.ledger.jobs.types import ScheduledJob
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.ledger.types import (ScheduledJob)
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _RULE = ", ".join(CashBackRule.__struct_fields__)
 _INSERT_RULE = f"INSERT INTO cash_back_rule ({_RULE}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING *"

@@ -6,9 +6,9 @@ from datetime import date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from billfold.ledger.engine.bulk import submit_in_lots
+from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.types import ScheduledJob
+from billfold.ledger.types import (ScheduledJob)
 from billfold.payments.cards.cash_back import store
 from billfold.payments.cards.cash_back.commands import GiveCashBack
 from billfold.payments.cards.cash_back.types import CASH_BACK_JOB

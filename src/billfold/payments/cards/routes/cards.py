@@ -7,7 +7,7 @@ import binascii
 from typing import Annotated, Any
 from uuid import UUID
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.limits.rate_limits import count_object
 from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
 from billfold.http.operations import OPEN, delete, get, patch, post

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.limits.idempotency import KEPT
 from billfold.http.limits.rate_limits import count_object
 from billfold.http.operations import post

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.customers.schemas import Address, find_address_error
+from billfold.accounts.addresses import (Address, find_address_error)
 from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import get, post
 from billfold.http.schemas import CursorList
@@ -36,7 +37,7 @@ async def create_card_order(caller: Caller, bank: Bank, account_id: UUID, data: 
     _check_address(data.shipping_address)
     await limit_usage(bank, "cards", owner)
     card_order_id = caller.new_resource_id(bank.seed)
-    data_key = await bank.data_keys.of(bank.pool, owner)
+    data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     address = msgspec.json.encode(data.shipping_address).decode()
     await bank.engine.submit(
         OrderCard(
@@ -85,7 +86,7 @@ async def get_card_order(caller: Caller, bank: Bank, account_id: UUID, card_orde
 
 async def _render(bank: Bank, order: CardOrderRow) -> CardOrder:
     value = (order.customer_id, order.card_order_id, order.shipping_address)
-    (address,) = await open_column(bank.data_keys, bank.pool, CARD_SHIPPING_ADDRESS, [value])
+    (address,) = await open_column(bank.ports[DataKeys], bank.pool, CARD_SHIPPING_ADDRESS, [value])
     return render_order(order, address)
 
 

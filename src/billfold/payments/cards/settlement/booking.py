@@ -11,8 +11,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit.types import Origin
-from billfold.ledger.engine.dry_run import dry_run
+from billfold.ledger.types import (Origin)
+from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.authorizations.commands import (
     CardRecord,

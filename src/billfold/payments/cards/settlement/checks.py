@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from billfold.data_keys.types import DataKey
     from billfold.payments.cards.settlement.types import SettlementRecordRow
     from billfold.platform.checks import Findings
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 FILES, RECORDS = "card_settlement_file", "card_settlement_record"
 # Records of a file that is processed; while it is not, they are on their way.

@@ -8,11 +8,11 @@ from uuid import UUID
 
 import typer
 
-from billfold.access.operators.types import Operator
+from billfold.identity.operators.types import Operator
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
-from billfold.freezes.decisions import propose_movement
-from billfold.freezes.proposing import said_of
+from billfold.dual_control.decisions import propose_movement
+from billfold.dual_control.proposing import said_of
 from billfold.payments.cards.settlement import store
 from billfold.payments.cards.settlement.booking import assignment_of
 from billfold.payments.suspense.decisions import propose_write_off

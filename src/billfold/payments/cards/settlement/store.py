@@ -12,7 +12,7 @@ from billfold.payments.cards.settlement.types import SettlementFileRow, Settleme
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _FILE_COLUMNS, _RECORD_COLUMNS = SettlementFileRow.__struct_fields__, SettlementRecordRow.__struct_fields__
 _FILE = ", ".join(_FILE_COLUMNS)

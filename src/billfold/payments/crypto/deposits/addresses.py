@@ -9,7 +9,7 @@ from billfold.payments.crypto.chains.addresses import WatchOnlyAddresses
 
 if TYPE_CHECKING:
     from billfold.payments.crypto.chains.types import Chains
-    from billfold.platform.database.pool import Pool
+    from billfold.platform.database.connection import (Pool)
 
 _NEXT = "SELECT nextval('wallet_index')"
 _XPUB = "SELECT xpub_id FROM wallet_xpub WHERE xpub = $1 AND derivation_path = $2"

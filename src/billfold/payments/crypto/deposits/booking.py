@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.onboarding.screening.screening import CurrentList
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
@@ -154,7 +155,7 @@ class DepositBooking:
     async def _reason_to_hold(self, transfer: TokenTransfer, owner: Recipient) -> HoldReason | None:
         if cents_of(transfer.units, self._deposit(transfer).decimals).cents > CENTS_MAX:
             return HoldReason.AMOUNT_TOO_LARGE
-        if await self._bank.sanctions.has_wallet(self._bank.pool, transfer.sender):
+        if await self._bank.ports[CurrentList].has_wallet(self._bank.pool, transfer.sender):
             return HoldReason.SENDER_LISTED
         if owner.chain != self._chain.name:
             return HoldReason.OTHER_CHAIN

@@ -15,7 +15,7 @@ from billfold.payments.crypto.deposits.store import CARRIED
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
 
 _LOG = "chain, tx_hash, log_index, block_number, block_hash, token, sender, recipient, units"
 _BOOKED = """

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from billfold.payments.crypto.chains.types import Chains
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
 
 import typer
 
-from billfold.access.operators.types import Operator
-from billfold.audit.types import Origin
+from billfold.identity.operators.types import Operator
+from billfold.ledger.types import (Origin)
 from billfold.cli.command import EXAMPLE_ID, OPERATOR, Row
 from billfold.cli.context import CliError
-from billfold.freezes.decisions import propose_movement
-from billfold.freezes.proposing import propose_as_operator, said_of
-from billfold.ledger.engine.dry_run import dry_run
+from billfold.dual_control.decisions import propose_movement
+from billfold.dual_control.proposing import propose_as_operator, said_of
+from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.crypto.chains.rules import read_address
 from billfold.payments.crypto.cli_group import crypto
@@ -83,7 +84,7 @@ async def chains(bank: Bank) -> Iterable[Row]:
 async def release(bank: Bank, deposit_id: DepositId) -> str:
     """Propose to credit a QUESTIONED deposit: you have seen on the chain that the tokens arrived."""
     found = await store.find_deposit(bank.pool, deposit_id)
-    if found is None or found.chain not in bank.chains:
+    if found is None or found.chain not in bank.ports[Chains]:
         raise CliError("There is no such deposit on a configured chain.", "See `billfold crypto deposits list`.")
     fields = {name: getattr(found, name) for name in ChainDeposit.__struct_fields__ if hasattr(found, name)}
     command = CreditDeposit(

@@ -7,7 +7,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, JournalKind, Rail
 from billfold.payments.crypto.chains.rules import cents_of
 from billfold.payments.crypto.deposits.types import CarriedUnits, ChainDeposit, CryptoDepositRow, DepositStatus

@@ -15,7 +15,7 @@ from billfold.payments.crypto.deposits.types import CarriedUnits, CryptoDepositR
 if TYPE_CHECKING:
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 BLOCKS_KEPT = 256
 WRONG_TOKENS_MAX = 20

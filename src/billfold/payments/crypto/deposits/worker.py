@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.payments.crypto.chains.types import Chains
 import asyncio
 import zlib
 from contextlib import suppress
@@ -16,7 +17,7 @@ from billfold.platform.database.shortage import error_summary
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import (ScheduledJob)
     from billfold.payments.crypto.chains.types import Chain
 
 log = structlog.get_logger(__name__)
@@ -42,9 +43,9 @@ class ChainWatchers:
 
     async def __call__(self, bank: Bank) -> int:
         """Do one round of every chain; return how many deposits were booked."""
-        if not bank.chains or monotonic() < self._next_at:
+        if not bank.ports[Chains] or monotonic() < self._next_at:
             return 0
-        booked = await asyncio.gather(*(self._watch(bank, chain) for chain in bank.chains.values()))
+        booked = await asyncio.gather(*(self._watch(bank, chain) for chain in bank.ports[Chains].values()))
         self._next_at = monotonic() + self._poll_seconds
         return sum(booked)
 

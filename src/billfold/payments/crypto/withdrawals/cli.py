@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.payments.crypto.withdrawals.ports import Signer
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 from uuid import UUID
@@ -58,9 +59,9 @@ async def wallets(bank: Bank) -> Iterable[Row]:
 async def accept_nonces(bank: Bank, chain: Chain, next_nonce: NextNonce) -> str:
     """Go on with a later nonce, after the wallet's key was used elsewhere (`USED_ELSEWHERE`)."""
     wallets_of_chain = [each for each in await store.list_wallets(bank.pool) if each.chain == chain]
-    if not wallets_of_chain or bank.signer is None:
+    if not wallets_of_chain or bank.ports.get(Signer) is None:
         raise CliError(f"The bank has no wallet on {chain}.", "Run `billfold crypto wallets`.")
-    address = await bank.signer.address()
+    address = await bank.ports.get(Signer).address()
     for each in wallets_of_chain:
         if each.address == address:
             await store.skip_nonces(bank.pool, each, next_nonce)

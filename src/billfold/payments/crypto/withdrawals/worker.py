@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.payments.crypto.withdrawals.ports import Signer
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -59,7 +60,7 @@ class ChainSender:
     async def work(self, bank: Bank) -> int:
         """Do one round; return how many things were done."""
         name = self._chain.name
-        if bank.signer is None or not await store.has_work(bank.pool, name):
+        if bank.ports.get(Signer) is None or not await store.has_work(bank.pool, name):
             return 0
         async with claimed(bank.pool, f"crypto withdrawals {name}") as is_ours:
             return await self._work(bank) if is_ours else 0
@@ -73,12 +74,12 @@ class ChainSender:
         wallet = await self._wallet(bank)
         if wallet is None:
             return 0
-        assert bank.signer is not None
+        assert bank.ports.get(Signer) is not None
         this = Round(
             bank=bank,
             chain=self._chain,
             nodes=self._nodes,
-            signer=bank.signer,
+            signer=bank.ports.get(Signer),
             wallet=wallet,
             now=await bank.now(),
             wall=wall_now(),
@@ -95,9 +96,9 @@ class ChainSender:
 
     async def _wallet(self, bank: Bank) -> Wallet | None:
         """Return the wallet of the signer, which is recorded when it is used first; None while nobody answers."""
-        assert bank.signer is not None
+        assert bank.ports.get(Signer) is not None
         try:
-            address = await bank.signer.address()
+            address = await bank.ports.get(Signer).address()
             found = await store.find_wallet(bank.pool, self._chain.name, address)
             if found is None:
                 used = await self._count_agreed(address)

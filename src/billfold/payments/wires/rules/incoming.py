@@ -15,7 +15,7 @@ from billfold.payments.wires.types import IncomingWireFields, WireDirection, Wir
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.context import (Context)
     from billfold.payments.deposits.commands import ReceiveMoney
 
 _decode = msgspec.json.Decoder(CreditTransfer).decode

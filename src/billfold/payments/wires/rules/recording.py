@@ -17,7 +17,7 @@ from billfold.platform.errors import NotFound
 if TYPE_CHECKING:
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context
+    from billfold.ledger.context import (Context)
     from billfold.payments.wires.rules.messages import MessageFields
     from billfold.payments.wires.types import WireStatus
 

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from billfold.accounts.pockets.rules import require_not_closed
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import (

@@ -17,7 +17,8 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.recording import (

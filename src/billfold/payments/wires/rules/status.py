@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, TransactionType
 from billfold.payments.wires.rules import cut_offs
 from billfold.payments.wires.rules.recording import raise_wire_event, record_wire_transaction, referenced_wire

@@ -12,7 +12,7 @@ import msgspec
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _COLUMNS = """case_id, direction, customer_id, wire_id, status, reason, information, message,
        opened_at, closed_at"""

@@ -13,7 +13,7 @@ from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.wires.types import QueuedMessage
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _STOPPED = is_stopped("w")
 _IS_PAYMENT = "m.kind = 'pacs.008' AND w.direction = 'OUTGOING'"

@@ -12,7 +12,7 @@ from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, r
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _row = reads(WireRow)
 _COLUMNS = ", ".join(f"w.{name}" for name in WireRow.__struct_fields__)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from billfold.data_keys.types import DataKey
     from billfold.platform.checks import Findings
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
     from billfold.reports.proofs.roots.types import StoredRoot
     from billfold.reports.proofs.types import PublicKey
 

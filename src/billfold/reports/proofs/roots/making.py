@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection
+    from billfold.platform.database.connection import (Connection)
     from billfold.reports.proofs.roots.build import GrownBill
     from billfold.reports.proofs.roots.places import Layout
     from billfold.reports.proofs.roots.store import Close

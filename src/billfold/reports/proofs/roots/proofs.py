@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -16,7 +17,7 @@ from billfold.reports.proofs.signatures import payload_of
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
     from billfold.reports.proofs.roots.trees import Nodes
 
 Place = tuple[str, int, int, int, str]
@@ -41,7 +42,7 @@ async def prove_customer(conn: Connection | Pool, bank: Bank, root: StoredRoot, 
         gone = await _gone(conn, root)
         raise gone or InvariantError("A page of a daily root is missing.", page=missing.args[0]) from None
     bank_id, place = bank_customer_id(bank.seed), store.secret_place(root.day)
-    secret = await bank.data_keys.open(conn, bank_id, root.secret, place)
+    secret = await bank.ports[DataKeys].open(conn, bank_id, root.secret, place)
     salt = salt_of(secret, customer_id).hex()
     return CustomerProof(root=root.jws, salt=salt, customer=proven[0], bills=tuple(proven[1:]))
 

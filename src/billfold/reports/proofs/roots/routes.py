@@ -6,7 +6,7 @@ from datetime import date
 from typing import Final
 from uuid import UUID
 
-from billfold.http.caller import Caller
+from billfold.identity.partners.caller import (Caller)
 from billfold.http.operations import OPEN, SIGNED, get, with_scope
 from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from billfold.events import kinds
 from billfold.events.payloads import DailyRootPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 
 if TYPE_CHECKING:
     from billfold.reports.proofs.roots.commands import AnnounceRoot

@@ -14,7 +14,7 @@ from billfold.platform.errors import NotFound
 from billfold.reports.proofs.roots.types import Balances, Head, Owners, Page, StoredRoot, Unbalanced
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 CUSTOMERS: Final = "customers"
 """The name of the tree of customers; those of bills have their CUSIP."""

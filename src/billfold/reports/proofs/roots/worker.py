@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 import asyncio
 import secrets
 from datetime import timedelta
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from billfold.ledger.bank import Bank
-    from billfold.ledger.jobs.types import ScheduledJob
+    from billfold.ledger.types import (ScheduledJob)
 
 log = structlog.get_logger(__name__)
 
@@ -69,7 +70,7 @@ async def publish_root(bank: Bank) -> StoredRoot:
             now = await bank.now()
             keys = MakingKeys(
                 await get_document_key(bank.pool, bank.vault, now),
-                await bank.data_keys.of(bank.pool, bank_customer_id(bank.seed)),
+                await bank.ports[DataKeys].of(bank.pool, bank_customer_id(bank.seed)),
                 secrets.token_bytes(_SECRET_BYTES),
             )
             async with bank.pool.acquire() as conn:

@@ -12,7 +12,7 @@ from billfold.reports.entries.store import last_entry_before
 
 if TYPE_CHECKING:
     from billfold.ledger.bank import Bank
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
     from billfold.reports.requests.types import ReportRequest
 
 _CUSTOMER = "SELECT name FROM customer WHERE customer_id = $1"

@@ -14,7 +14,7 @@ from uuid import UUID
 from billfold.reports.requests.types import FailureReason, ReportFormat, ReportRequestStatus
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 # A row is locked while it is claimed, and looked at once more then: another worker may have been quicker.
 _CLAIM = """

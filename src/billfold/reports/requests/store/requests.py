@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from asyncpg import Record
 
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _NAMES = ReportRequest.__struct_fields__
 _COLUMNS = ", ".join(_NAMES)

@@ -13,7 +13,8 @@ import msgspec
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import JournalKind, PocketStatus
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,

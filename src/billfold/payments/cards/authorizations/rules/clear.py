@@ -14,7 +14,8 @@ import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
 from billfold.events import kinds
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, JournalKind
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,

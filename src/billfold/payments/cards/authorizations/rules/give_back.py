@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, Direction, PocketStatus
 from billfold.payments.cards.authorizations.rules.clear import (
     begin_record,

@@ -36,10 +36,11 @@ from billfold.treasury.rules.recover import overdraft_of
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from billfold.events.kinds import EventKind
+    from billfold.ledger.event_kind import (EventKind)
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import Context, Outcome
+    from billfold.ledger.commands import (Outcome)
+    from billfold.ledger.context import (Context)
     from billfold.payments.cards.authorizations.commands import CardMessage, CardRecord
 
 HOLD_DAYS: Final = 7

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.payments.cards.authorizations.rules.holds import card_of
 from billfold.payments.cards.authorizations.types import CardLimitsRow, CardSpending, DeclineReason, spending_id_of
 from billfold.payments.cards.rules import require_not_closed

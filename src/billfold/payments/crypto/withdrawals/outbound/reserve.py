@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from typing import TYPE_CHECKING, Final
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
@@ -40,7 +41,7 @@ async def reserve_nonces(this: Round) -> int:
     waiting = await withdrawal_store.list_waiting(this.bank.pool, this.chain.name, IN_FLIGHT_MAX)
     if not waiting:
         return 0
-    ring = await this.bank.data_keys.load(this.bank.pool, {each.row.customer_id for each in waiting})
+    ring = await this.bank.ports[DataKeys].load(this.bank.pool, {each.row.customer_id for each in waiting})
     done = 0
     for each in waiting:
         try:

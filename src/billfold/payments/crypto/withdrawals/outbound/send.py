@@ -6,6 +6,7 @@ at most one of both is ever in a block.
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from datetime import timedelta
 from typing import TYPE_CHECKING, NoReturn
 
@@ -39,7 +40,7 @@ async def send_transactions(this: Round) -> int:
     outgoing = [each for each in outgoing if each.reservation.wallet == this.wallet.address]
     if not outgoing:
         return 0
-    ring = await this.bank.data_keys.load(this.bank.pool, {each.transaction.customer_id for each in outgoing})
+    ring = await this.bank.ports[DataKeys].load(this.bank.pool, {each.transaction.customer_id for each in outgoing})
     signed = 0
     is_first = True  # of those that are in no block: the others wait for it whatever they pay
     for each in outgoing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from billfold.data_keys.keys import DataKeys
 from typing import TYPE_CHECKING, Final
 
 from billfold.data_keys.types import PartyField
@@ -40,7 +41,7 @@ async def watch_transactions(this: Round) -> int:
     outgoing = [each for each in await store.list_outgoing(this.bank.pool, this.chain.name) if each.signatures]
     if not outgoing:
         return 0
-    ring = await this.bank.data_keys.load(this.bank.pool, {each.transaction.customer_id for each in outgoing})
+    ring = await this.bank.ports[DataKeys].load(this.bank.pool, {each.transaction.customer_id for each in outgoing})
 
     async def see(node: WalletNode, each: OutgoingTransaction, final: int) -> Sighting | Blocked:
         try:

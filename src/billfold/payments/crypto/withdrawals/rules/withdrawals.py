@@ -15,7 +15,8 @@ from billfold.accounts.counterparties.rules.verification_kinds import check_paya
 from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
-from billfold.ledger.commands import Books, Context, Outcome, book_of
+from billfold.ledger.commands import (Books, Outcome, book_of)
+from billfold.ledger.context import (Context)
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.payments.crypto.withdrawals.types import WithdrawalRow, WithdrawalStatus
 from billfold.platform.errors import NotFound, Refused
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from billfold.accounts.counterparties.types import Payee
     from billfold.ledger.book.book import Book
     from billfold.ledger.book.holdings import PocketBook
-    from billfold.ledger.commands import BankPolicy
+    from billfold.ledger.context import (BankPolicy)
     from billfold.payments.crypto.withdrawals.commands import (
         CompleteWithdrawal,
         RejectWithdrawal,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from asyncpg import Record
 
     from billfold.payments.crypto.withdrawals.rules.evidence import Sighting
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _OWN_COLUMNS = [name for name in ChainTransaction.__struct_fields__ if name != "reservation"]
 _TRANSACTION = ", ".join(f"t.{name}" for name in (*_OWN_COLUMNS, *Reservation._fields))

@@ -12,7 +12,7 @@ from billfold.platform.database.keyset import reads
 from billfold.platform.errors import NotFound
 
 if TYPE_CHECKING:
-    from billfold.platform.database.pool import Connection, Pool
+    from billfold.platform.database.connection import (Connection, Pool)
 
 _row = reads(WithdrawalRow)
 _COLUMNS = ", ".join(f"w.{name}" for name in WithdrawalRow.__struct_fields__)

@@ -1,0 +1,272 @@
+"""Proposing a freeze or a movement of money, confirming it, withdrawing it: who may, and what follows.
+
+A confirmed proposal is carried out by a command whose key is the proposal, so that it counts once; after a crash in
+between it is confirmed again. Of what was frozen anew in between, that freeze is not ended.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.identity.operators.types import POWERS, Operator, Power
+from billfold.identity.users.store import list_user_memberships
+from billfold.accounts.pockets.commands import (SetPocketState)
+from billfold.accounts.customers.commands import (SetCustomerState)
+from billfold.audit.record import AuditedAction, audited
+from billfold.ledger.types import (Origin)
+from billfold.dual_control.movements import MOVEMENTS, carry_out, read_command
+from billfold.dual_control.store import (
+    add_proposal,
+    find_freeze,
+    get_proposal,
+    is_carried_out,
+    is_frozen,
+    lock_open_proposal,
+    lock_proposal,
+    update_proposal,
+)
+from billfold.dual_control.types import (
+    PROPOSAL_LIFETIME,
+    REASON_CHARS_MAX,
+    FreezeProposal,
+    FreezeSubject,
+    Movement,
+    ProposalStatus,
+)
+from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.dry_run import dry_run
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import PocketStatus
+from billfold.payments.cards.commands import FreezeCard
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.ids import command_id
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.commands import Command, Outcome
+    from billfold.platform.database.connection import (Connection)
+
+_CALLER = "operator"
+
+
+class Confirmed(NamedTuple):
+    """A proposal that is carried out, and the outcome of its command."""
+
+    proposal: FreezeProposal
+    outcome: Outcome
+
+
+async def propose(
+    bank: Bank, subject: FreezeSubject, subject_id: UUID, *, freezes: bool, reason: str, by: Operator
+) -> FreezeProposal:
+    """Propose to freeze something, or to end the freeze that it has now.
+
+    What was proposed about it and may not be confirmed any more is withdrawn.
+
+    Raises NotFound, InvalidInput, Refused `proposal-open`, `freeze-changes-nothing`.
+    """
+    by.require(Power.PROPOSE)
+    what: dict[str, Any] = {"owner_id": await _owner(bank, subject, subject_id), "subject": subject}
+    return await _propose(bank, by, reason, what | {"subject_id": subject_id, "freezes": freezes})
+
+
+async def propose_movement(
+    bank: Bank, command: Command, *, about: UUID, words: str, reason: str, by: Operator
+) -> FreezeProposal:
+    """Propose a command that moves money, of `MOVEMENTS`: it is submitted as it is when another operator confirms it.
+
+    `about` is what it is about, of which one proposal is open at a time. What the rules refuse now is not proposed.
+
+    Raises NotFound, InvalidInput, Refused `proposal-open`, `movement-made`, and what the rule refuses.
+    """
+    by.require(Power.MOVE_MONEY)
+    assert type(command) in MOVEMENTS
+    async with bank.pool.acquire() as conn:
+        await _require_not_made(conn, command)
+        await dry_run(conn, bank, command)
+    movement = Movement(words, type(command).__name__, msgspec.Raw(msgspec.json.encode(command)))
+    what: dict[str, Any] = {"owner_id": command.customers[0], "subject": None, "subject_id": about, "freezes": False}
+    return await _propose(bank, by, reason, what | {"movement": msgspec.json.encode(movement).decode()})
+
+
+async def _propose(bank: Bank, by: Operator, reason: str, what: dict[str, Any]) -> FreezeProposal:
+    if not (1 <= len(reason.strip()) <= REASON_CHARS_MAX and reason.isprintable()):
+        raise InvalidInput.at("reason", msg=f"must be 1 to {REASON_CHARS_MAX} printable characters")
+    proposal = FreezeProposal(
+        proposal_id=ids.new(),
+        customer_id=bank_customer_id(bank.seed),
+        reason=reason.strip(),
+        status=ProposalStatus.PROPOSED,
+        proposed_by=by.name,
+        proposed_at=await bank.now(),
+        decided_by=None,
+        decided_at=None,
+        **what,
+    )
+    async with _audited(bank, by, "proposed", proposal) as action:
+        action.details |= {"what": proposal.words, "reason": proposal.reason}
+        await _require_change(action.conn, proposal)
+        proposal = msgspec.structs.replace(proposal, ends_entry_no=await _freeze_to_end(action.conn, proposal))
+        await _withdraw_lapsed(action, proposal)
+        if not await add_proposal(action, proposal):
+            raise Refused("proposal-open", "There is an open proposal about it already. Confirm or withdraw that.")
+    return proposal
+
+
+async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
+    """Confirm what another operator has proposed, and do it.
+
+    Raises NotFound, Refused `same-operator`, `proposal-decided`, `proposal-lapsed`, `freeze-changes-nothing`,
+    `freeze-changed`, `movement-made`, and what the rule of the command refuses.
+    """
+    by.require(Power.DECIDE)
+    async with _audited(bank, by, "confirmed", await get_proposal(bank.pool, proposal_id)) as action:
+        row = await lock_proposal(action.conn, proposal_id)
+        ends_another = await _freeze_to_end(action.conn, row) != row.ends_entry_no
+        if row.status == ProposalStatus.CONFIRMED:
+            action.skip()  # whoever confirmed it was cut off
+            ends_another = ends_another and not await is_carried_out(
+                action.conn, row.owner_id, _command(row).command_id
+            )
+        else:
+            _require_proposed(row)
+            if Operator.are_same(by.name, row.proposed_by):
+                raise Refused("same-operator", f"{row.proposed_by} has proposed it; another operator confirms it.")
+            action.details["what"] = row.words
+            now = await bank.now(action.conn)
+            await _require_standing(action.conn, row, now)
+            await _require_change(action.conn, row)
+            if ends_another:
+                raise _changed()
+            decided = {"status": ProposalStatus.CONFIRMED, "decided_by": by.name, "decided_at": now}
+            row = await update_proposal(action, proposal_id, **decided)
+    try:
+        if ends_another:
+            raise _changed()
+        outcome = await carry_out(bank, row, _command(row))
+    except (NotFound, Refused):
+        await _finish(bank, row, ProposalStatus.REFUSED, by)
+        raise
+    return Confirmed(await _finish(bank, row, ProposalStatus.APPLIED, by), outcome)
+
+
+async def withdraw(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProposal:
+    """Withdraw a proposal, one's own or another's. Raises NotFound, Refused `proposal-decided`."""
+    by.require(Power.PROPOSE)
+    async with _audited(bank, by, "withdrawn", await get_proposal(bank.pool, proposal_id)) as action:
+        row = await lock_proposal(action.conn, proposal_id)
+        _require_proposed(row)
+        now = await bank.now(action.conn)
+        decided = {"status": ProposalStatus.WITHDRAWN, "decided_by": by.name, "decided_at": now}
+        return await update_proposal(action, proposal_id, **decided)
+
+
+async def _finish(bank: Bank, proposal: FreezeProposal, status: ProposalStatus, by: Operator) -> FreezeProposal:
+    async with _audited(bank, by, status.lower(), proposal) as action:
+        row = await lock_proposal(action.conn, proposal.proposal_id)
+        if row.status != ProposalStatus.CONFIRMED:
+            action.skip()
+            return row
+        return await update_proposal(action, row.proposal_id, status=status)
+
+
+def _audited(bank: Bank, by: Operator, verb: str, row: FreezeProposal) -> AbstractAsyncContextManager[AuditedAction]:
+    return audited(
+        bank.pool,
+        bank.vault,
+        bank_customer_id(bank.seed),
+        by.origin,
+        f"{row.resource}.{verb}",
+        resource=(row.resource, row.proposal_id),
+        now=wall_now(),
+        details={"operator": by.name},
+    )
+
+
+def _changed() -> Refused:
+    return Refused("freeze-changed", "It was frozen again since: propose to end that freeze.")
+
+
+def _require_proposed(row: FreezeProposal) -> None:
+    if row.status != ProposalStatus.PROPOSED:
+        raise Refused("proposal-decided", f"The proposal is {row.status}.")
+
+
+async def _freeze_to_end(conn: Connection, row: FreezeProposal) -> int | None:
+    """Return what the freeze is known by that a proposal would end; None of what freezes."""
+    found = await find_freeze(conn, row) if row.subject and not row.freezes else None
+    return None if found is None else found.entry_no
+
+
+async def _withdraw_lapsed(action: AuditedAction, proposal: FreezeProposal) -> None:
+    """Withdraw what was proposed before about the same, if it may not be confirmed any more."""
+    before = await lock_open_proposal(action.conn, proposal.subject_id)
+    if before is None:
+        return
+    try:
+        await _require_standing(action.conn, before, proposal.proposed_at)
+    except Refused:
+        decided = {"decided_by": proposal.proposed_by, "decided_at": proposal.proposed_at}
+        await update_proposal(action, before.proposal_id, status=ProposalStatus.WITHDRAWN, **decided)
+        action.details["withdraws"] = str(before.proposal_id)
+
+
+async def _require_standing(conn: Connection, row: FreezeProposal, now: datetime) -> None:
+    """Refuse a proposal that is too old, or by a member of the bank's team who may no longer make it."""
+    if row.is_too_old(now):
+        raise Refused("proposal-lapsed", f"It is older than {PROPOSAL_LIFETIME.days} days. Propose it again.")
+    user_id = Operator.user_id_in(row.proposed_by)
+    if user_id is None:
+        return
+    teams = await list_user_memberships(conn, user_id, only_active=True)
+    if not any(each.is_of_bank and row.power in POWERS[each.role] for each in teams):
+        raise Refused("proposal-lapsed", f"{row.proposed_by} may no longer propose it. Propose it again.")
+
+
+async def _require_change(conn: Connection, row: FreezeProposal) -> None:
+    if row.subject is None:
+        await _require_not_made(conn, read_command(row))
+    elif await is_frozen(conn, row) == row.freezes:
+        state = "frozen already" if row.freezes else "not frozen"
+        raise Refused("freeze-changes-nothing", f"The {row.subject.lower()} is {state}.")
+
+
+async def _require_not_made(conn: Connection, command: Command) -> None:
+    """Refuse what was done before under the same key, which would count once."""
+    if await is_carried_out(conn, command.customers[0], command.command_id):
+        raise Refused(
+            "movement-made", "It was decided before under the same key. Use another key for another movement."
+        )
+
+
+async def _owner(bank: Bank, subject: FreezeSubject, subject_id: UUID) -> UUID:
+    """Return the customer whose it is; the bank itself is frozen by nobody. Raises NotFound."""
+    entry = await bank.directory.find(subject.lower(), subject_id)
+    if entry is None or entry.customer_id == bank_customer_id(bank.seed):
+        raise NotFound(f"There is no such {subject.lower()}.")
+    return entry.customer_id
+
+
+def _command(row: FreezeProposal) -> Command:
+    key, customers = command_id("freeze", row.proposal_id), (row.owner_id,)
+    who: dict[str, Any] = {"caller": _CALLER, "key": key, "customers": customers, "origin": Origin.operator()}
+    match row.subject:
+        case None:
+            return read_command(row)
+        case FreezeSubject.CUSTOMER:
+            status = CustomerStatus.FROZEN if row.freezes else CustomerStatus.OPEN
+            return SetCustomerState(**who, references=(row.owner_id,), status=status, reason=row.reason)
+        case FreezeSubject.POCKET:
+            state = PocketStatus.FROZEN if row.freezes else PocketStatus.OPEN
+            return SetPocketState(**who, pocket_id=row.subject_id, status=state)
+        case FreezeSubject.CARD:
+            fields: dict[str, Any] = {"card_id": row.subject_id, "is_frozen": row.freezes, "reason": row.reason}
+            return FreezeCard(**who, references=(row.subject_id,), **fields)

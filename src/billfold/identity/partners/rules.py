@@ -1,0 +1,116 @@
+"""How long things live, how partners and their users are called, and where they call from. Pure."""
+
+import re
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import lru_cache
+from ipaddress import IPv6Address, IPv6Network, ip_address, ip_network
+
+from billfold.identity.partners.types import PartnerPerson
+from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW
+from billfold.identity.users.types import Role
+from billfold.platform.errors import InvalidInput, Refused
+
+TOKEN_LIFETIME = timedelta(hours=1)
+OVERLAP = timedelta(hours=24)
+"""How long the former signing secret stays in force after a change."""
+PASSWORD_CHARS_MIN = 12
+PASSWORD_CHARS_MAX = 128
+USERNAME_CHARS_MAX = 128
+FEATURES = frozenset({"ccd", "customer_closure", "unverified_wires", "wires"})
+"""What a partner, or one customer of it, may be given beyond what all have."""
+ALGORITHMS = ("ES256", "EdDSA", "PS256", "RS256")
+_CHANGING_ROLES = frozenset[Role]({"ADMIN", "MANAGER"})
+_MAPPED = IPv6Network("::ffff:0:0/96")
+_SLUG = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+_RESERVED_SLUGS = frozenset({"auth", "api", "cards", "www", "docs", "console", "localhost"})
+
+
+def may_change(role: Role) -> bool:
+    """Tell whether people of a partner may do more than read, by their role in its team."""
+    return role in _CHANGING_ROLES
+
+
+def refusal_of(role: Role, *, changes: bool, moves_money: bool) -> Refused | None:
+    """Return why a person of a partner may not use an operation of the Partner API, or None.
+
+    All read. Nobody moves money in person: that is for the partner's programs.
+    """
+    if moves_money:
+        return Refused("forbidden", "Programs of the partner move money, its people do not.")
+    if changes and not may_change(role):
+        return Refused("forbidden", f"The role {role} of the partner's team reads, and changes nothing.")
+    return None
+
+
+def require_administrator(person: PartnerPerson, now: datetime) -> None:
+    """Raise Refused `forbidden` unless the person may see and change credentials, having just authenticated."""
+    if person.role != "ADMIN":
+        raise Refused("forbidden", "Administrators of the partner's team change its secrets and keys.")
+    if now - person.authenticated_at > RECENT_AUTHENTICATION_WINDOW:
+        raise Refused("forbidden", "Confirm your identity first: you signed in too long ago.")
+
+
+def check_slug(slug: str) -> str:
+    """Return a slug that can be a host name of its own. Raises InvalidInput."""
+    if not _SLUG.fullmatch(slug) or slug in _RESERVED_SLUGS:
+        raise InvalidInput.at(
+            "slug",
+            msg="must be 1 to 63 of a-z, 0-9 and -, begin with a letter, not end with -, and "
+            f"be none of {', '.join(sorted(_RESERVED_SLUGS))}",
+        )
+    return slug
+
+
+def parse_network(text: str) -> str:
+    """Return an address or a network as CIDR text: 203.0.113.7/32, 2001:db8::/32. Raises InvalidInput."""
+    try:
+        network = ip_network(text)
+    except ValueError as wrong:
+        raise InvalidInput.at("network", msg=f"must be an address or a network like 203.0.113.0/24: {wrong}") from None
+    if isinstance(network, IPv6Network) and network.subnet_of(_MAPPED):
+        raise InvalidInput.at("network", msg="must be written as IPv4")
+    return str(network)
+
+
+def require_allowed_address(address: str, networks: Sequence[str]) -> None:
+    """Raise Refused `ip-not-allowed` unless the address lies in one of these networks, or there are none."""
+    if networks and not _is_in(address, tuple(networks)):
+        raise Refused("ip-not-allowed", f"Requests from {address} are not accepted.")
+
+
+def is_listed_address(address: str, networks: Sequence[str]) -> bool:
+    """Tell whether the address lies in one of the networks that are listed."""
+    return bool(networks) and _is_in(address, tuple(networks))
+
+
+@lru_cache(4096)
+def _is_in(address: str, networks: tuple[str, ...]) -> bool:
+    try:
+        parsed = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(parsed, IPv6Address):  # a socket of both families shows an IPv4 caller as ::ffff:203.0.113.7
+        parsed = parsed.ipv4_mapped or parsed
+    return any(parsed in ip_network(network) for network in networks)
+
+
+def check_name(name: str) -> str:
+    """Return a partner's name of one line of printable characters. Raises InvalidInput."""
+    if not (name.strip() and name.isprintable()):
+        raise InvalidInput.at("name", msg="must be one line of printable characters")
+    return name
+
+
+def check_username(username: str) -> str:
+    """Return a user name of 1 to 128 printable characters. Raises InvalidInput."""
+    if not 1 <= len(username) <= USERNAME_CHARS_MAX or not username.isprintable():
+        raise InvalidInput.at("username", msg="must be 1 to 128 printable characters")
+    return username
+
+
+def check_password(password: str) -> str:
+    """Return a password of 12 to 128 characters. Raises InvalidInput."""
+    if not PASSWORD_CHARS_MIN <= len(password) <= PASSWORD_CHARS_MAX:
+        raise InvalidInput.at("password", msg="must be 12 to 128 characters")
+    return password

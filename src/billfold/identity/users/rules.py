@@ -1,0 +1,182 @@
+"""How long things live, what a password must be, what a role may do. Pure; `now` is wall time."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from math import ceil
+from types import MappingProxyType
+from typing import NamedTuple
+
+import phonenumbers
+from email_validator import EmailNotValidError, validate_email
+from zxcvbn import zxcvbn
+
+from billfold.identity.users.types import Role
+from billfold.platform.errors import InvalidInput
+
+IDLE_TIMEOUT = timedelta(minutes=30)
+SESSION_LIFETIME = timedelta(hours=12)
+FIRST_FACTOR_SESSION_LIFETIME = timedelta(minutes=10)
+"""How long a second factor is waited for."""
+RECENT_AUTHENTICATION_WINDOW = timedelta(minutes=5)
+"""How long ago a user may have authenticated to change their credentials."""
+WELCOME_LINK_LIFETIME = timedelta(days=7)
+RESET_LINK_LIFETIME = timedelta(hours=1)
+LINK_RESEND_INTERVAL = timedelta(minutes=1)
+CHALLENGE_LIFETIME = timedelta(minutes=5)
+
+PASSWORD_CHARS_MIN = 12
+PASSWORD_CHARS_MAX = 128
+_GUESSES_LOG10_MIN = 8
+_ESTIMATED_CHARS = 72
+"""The estimate of more characters takes long and says nothing new."""
+EMAIL_CHARS_MAX = 254
+_PARTS = re.compile(r"[^A-Za-z0-9]+")
+NAME_CHARS_MAX = 50
+
+
+class LockoutPolicy(NamedTuple):
+    """How failures slow down the next try: free ones, then twice as long each time, to a lock."""
+
+    free: int
+    lock_after: int
+    lock_duration: timedelta = timedelta(minutes=15)
+
+
+ACCOUNT_LOCKOUT = LockoutPolicy(free=2, lock_after=5)
+IP_LOCKOUT = LockoutPolicy(free=20, lock_after=30)
+"""A whole office may share an address."""
+
+PARTNER_LOCKOUT = LockoutPolicy(free=5, lock_after=5)
+"""A program does not mistype: nothing slows it down before the lock."""
+
+
+def lockout_seconds(policy: LockoutPolicy, failures: int, last_failed_at: datetime, now: datetime) -> int:
+    """Return for how many seconds no try is accepted after so many failures, 0 for none."""
+    if failures >= policy.lock_after:
+        pause = policy.lock_duration
+    elif failures >= policy.free:
+        pause = timedelta(seconds=2 ** (failures - policy.free))
+    else:
+        return 0
+    return max(0, ceil((last_failed_at + pause - now).total_seconds()))
+
+
+def count_failure(policy: LockoutPolicy, failures: int, last_failed_at: datetime, now: datetime) -> int:
+    """Return the count with one more failure; what is a lock's length ago is forgotten."""
+    return 1 if now >= last_failed_at + policy.lock_duration else failures + 1
+
+
+def check_email(email: str) -> str:
+    """Return an address of mail in lower case, its domain as the network spells it.
+
+    Only a sent e-mail proves that it exists. Raises InvalidInput at `email`.
+    """
+    try:
+        found = validate_email(email.strip(), check_deliverability=False, allow_smtputf8=False, strict=True)
+    except EmailNotValidError:
+        found = None
+    address = "" if found is None else (found.ascii_email or "").lower()
+    if not 0 < len(address) <= EMAIL_CHARS_MAX:
+        raise InvalidInput.at("email", msg="must be an address like anna@example.com")
+    return address
+
+
+def normalize_email(text: str) -> str:
+    """Return a text as the address that it spells; what is no address stays, in lower case."""
+    try:
+        return check_email(text)
+    except InvalidInput:
+        return text.strip().lower()
+
+
+def check_phone_number(number: str) -> str:
+    """Return a phone number as E.164 writes it. Raises InvalidInput at `phone_number`.
+
+    Its length and country must be possible. Which numbers a country has given out changes faster
+    than any table of them.
+    """
+    try:
+        found = phonenumbers.parse(number, None)
+    except phonenumbers.NumberParseException:
+        found = None
+    if found is None or found.extension or not phonenumbers.is_possible_number(found):
+        raise InvalidInput.at("phone_number", msg="must be a number like +12025550123")
+    return phonenumbers.format_number(found, phonenumbers.PhoneNumberFormat.E164)
+
+
+def check_name(name: str, field: str) -> str:
+    """Return a name of 1 to 50 printable characters. Raises InvalidInput."""
+    name = name.strip()
+    if not 1 <= len(name) <= NAME_CHARS_MAX or not name.isprintable():
+        raise InvalidInput.at(field, msg="must be 1 to 50 printable characters")
+    return name
+
+
+def check_password(password: str, *, known: tuple[str, ...] = ()) -> str:
+    """Return a password that is long enough and hard to guess. Raises InvalidInput.
+
+    `known` are words that others know of the user. There are no composition rules: what
+    counts is how many guesses it takes, common passwords and patterns tried first.
+    """
+    if not PASSWORD_CHARS_MIN <= len(password) <= PASSWORD_CHARS_MAX:
+        raise InvalidInput.at("password", msg="must be 12 to 128 characters")
+    words = [part for word in known for part in (word, *_PARTS.split(word)) if part]
+    estimate = zxcvbn(password[:_ESTIMATED_CHARS], user_inputs=[*words, "billfold"])
+    if estimate["guesses_log10"] < _GUESSES_LOG10_MIN:
+        raise InvalidInput.at("password", msg="is too easy to guess; three unrelated words are not")
+    return password
+
+
+def check_new_password(form: Mapping[str, str], *, known: tuple[str, ...]) -> str:
+    """Return the `password` of a form, typed the same way `again`. Raises InvalidInput as `check_password`."""
+    password = check_password(form.get("password", ""), known=known)
+    if password != form.get("again", ""):
+        raise InvalidInput.at("again", msg="was typed differently the second time")
+    return password
+
+
+_READ = frozenset(
+    {
+        "openid",
+        "profile",
+        "email",
+        "phone",
+        "pockets.read",
+        "transfers.read",
+        "customer.read",
+        "team.read",
+        "onboarding.read",
+        "agreements.read",
+        "subscriptions.read",
+        "reports.read",
+        "approval_rules.read",
+        "authorization_requests.read",
+        "notifications.read",
+        "notifications.write",
+    }
+)
+_TRANSFERS = frozenset({"transfers.write", "counterparties.write"})
+_APPROVE = frozenset({"transfers.approve", "authorization_requests.write"})
+_MANAGE = _TRANSFERS | _APPROVE | {"pockets.write", "reports.write"}
+_EVERYTHING = _MANAGE | {
+    "customer.write",
+    "team.write",
+    "onboarding.write",
+    "subscriptions.write",
+    "approval_rules.write",
+}
+PERMISSIONS = MappingProxyType[Role, frozenset[str]](
+    {
+        "ADMIN": _READ | _EVERYTHING,
+        "MANAGER": _READ | _MANAGE,
+        "APPROVER": _READ | _APPROVE,
+        "INITIATOR": _READ | _TRANSFERS,
+        "VIEWER": _READ,
+        "SERVICE": _READ | _EVERYTHING - _APPROVE,
+    }
+)
+"""What each role may do, in the words of scopes; a token may do what role and scopes both say.
+
+A service user approves nothing: what needs a second person needs a person.
+"""

@@ -1,0 +1,63 @@
+"""A command run on books that are not written: what its outcome would be, and what it would write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from billfold.ledger.commands import Command, Outcome
+from billfold.ledger.engine.load_books import READ_HEADS, load_books, load_identifiers
+from billfold.ledger.engine.pending_command import load_references
+from billfold.platform.database.pool import uuid_array
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from billfold.ledger.bank import Bank
+    from billfold.ledger.book.book import Book
+    from billfold.ledger.book.draft import Kind
+    from billfold.platform.database.connection import (Connection)
+
+
+class DryRun(NamedTuple):
+    """The outcome of a command `now`, and the book of its first customer as the command would leave it.
+
+    What fell due before, and would be written with it, is part of the book and not of its rows.
+    """
+
+    now: datetime
+    outcome: Outcome
+    book: Book
+    lengths_before: dict[type[Any], int]
+
+    def rows_of(self, kind: type[Kind]) -> Sequence[Kind]:
+        """Return the rows of a class that the command itself would write."""
+        return self.book.draft.rows_of(kind)[self.lengths_before.get(kind, 0) :]
+
+
+async def dry_run(conn: Connection, bank: Bank, command: Command) -> DryRun:
+    """Return what the command would do now. Raises Refused and NotFound as its rule does.
+
+    The command must name every customer it touches. Its outcome may differ when it
+    is submitted: other commands move money meanwhile.
+    """
+    now = await bank.engine.now(conn)
+    heads = await conn.fetch(READ_HEADS, uuid_array(sorted(command.customers)))
+    books = await load_books(conn, heads, bank.market, calendars=bank.calendars)
+    if not books.keys() >= set(command.customers):
+        raise NotFound
+    for head in heads:
+        books[head["customer_id"]].due_at = head["due_at"]
+    if command.needs_identifiers:
+        await load_identifiers(conn, bank.engine.identifiers, books.values())
+    await load_references(conn, bank.engine.references, [command], books=books)
+    ctx = bank.engine.context(now)
+    for book in books.values():
+        if book.due_at is not None and book.due_at <= now:
+            bank.engine.catch_up(book, ctx)
+        book.savepoint()
+    ctx.serve(command.command_id)
+    first = books[command.customers[0]]
+    lengths_before = first.draft.lengths()
+    return DryRun(now, command.decide(books, ctx), first, lengths_before)

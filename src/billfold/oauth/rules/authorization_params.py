@@ -1,0 +1,137 @@
+"""The parameters of an authorization request, parsed strictly."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from billfold.oauth.errors import OAuthError, invalid_dpop_proof, invalid_request
+from billfold.oauth.rules.scopes import parse_scopes
+from billfold.oauth.types import AUTHORIZATION_CODE, Client
+
+RESPONSE_MODES = ("query", "form_post")
+PROMPTS = frozenset({"login", "consent", "select_account"})
+_SHA256 = re.compile(r"[A-Za-z0-9_-]{43}")
+_STATE_CHARS_MAX = 2000
+_NONCE_CHARS_MAX = 255
+_HINT_CHARS_MAX = 254
+_AGE_MAX = 10**9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorizationParams:
+    """An authorization request that may be shown to a user. Stored in the order of its fields."""
+
+    redirect_uri: str
+    scopes: tuple[str, ...]
+    state: str | None
+    nonce: str | None
+    response_mode: str
+    code_challenge: str
+    jkt: str | None
+    prompts: tuple[str, ...]
+    max_age: int | None
+    login_hint: str | None
+
+
+def parse_redirect_uri(client: Client, params: Mapping[str, str]) -> str:
+    """Return where the answer goes: one of the registered addresses, compared exactly.
+
+    Raises OAuthError `invalid_request`; there must be no redirect then.
+    """
+    uri = params.get("redirect_uri")
+    if uri is None or uri not in client.redirect_uris:
+        raise invalid_request("redirect_uri is not one that is registered for this client.")
+    return uri
+
+
+def parse_authorization_params(
+    client: Client, params: Mapping[str, str], *, proven: str | None = None
+) -> AuthorizationParams:
+    """Return the parsed request. `proven` is the thumbprint of its DPoP proof, if any.
+
+    Raises OAuthError with the code that RFC 6749 4.1.2.1 and OpenID Connect give each mistake.
+    """
+    redirect_uri = parse_redirect_uri(client, params)
+    _reject_unsupported_params(params)
+    _check_response_type(client, params)
+    challenge = params.get("code_challenge", "")
+    if params.get("code_challenge_method") != "S256" or not _SHA256.fullmatch(challenge):
+        raise invalid_request("code_challenge with the method S256 is required (PKCE).")
+    return AuthorizationParams(
+        redirect_uri=redirect_uri,
+        scopes=parse_scopes(params.get("scope"), client.scopes),
+        state=_limited_text(params, "state", _STATE_CHARS_MAX),
+        nonce=_limited_text(params, "nonce", _NONCE_CHARS_MAX),
+        response_mode=parse_response_mode(params),
+        code_challenge=challenge,
+        jkt=_code_thumbprint(params, proven),
+        prompts=_prompts(params),
+        max_age=_max_age(params),
+        login_hint=_limited_text(params, "login_hint", _HINT_CHARS_MAX),
+    )
+
+
+def parse_response_mode(params: Mapping[str, str]) -> str:
+    """Return how the answer is to be carried. Raises OAuthError `invalid_request`."""
+    mode = params.get("response_mode", "query")
+    if mode not in RESPONSE_MODES:
+        raise invalid_request(f"response_mode must be one of {', '.join(RESPONSE_MODES)}.")
+    return mode
+
+
+def _reject_unsupported_params(params: Mapping[str, str]) -> None:
+    if "request" in params:
+        raise OAuthError("request_not_supported", "Requests as JWT are not taken; push them.")
+    if "request_uri" in params:
+        raise OAuthError("request_uri_not_supported", "Only request_uris of ours are taken.")
+    if "registration" in params:
+        raise OAuthError("registration_not_supported", "Clients are registered beforehand.")
+
+
+def _check_response_type(client: Client, params: Mapping[str, str]) -> None:
+    requested = params.get("response_type")
+    if requested is None:
+        raise invalid_request("response_type is missing.")
+    if requested != "code":
+        raise OAuthError("unsupported_response_type", "response_type must be code.")
+    if AUTHORIZATION_CODE not in client.grant_types:
+        raise OAuthError("unauthorized_client", "This client has no users to authorize it. Use client_credentials.")
+
+
+def _code_thumbprint(params: Mapping[str, str], proven: str | None) -> str | None:
+    """Return the key the code is bound to (RFC 9449, 10): as named, as proven, or none."""
+    named = params.get("dpop_jkt")
+    if named is None:
+        return proven
+    if not _SHA256.fullmatch(named):
+        raise invalid_request("dpop_jkt must be a SHA-256 thumbprint in base64url.")
+    if proven not in {None, named}:
+        raise invalid_dpop_proof("dpop_jkt is not the key of the DPoP proof.")
+    return named
+
+
+def _prompts(params: Mapping[str, str]) -> tuple[str, ...]:
+    requested = set(params.get("prompt", "").split(" ")) - {""}
+    if requested == {"none"}:
+        raise OAuthError("interaction_required", "The user must always confirm. Send the request without prompt=none.")
+    if requested - PROMPTS:
+        raise invalid_request("prompt must be login, consent or select_account.")
+    return tuple(sorted(requested))
+
+
+def _max_age(params: Mapping[str, str]) -> int | None:
+    text = params.get("max_age")
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(_AGE_MAX)) or int(text) > _AGE_MAX:
+        raise invalid_request("max_age must be a number of seconds.")
+    return int(text)
+
+
+def _limited_text(params: Mapping[str, str], name: str, chars_max: int) -> str | None:
+    text = params.get(name)
+    if text is not None and len(text) > chars_max:
+        raise invalid_request(f"{name} may have at most {chars_max} characters.")
+    return text

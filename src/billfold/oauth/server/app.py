@@ -1,0 +1,101 @@
+"""The authorization server put together: its endpoints behind one frame; pages are apart."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from typing_extensions import override
+
+from billfold import __version__
+from billfold.oauth.server import authorize, logout
+from billfold.oauth.server.auth_server import AuthServer
+from billfold.oauth.consent import FORM_POST_PATH
+from billfold.oauth.endpoint import error_response
+from billfold.oauth.errors import OAuthError
+from billfold.http.api import Api
+from billfold.http.openapi.document import Described, Document, describe
+from billfold.http.operations import Operation, Proof, operations_in
+from billfold.http.raw_request import RawRequest
+from billfold.http.responses import HttpResponse
+from billfold.ledger.bank import Bank
+from billfold.oauth.error_page import error_facts
+from billfold.platform.clock import wall_now
+from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
+
+_TITLE = "Authorization server"
+_DESCRIPTION = (
+    "OAuth 2.0 and OpenID Connect for the Customer API: authorization code with PKCE, pushed "
+    "requests, clients that prove themselves by `private_key_jwt`, and tokens bound to a key by "
+    "DPoP. Access tokens are opaque and last 900 seconds.\n\n"
+    "Clients of the profile `fapi2` push their requests and prove their key with our nonce; for "
+    "clients of the profile `documented` both are optional. Errors are those of RFC 6749.\n\n"
+    "Administrators of a company register its clients with their public keys on the pages of this "
+    "server, under Applications."
+)
+PROOFS = frozenset({Proof.NONE})
+_BROWSER_PATHS = (authorize.PATH, logout.PATH, FORM_POST_PATH)
+"""What a browser is sent to: an error there is a page."""
+
+
+_SIGN_IN_ERRORS = frozenset({"access_denied", "invalid_client", "invalid_dpop_proof", "invalid_grant"})
+"""What is counted as a sign-in that failed."""
+
+
+class AuthApi(Api):
+    """The authorization server of one process. Its endpoints prove clients themselves."""
+
+    def __init__(self) -> None:
+        super().__init__(auth_operations(), PROOFS)
+
+    def open_bank(self, bank: Bank) -> None:
+        """Serve a bank."""
+        self._server = AuthServer(bank)
+        self.open(bank, None, server=self._server)
+
+    @override
+    def error_response(self, error: Exception, request: RawRequest) -> HttpResponse:
+        if request.path.startswith(_BROWSER_PATHS):
+            return self._error_page(error, request)
+        if not isinstance(error, OAuthError):
+            return super().error_response(error, request)
+        if error.error in _SIGN_IN_ERRORS:
+            SIGN_IN_FAILURES.add(f"oauth {error.error}")
+        nonce = (b"dpop-nonce", self._server.nonces.current(wall_now()).encode())
+        headers = [nonce] if error.error == "use_dpop_nonce" else []
+        return error_response(error, *headers)
+
+    def _error_page(self, error: Exception, request: RawRequest) -> HttpResponse:
+        """Return the page for a user whom a client sent here."""
+        known = None if isinstance(error, OAuthError) else super().error_response(error, request)
+        status = HTTPStatus.BAD_REQUEST if known is None else known.status
+        facts = error_facts(error, status, request.trace_id)
+        return self._server.page("error", status=status, more=() if known is None else known.headers, **facts)
+
+
+def auth_operations() -> list[Operation]:
+    """Return the operations of every module here."""
+    return operations_in(str(__package__))
+
+
+def create_auth_app(bank: Bank) -> AuthApi:
+    """Return the ASGI application of one worker."""
+    api = AuthApi()
+    api.open_bank(bank)
+    return api
+
+
+def auth_document(settings: Settings) -> Document:
+    """Return the OpenAPI document of the authorization server; it needs no bank."""
+    described = Described(
+        operations=auth_operations(),
+        proofs=PROOFS,
+        title=_TITLE,
+        version=__version__,
+        description=_DESCRIPTION,
+        servers=[{"url": settings.auth_origin}],
+    )
+    document = describe(described)
+    # Its paths are published as the specifications spell paths: without a closing slash.
+    document["paths"] = {path.rstrip("/"): item for path, item in document["paths"].items()}
+    return document

@@ -1,0 +1,155 @@
+"""Clients, what they ask for, what was granted to them, and what a token stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from billfold.identity.users.types import Confirmation, Organization, Role
+from billfold.platform import ids
+
+AUTHORIZATION_CODE = "authorization_code"
+REFRESH_TOKEN = "refresh_token"  # noqa: S105 - a name, not a secret
+CLIENT_CREDENTIALS = "client_credentials"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewClient:
+    """A client to register. None leaves a choice to the profile.
+
+    `fapi2` clients must push their requests and prove their keys. `customer_id` is the customer of a
+    service user. `owner_id` is the company that registered a client, and for which alone it is
+    granted anything: None for those of the operator. `dpop_bound`: no token without a proof;
+    `requires_nonce`: no proof without our nonce; `requires_signature`: requests to the Customer
+    API carry an RFC 9421 signature.
+    """
+
+    name: str
+    scopes: tuple[str, ...]
+    description: str = ""
+    profile: str = "fapi2"
+    redirect_uris: tuple[str, ...] = ()
+    post_logout_redirect_uris: tuple[str, ...] = ()
+    grant_types: tuple[str, ...] = (AUTHORIZATION_CODE, REFRESH_TOKEN)
+    customer_id: UUID | None = None
+    owner_id: UUID | None = None
+    dpop_bound: bool | None = None
+    requires_nonce: bool | None = None
+    requires_signature: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Client(NewClient):
+    """A registered client. `member_id` is the membership of a service user."""
+
+    dpop_bound: bool
+    requires_nonce: bool
+    client_id: str
+    member_id: UUID | None
+    created_at: datetime
+    revoked_at: datetime | None
+
+    @property
+    def is_fapi2(self) -> bool:
+        """Return whether the FAPI 2.0 profile applies to this client."""
+        return self.profile == "fapi2"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKey:
+    """A public key of a client; its kind decides the one algorithm it is used with.
+
+    `registered_by` is the member who did, None for the operator.
+    """
+
+    client_id: str
+    key_id: str
+    algorithm: str
+    public_pem: str
+    created_at: datetime
+    expires_at: datetime | None
+    registered_by: UUID | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessToken:
+    """What an access token stands for: one client, one customer, at most one user.
+
+    `jkt` is the thumbprint of the key that requests must be proven with; None for a bearer's.
+    `role` is the user's in the team now, SERVICE for a client by itself, which is a member like
+    others; `auth_time` is when they signed in.
+    """
+
+    client_id: str
+    user_id: UUID | None
+    member_id: UUID | None
+    customer_id: UUID
+    role: Role
+    scopes: frozenset[str]
+    jkt: str | None
+    auth_time: datetime | None
+    issued_at: datetime
+    expires_at: datetime
+    is_fapi2: bool
+    requires_nonce: bool
+    requires_signature: bool
+    organization: Organization = Organization.COMPANY
+    grant_id: UUID | None = None
+    grant_used_at: datetime | None = None
+    confirmation: Confirmation | None = None
+    """Of a page: with which factor this request was confirmed by itself. No token that is sent has one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenSubject:
+    """For whom a token is issued, with which scopes, and under which grant. Stored in the order of its fields."""
+
+    client_id: str
+    customer_id: UUID
+    scopes: tuple[str, ...]
+    family_id: UUID = field(default_factory=ids.new)
+    user_id: UUID | None = None
+    grant_id: UUID | None = None
+    jkt: str | None = None
+    auth_time: datetime | None = None
+    session_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingRequest:
+    """An authorization request as the consent page shows it."""
+
+    request_id: UUID
+    client_id: str
+    client_name: str
+    client_description: str
+    redirect_uri: str
+    scopes: tuple[str, ...]
+    login_hint: str | None
+    prompts: tuple[str, ...]
+    max_age: int | None
+    """The user must have signed in within this many seconds; None does not ask for it."""
+    refreshes: bool
+    """Whether access goes on for up to 90 days without asking again."""
+    owner_id: UUID | None
+    """The only company it can be granted for; None for any."""
+    publisher: str | None
+    """That company's name; None for an application of the bank."""
+    created_at: datetime
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OAuthGrant:
+    """What a user allowed a client to do for one customer."""
+
+    grant_id: UUID
+    client_id: str
+    client_name: str
+    customer_id: UUID
+    customer_name: str
+    scopes: tuple[str, ...]
+    granted_at: datetime
+    last_used_at: datetime | None
+    """When a token was last issued under it."""

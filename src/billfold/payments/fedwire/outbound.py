@@ -1,0 +1,214 @@
+"""Outbound wire messages: queued, built from their terms, and sent in Fedwire files.
+
+Due messages get their IMADs, are written into one file, stored and transmitted. After a crash
+another process continues with the file and sends nothing twice.
+"""
+
+from __future__ import annotations
+
+from billfold.data_keys.keys import DataKeys
+from billfold.payments.files.ports import RailExchanges
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+import msgspec
+import structlog
+
+from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.data_keys.payment_keys import bank_key
+from billfold.data_keys.types import DataShredded
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.types import (ScheduledJob)
+from billfold.payments.files import store as files_store
+from billfold.payments.files.contents import read_content, seal_content
+from billfold.payments.files.inbound import WAIT
+from billfold.payments.wires.commands import RejectWire, SubmitWire
+from billfold.payments.fedwire.inbound.suspense import hold_rejected
+from billfold.payments.wires.iso20022.envelope import write_messages
+from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header, Message
+from billfold.payments.wires.rules import cut_offs, messages
+from billfold.payments.wires.store import message_queue as queue
+from billfold.payments.wires.types import WireDirection
+from billfold.platform.database.claims import claimed
+from billfold.platform.dates import et_date
+from billfold.platform.errors import BillfoldError
+from billfold.platform.ids import command_id, derive
+
+if TYPE_CHECKING:
+    from billfold.data_keys.keys import KeyRing
+    from billfold.ledger.bank import Bank
+    from billfold.payments.files.types import RailFile
+    from billfold.payments.wires.rules.messages import MessageFields
+    from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
+    from billfold.platform.database.connection import (Connection)
+    from billfold.platform.settings.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+MESSAGES_PER_FILE = 1_000
+_BLOCKED, _SANCTIONS = "AC06", "SANC"
+"""The codes under which the bank itself stops a wire."""
+_CLAIM = "wire sending"
+_CUSTOMER_MESSAGE_KINDS = frozenset({"pacs.008", "pacs.004"})
+
+OnTransmitted = Callable[["Bank", UUID], Awaitable[None]]
+"""Called after a file is transmitted; the sandbox schedules its simulated answer."""
+
+
+class FedwireSender:
+    """Sends queued messages."""
+
+    def __init__(self, on_transmitted: OnTransmitted | None = None) -> None:
+        self._on_transmitted = on_transmitted
+        self._lock = asyncio.Lock()
+
+    async def run(self, bank: Bank, job: ScheduledJob) -> None:
+        """Send due messages: a scheduled job. One job sends the messages of all jobs of an instant."""
+        now = await bank.now()
+        if bank.calendars.is_fed_day(et_date(now)):
+            await self.send(bank)
+        else:  # it was declared closed since
+            at = cut_offs.send_time(now, bank.calendars, bank.terms.wire_hours, international=False)
+            await jobs_store.schedule(bank.pool, [job._replace(at=at)])
+
+    async def send(self, bank: Bank) -> int:
+        """Transmit all due messages; return the number of files.
+
+        Another process that is sending is awaited: when this returns, whatever was due has left.
+        """
+        sent = 0
+        async with self._lock, claimed(bank.pool, _CLAIM, wait=WAIT):
+            for file in await files_store.list_unfinished(bank.pool, "WIRE", "OUT"):
+                await self._transmit(bank, file)
+                sent += 1
+            await _reject_stopped(bank)
+            while (new_file := await self._compose(bank)) is not None:
+                await self._transmit(bank, new_file)
+                sent += 1
+        return sent
+
+    async def _compose(self, bank: Bank) -> RailFile | None:
+        """Write due messages into a file and store it; None if nothing is due."""
+        now, data_key = await bank.now(), await bank_key(bank)
+        await bank.ports[DataKeys].load(bank.pool, await queue.list_pending_customers(bank.pool, now, MESSAGES_PER_FILE))
+        async with bank.pool.acquire() as conn, conn.transaction():
+            pending = await queue.claim_pending(conn, now, MESSAGES_PER_FILE)
+            if not pending:
+                return None
+            numbered_messages = await _number(conn, bank, pending, now=now)
+            ring = await bank.ports[DataKeys].load(conn, {each.customer_id for each in pending})
+            content = write_messages([_wire(bank, ring, *each, now) for each in numbered_messages], "outgoing")
+            first = numbered_messages[0][1]
+            file_id = derive(bank.seed, command_id("wire-file", first), 0)
+            await queue.mark_sent(conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now=now)
+            sealed = seal_content(data_key, file_id, content)
+            return await files_store.save_outbound(
+                conn, file_id, "WIRE", name=f"fedwire-{first}.xml", content=sealed, now=now
+            )
+
+    async def _transmit(self, bank: Bank, file: RailFile) -> None:
+        """Mark the wires of a file as submitted, and transmit the file."""
+        messages = await queue.list_of_file(bank.pool, file.file_id)
+        for answer in await bank.engine.submit_all([_submit_command(each) for each in _own_wires(messages)]):
+            if isinstance(answer, BillfoldError):
+                raise answer
+        content = await read_content(bank, file.file_id)
+        await bank.ports[RailExchanges].wire.transmit(file.name, content)
+        if self._on_transmitted is not None:
+            await self._on_transmitted(bank, file.file_id)
+        report: dict[str, object] = {"messages": len(messages)}
+        await files_store.complete_file(bank.pool, file.file_id, "TRANSMITTED", now=await bank.now(), report=report)
+        log.info("fedwire_file_transmitted", file=file.name, messages=len(messages))
+
+
+async def _reject_stopped(bank: Bank) -> None:
+    """Reject wires whose customer was frozen, or counterparty stopped by sanctions screening, while they waited."""
+    for customer_id, wire_id, is_frozen in await queue.list_stopped(bank.pool, await bank.now()):
+        answer = await bank.engine.submit(
+            RejectWire(
+                caller="wire-room:stopped",
+                key=wire_id,
+                customers=(customer_id,),
+                references=(wire_id,),
+                wire_id=wire_id,
+                code=_BLOCKED if is_frozen else _SANCTIONS,
+            )
+        )
+        if answer.outcome.get("no_pocket"):
+            await hold_rejected(bank, wire_id)
+
+
+def _own_wires(messages: Sequence[SentMessage]) -> list[SentMessage]:
+    """Return the messages that carry a wire of a customer."""
+    return [
+        each for each in messages if each.kind in _CUSTOMER_MESSAGE_KINDS and each.direction == WireDirection.OUTGOING
+    ]
+
+
+def _submit_command(sent: SentMessage) -> SubmitWire:
+    return SubmitWire(
+        caller="wire-room",
+        key=sent.message_id,
+        customers=(sent.customer_id,),
+        references=(sent.wire_id,),
+        wire_id=sent.wire_id,
+        imad=sent.imad,
+    )
+
+
+async def _number(
+    conn: Connection, bank: Bank, pending: Sequence[PendingMessage], now: datetime
+) -> list[tuple[PendingMessage, str]]:
+    """Assign every message its IMAD: Fedwire business day, our source and the sequence of the day."""
+    day = fedwire_day(bank, now)
+    source = bank.settings.bank_bic[:8].ljust(8, "0")
+    numbers = await queue.allocate_numbers(conn, day, len(pending))
+    return [(each, f"{day:%Y%m%d}{source}{number:06}") for each, number in zip(pending, numbers, strict=True)]
+
+
+def _wire(bank: Bank, ring: KeyRing, pending: PendingMessage, imad: str, now: datetime) -> FedwireMessage:
+    message = _message_of(bank, ring, pending, imad, at=now)
+    header = Header(
+        sender=bank.settings.bank_routing_number,
+        receiver=FEDWIRE_ROUTING_NUMBER,
+        business_id=imad,
+        message_name=str(type(message).__struct_config__.tag),
+        environment=environment_of(bank.settings),
+        created_at=now,
+    )
+    return FedwireMessage(header=header, message=message)
+
+
+def _message_of(bank: Bank, ring: KeyRing, waiting: PendingMessage, imad: str, *, at: datetime) -> Message:
+    """Return the message to send now, with the payer's account number. Raises DataShredded."""
+    terms: MessageFields = msgspec.json.decode(waiting.terms)
+    if messages.PAYEE in terms:
+        payee = open_details(ring.get(waiting.customer_id), terms[messages.PAYEE])
+        if payee["identifier"] is None:
+            raise DataShredded(waiting.customer_id)
+        terms = messages.with_payee(terms, payee)
+    if waiting.kind == "pacs.008" and waiting.account_number is not None:
+        terms["debtor_account"] = {"number": waiting.account_number}
+    return messages.message_of(waiting.kind, terms, imad, at=at, day=fedwire_day(bank, at))
+
+
+async def message_sent(bank: Bank, sent: SentMessage) -> Message:
+    """Return a message as it was sent, without what was destroyed since."""
+    terms: MessageFields = msgspec.json.decode(sent.terms)
+    if messages.PAYEE in terms:
+        ring = await bank.ports[DataKeys].load(bank.pool, (sent.customer_id,))
+        terms = messages.with_payee(terms, open_details(ring.get(sent.customer_id), terms[messages.PAYEE]))
+    return messages.message_of(sent.kind, terms, sent.imad, at=sent.sent_at, day=fedwire_day(bank, sent.sent_at))
+
+
+def environment_of(settings: Settings) -> str:
+    """Return the Fedwire environment of the bank: TEST in a sandbox, else PROD."""
+    return "PROD" if settings.is_production else "TEST"
+
+
+def fedwire_day(bank: Bank, at: datetime) -> date:
+    """Return the Fedwire business day on which a message of this instant settles."""
+    return bank.calendars.fed_on_or_after(et_date(at))

@@ -1,0 +1,187 @@
+"""OFAC's list as XML (SDN.XML, and the consolidated list of the same shape), entry by entry.
+
+Published at https://sanctionslist.ofac.treas.gov; a document type declaration is refused, so no entity is expanded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import date, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from lxml import etree
+
+from billfold.screening.birth_dates import read_birth
+from billfold.screening.types import (
+    ENTRIES_MAX,
+    NAMES_MAX,
+    TEXT_MAX,
+    Birth,
+    EntryKind,
+    InvalidList,
+    ListedName,
+    ListEntry,
+    SanctionsList,
+)
+from billfold.platform.dates import require_in_range
+
+Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
+_DIGITS_MAX = 18
+Progress = Callable[[int], None]
+"""Gets how many entries were read so far."""
+
+
+def read_xml(path: Path, progress: Progress | None = None) -> SanctionsList:
+    """Return the list in a file. Raises InvalidList, which names the line and the entry."""
+    try:
+        with path.open("rb") as file:
+            return _read(file, progress)
+    except etree.XMLSyntaxError as wrong:
+        raise InvalidList(f"is no well-formed XML: {wrong.msg}", line=wrong.lineno) from None
+
+
+def _read(file: BinaryIO, progress: Progress | None) -> SanctionsList:
+    entries: dict[int, ListEntry] = {}
+    published_on, expected = None, None
+    for element in _elements(file):
+        if etree.QName(element).localname == "publshInformation":
+            published_on = _published(element)
+            expected = _number(element, "Record_Count")
+        else:
+            entry = _entry(element)
+            if entry.uid in entries:
+                raise InvalidList("is there twice", line=element.sourceline, uid=entry.uid)
+            entries[entry.uid] = entry
+            if len(entries) > ENTRIES_MAX:
+                raise InvalidList(f"has more than {ENTRIES_MAX:,} entries", line=element.sourceline)
+            if progress:
+                progress(len(entries))
+        _forget(element)
+    if published_on is None:
+        raise InvalidList("says nowhere when it was published (publshInformation)")
+    if not entries or expected not in {None, len(entries)}:
+        raise InvalidList(f"has {len(entries):,} entries; its Record_Count is {expected}")
+    return SanctionsList(published_on=published_on, entries=tuple(entries.values()))
+
+
+def _elements(file: BinaryIO) -> Iterator[Element]:
+    """Yield what stands below the root, each when it is read whole."""
+    events = etree.iterparse(
+        file,
+        events=("start", "end"),
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    depth = 0
+    for event, element in events:
+        if event == "start":
+            depth += 1
+            if depth == 1:
+                _check_root(element)
+            continue
+        depth -= 1
+        if depth == 1 and etree.QName(element).localname in {"publshInformation", "sdnEntry"}:
+            yield element
+
+
+def _check_root(root: Element) -> None:
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise InvalidList("has a document type declaration, which no published list has", line=root.sourceline)
+    if etree.QName(root).localname != "sdnList":
+        raise InvalidList(f"begins with {etree.QName(root).localname}, not with sdnList", line=root.sourceline)
+
+
+def _forget(element: Element) -> None:
+    """Let go of what was read, so that memory does not grow with the file."""
+    element.clear()
+    parent = element.getparent()
+    while parent is not None and element.getprevious() is not None:
+        del parent[0]
+
+
+def _entry(element: Element) -> ListEntry:
+    uid = _number(element, "uid")
+    if uid is None:
+        raise InvalidList("an entry has no uid", line=element.sourceline)
+    try:
+        kind = EntryKind(_text(element, "sdnType").upper())
+    except ValueError:
+        raise InvalidList(
+            f"its sdnType {_text(element, 'sdnType')!r} is unknown", line=element.sourceline, uid=uid
+        ) from None
+    names = (_name(element), *(_name(each) for each in _each(element, "akaList", "aka")))
+    if not names[0].text or len(names) > NAMES_MAX:
+        raise InvalidList(
+            f"it has {'no name' if not names[0].text else 'too many names'}", line=element.sourceline, uid=uid
+        )
+    return ListEntry(
+        uid=uid,
+        kind=kind,
+        names=tuple(each for each in names if each.text),
+        programs=tuple(_own_text(each) for each in _each(element, "programList", "program")),
+        births=_births(element),
+        countries=_countries(element),
+        ids=tuple(
+            " ".join(filter(None, (_text(each, "idType"), _text(each, "idNumber"), _text(each, "idCountry"))))
+            for each in _each(element, "idList", "id")
+        ),
+        remarks=_text(element, "remarks"),
+    )
+
+
+def _name(element: Element) -> ListedName:
+    words = (_text(element, "firstName"), _text(element, "lastName"))
+    is_alias = etree.QName(element).localname == "aka"
+    return ListedName(
+        text=" ".join(each for each in words if each),
+        kind=_text(element, "type") or "a.k.a." if is_alias else "",
+        is_weak=_text(element, "category") == "weak",
+    )
+
+
+def _births(element: Element) -> tuple[Birth, ...]:
+    texts = [_text(each, "dateOfBirth") for each in _each(element, "dateOfBirthList", "dateOfBirthItem")]
+    return tuple(birth for text in texts if (birth := read_birth(text)) is not None)
+
+
+def _countries(element: Element) -> tuple[str, ...]:
+    lists = (("addressList", "address"), ("nationalityList", "nationality"), ("citizenshipList", "citizenship"))
+    found = [_text(each, "country") for around, item in lists for each in _each(element, around, item)]
+    return tuple(dict.fromkeys(each for each in found if each))
+
+
+def _published(element: Element) -> date:
+    text = _text(element, "Publish_Date")
+    try:
+        return require_in_range(datetime.strptime(text, "%m/%d/%Y").date())  # noqa: DTZ007 - a day has no zone
+    except ValueError:
+        raise InvalidList(f"its Publish_Date {text!r} is no MM/DD/YYYY", line=element.sourceline) from None
+
+
+def _each(element: Element, around: str, item: str) -> Iterator[Element]:
+    for outer in element.iterchildren(f"{{*}}{around}"):
+        yield from outer.iterchildren(f"{{*}}{item}")
+
+
+def _number(element: Element, name: str) -> int | None:
+    text = _text(element, name)
+    if text and not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX):
+        raise InvalidList(f"its {name} {text!r} is no number", line=element.sourceline)
+    return int(text) if text else None
+
+
+def _text(element: Element, name: str) -> str:
+    child = element.find(f"{{*}}{name}")
+    return "" if child is None else _own_text(child)
+
+
+def _own_text(element: Element) -> str:
+    text = " ".join((element.text or "").split())
+    if len(text) > TEXT_MAX:
+        raise InvalidList(f"a text is longer than {TEXT_MAX:,}", line=element.sourceline)
+    return text

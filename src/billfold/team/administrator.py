@@ -1,0 +1,105 @@
+"""Who changes a team, what they may give, and the transaction of a change with audit entry and notifications.
+
+Administrators are named in e-mails, notifications and the audit log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from billfold.identity.members import rules
+from billfold.approvals.routes.principal import actor_fields
+from billfold.approvals.store.approval_rules import requirement_for_change
+from billfold.approvals.types import (ApprovalRequirement)
+from billfold.approvals.actor import (Actor)
+from billfold.audit import record as audit_record
+from billfold.audit.record import AuditedAction
+from billfold.events.notifications import notify as notification_notify
+from billfold.oauth.caller import (CustomerCaller)
+from billfold.ledger.bank import Bank
+from billfold.platform.settings.usage_limits import USAGE_LIMITS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Administrator(Actor):
+    """A user or service user who may change the team of a customer.
+
+    `pages` is where mailed links lead. `is_approved`: the change was requested before, and others have approved it.
+    """
+
+    customer_name: str
+    pages: str
+    is_approved: bool = False
+    limits: Mapping[str, int] = field(default_factory=lambda: USAGE_LIMITS)
+
+    @property
+    def permissions(self) -> frozenset[str]:
+        """What they may do themselves, and so the most that they may give."""
+        return rules.permissions_of(self.role, self.scopes)
+
+
+async def calling_administrator(member: CustomerCaller, bank: Bank) -> Administrator:
+    """Return the caller. The authenticator has checked that token and role include `team.write`."""
+    return Administrator(
+        **await actor_fields(member, bank),
+        customer_name=(await member.customer(bank)).name,
+        pages=bank.settings.auth_origin,
+        limits=bank.settings.limits,
+    )
+
+
+@asynccontextmanager
+async def audited(
+    by: Administrator, action: str, resource: tuple[str, UUID | str | None], **details: Any
+) -> AsyncIterator[AuditedAction]:
+    """Open the transaction of a change; its audit entry is written also when it is refused.
+
+    Raises Refused `forbidden` for those who may not change the team at all.
+    """
+    async with audit_record.audited(
+        by.pool,
+        by.vault,
+        by.customer_id,
+        origin=by.origin,
+        action=action,
+        resource=resource,
+        now=by.wall,
+        details=details,
+    ) as audited_action:
+        rules.check_grant(by.permissions, ())
+        yield audited_action
+
+
+async def check_grant(
+    audited_action: AuditedAction, by: Administrator, gift: Collection[str]
+) -> ApprovalRequirement | None:
+    """Refuse a gift that is more than the giver has; return the approvals it requires first, None for none.
+
+    Every change that gives somebody more begins here. With approvals required it is requested instead of made.
+    Raises Refused `forbidden`.
+    """
+    rules.check_grant(by.permissions, gift)
+    if by.is_approved:
+        return None
+    terms = await requirement_for_change(audited_action.conn, by.customer_id, "MEMBER_ROLE")
+    return terms if terms.required else None
+
+
+async def notify_administrators(
+    audited_action: AuditedAction, by: Administrator, kind: str, title: str, description: str
+) -> None:
+    """Notify the administrators, in the transaction of the change."""
+    await notification_notify.notify(
+        audited_action.conn,
+        by.vault,
+        by.customer_id,
+        kind=kind,
+        title=title,
+        description=description,
+        metadata={"member_id": audited_action.resource_id},
+        now=by.wall,
+    )

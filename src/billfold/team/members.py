@@ -1,0 +1,174 @@
+"""Changing a member's role, deactivating and activating them. The last administrator stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.oauth import clients, grants
+from billfold.identity.members import rules
+from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
+from billfold.team.effects import notifying_of_effects
+from billfold.identity.members.store import get_member
+from billfold.identity.members.types import Member, MemberState
+from billfold.identity.users import members as user_members
+from billfold.identity.users import sessions
+from billfold.identity.users import store as user_store
+from billfold.identity.users.types import Role
+from billfold.approvals.authorization_requests import request_change
+from billfold.approvals.types import ApprovalRequirement, AuthorizationRequestRow
+from billfold.audit.record import AuditedAction
+from billfold.events.email import outbox
+from billfold.events.email import templates as notices
+from billfold.platform.errors import InvalidInput, Refused
+
+if TYPE_CHECKING:
+    from billfold.platform.database.connection import (Connection)
+
+# In one order for everybody, so that two who demote each other wait instead of locking up; the
+# second then sees what the first has left.
+_LOCK = """
+SELECT m.member_id, m.role = 'ADMIN' AND m.status = 'ACTIVE' AND p.status = 'ACTIVE' AS leads
+  FROM membership m JOIN user_account p USING (user_id)
+ WHERE m.customer_id = $1 AND (m.role = 'ADMIN' OR m.member_id = $2)
+ ORDER BY m.member_id FOR UPDATE OF m
+"""
+_ROLE = "UPDATE membership SET role = $3, changed_at = $4 WHERE customer_id = $1 AND member_id = $2"
+_INVITED_ROLE = "UPDATE invitation SET role = $3 WHERE customer_id = $1 AND member_id = $2"
+
+
+async def change_member(
+    by: Administrator,
+    member_id: UUID,
+    *,
+    role: Role | None = None,
+    status: Literal["ACTIVE", "DEACTIVATED"] | None = None,
+    before: MemberState | None = None,
+) -> Member | AuthorizationRequestRow:
+    """Give a member another role or status, or both; what is so already stays so.
+
+    Another role, and activation, are requested where a rule requires approvals. A deactivated member's sessions, tokens
+    and grants end with this transaction. Raises NotFound, InvalidInput for the role of a client, Refused
+    `last-administrator`, `member-not-active` for the status of an invitation, `member-shut-out`, `forbidden`;
+    `content-changed` when the member is no longer as they were `before`.
+    """
+    action = {None: "member.updated", "ACTIVE": "member.reactivated"}.get(status, "member.deactivated")
+    details = {name: value for name, value in (("role", role), ("status", status)) if value is not None}
+    async with audited(by, action, ("member", member_id), **details) as audited_action:
+        found = await _lock(audited_action, by, member_id, role=role, status=status)
+        is_so_already = role in {None, found.role} and status in {None, found.status}
+        if before not in {None, MemberState(found.role, found.status)} and not is_so_already:
+            raise Refused("content-changed", "The member has changed since the request. Send a new request.")
+        terms = await _check_gift(audited_action, by, found, role=role, status=status)
+        if terms is None:
+            return await _change(audited_action, by, found, role=role, status=status)
+        audited_action.skip()
+    change = {"role": role, "status": status, "before": MemberState(found.role, found.status)}
+    return await request_change(by, "member.update", ("member", member_id), change=change, terms=terms)
+
+
+async def deactivate_member(by: Administrator, member_id: UUID) -> Member:
+    """Deactivate an active member. Raises as `change_member`, also when they are not active."""
+    async with audited(by, "member.deactivated", ("member", member_id)) as audited_action:
+        found = await _lock(audited_action, by, member_id, role=None, status="DEACTIVATED")
+        if found.status != "ACTIVE":
+            raise Refused("member-not-active", f"The member is {found.status}.")
+        return await _change(audited_action, by, found, role=None, status="DEACTIVATED")
+
+
+async def _lock(
+    audited_action: AuditedAction, by: Administrator, member_id: UUID, role: Role | None, status: str | None
+) -> Member:
+    """Return a member, locked with the administrators: one of them stays."""
+    locked = await audited_action.conn.fetch(_LOCK, by.customer_id, member_id)
+    found = await get_member(audited_action.conn, by.vault, by.customer_id, member_id=member_id, now=by.now)
+    if status == "DEACTIVATED" or role not in {None, "ADMIN"}:
+        others = sum(row["leads"] for row in locked if row["member_id"] != member_id)
+        rules.check_not_last_administrator(found, others)
+    return found
+
+
+async def _check_gift(
+    audited_action: AuditedAction, by: Administrator, member: Member, *, role: Role | None, status: str | None
+) -> ApprovalRequirement | None:
+    """Check what a change gives a member, and return the approvals it requires. Raises as `change_member`."""
+    if role not in {None, member.role} and member.is_service_user:
+        raise InvalidInput.at("role", msg="of a service user is SERVICE for good")
+    if status not in {None, member.status} and member.invite_expires_at is not None:
+        raise Refused("member-not-active", "The invitation has not been accepted yet.")
+    if role in {None, member.role} and status in {"DEACTIVATED", None, member.status}:
+        return None
+    permissions = rules.permissions_of(role or member.role, member.scopes)
+    had = rules.permissions_of(member.role, member.scopes) if member.status in {"ACTIVE", "PENDING"} else frozenset()
+    return await check_grant(audited_action, by, permissions - had)
+
+
+async def _change(
+    audited_action: AuditedAction, by: Administrator, before: Member, role: Role | None, status: str | None
+) -> Member:
+    conn, member_id = audited_action.conn, before.member_id
+    async with notifying_of_effects(conn, by.vault, by.customer_id, now=by.now, wall=by.wall):
+        if role is not None and role != before.role:
+            await _set_role(conn, by, before, role=role)
+        if status is not None and status != before.status:
+            await _set_status(conn, by, msgspec.structs.replace(before, role=role or before.role), status=status)
+    after = await get_member(conn, by.vault, by.customer_id, member_id=member_id, now=by.now)
+    if after == before:
+        audited_action.skip()
+    else:
+        description = f"{by.name} changed {after.name}: {_describe_changes(before, after)}."
+        await notify_administrators(
+            audited_action, by, "TEAM_MEMBER_CHANGED", title="A member of the team was changed", description=description
+        )
+    return after
+
+
+async def _set_role(conn: Connection, by: Administrator, member: Member, role: Role) -> None:
+    if member.invite_expires_at is not None:
+        await conn.execute(_INVITED_ROLE, by.customer_id, member.member_id, role)
+    else:
+        await conn.execute(_ROLE, by.customer_id, member.member_id, role, by.wall)
+
+
+async def _set_status(conn: Connection, by: Administrator, member: Member, status: str) -> None:
+    if status == "ACTIVE":
+        await _activate(conn, by, member)
+    else:
+        await _deactivate(conn, by, member)
+
+
+async def _activate(conn: Connection, by: Administrator, member: Member) -> None:
+    """Reactivate a member; ended sessions and grants stay ended."""
+    if member.client_id is not None:
+        await clients.reactivate_client(conn, member.client_id)
+        return
+    assert member.user_id is not None
+    if await user_store.find_user(conn, by.vault, member.user_id) is None:
+        raise Refused("member-shut-out", "The operator of the bank has shut this person out.")
+    await user_members.add_member(conn, by.customer_id, member.user_id, role=member.role, now=by.now)
+
+
+async def _deactivate(conn: Connection, by: Administrator, member: Member) -> None:
+    """End what a member can do here at once, and every browser they are signed in with."""
+    if member.client_id is not None:
+        await clients.revoke_client(conn, member.client_id, now=by.wall)
+        return
+    assert member.user_id is not None
+    await user_members.deactivate_member(conn, by.customer_id, member.user_id, now=by.wall)
+    await grants.revoke_member_grants(conn, by.customer_id, member.user_id, now=by.wall)
+    await sessions.end_sessions(conn, member.user_id)
+    user = await user_store.find_user(conn, by.vault, member.user_id)
+    if user is not None:
+        notice = notices.access_ended(user, by.customer_name, by.wall)
+        await outbox.queue_email(conn, by.vault, user.email, notice=notice, now=by.wall)
+
+
+def _describe_changes(before: Member, after: Member) -> str:
+    parts = []
+    if before.role != after.role:
+        parts.append(f"{before.role.title()} became {after.role.title()}")
+    if before.status != after.status:
+        parts.append(f"{before.status.lower()} became {after.status.lower()}")
+    return ", ".join(parts)

@@ -1,0 +1,195 @@
+"""The application of the pages: routes, middleware, files and error pages.
+
+A page declares who may see it; without that it is for users signed in with both factors.
+What changes something comes by POST, from our own origin, with the token of its browser.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from litestar import Litestar, Request, Response, get
+from litestar.di import Provide
+from litestar.exceptions import LitestarDeprecationWarning
+from litestar.handlers import HTTPRouteHandler
+from litestar.middleware import DefineMiddleware
+
+from billfold.identity.users import sessions
+from billfold.identity.users import store as user_store
+from billfold.http.edge.middleware import EdgeMiddleware, create_clock_headers
+from billfold.http.limits.rate_limits import count_address
+from billfold.http.raw_request import is_file_form, raw_request_of, read_body
+from billfold.http.responses import HttpResponse, methods_of, response_to
+from billfold.oauth.error_page import error_facts
+from billfold.web.page_context import ACCOUNT, PUBLIC, PageContext, PageResponse, PageServer, parse_form
+from billfold.pages.theme import MEDIA_TYPES, page_headers
+from billfold.platform.clock import wall_now
+from billfold.platform.database.shortage import patiently
+from billfold.platform.errors import NotFound
+
+if TYPE_CHECKING:
+    from litestar.types import ASGIApp, Receive, Scope, Send
+
+    from billfold.ledger.bank import Bank
+
+BODY_BYTES_MAX = 64 * 1024
+_CONTEXT = "page_context"
+
+
+def page_routes(package: str) -> list[HTTPRouteHandler]:
+    """Return the route functions of every module of a package, at any depth."""
+    here = importlib.import_module(package)
+    names = [each.name for each in pkgutil.walk_packages(here.__path__, f"{package}.")]
+    found = [each for name in names for each in vars(importlib.import_module(name)).values()]
+    return [each for each in found if isinstance(each, HTTPRouteHandler)]
+
+
+class PageMiddleware:
+    """Finds the session, checks forms, and redirects to the authentication that a page requires."""
+
+    def __init__(self, app: ASGIApp, server: PageServer) -> None:
+        self._app = app
+        self._server = server
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve the request, or redirect to the authentication it needs."""
+        raw, pool = raw_request_of(scope), self._server.bank.pool
+        if raw.method == "OPTIONS":
+            await methods_of(scope).send(send)
+            return
+        if raw.method == "POST":
+            await count_address(pool, raw.client, self._server.clock())
+        handler: Any = scope["route_handler"]
+        takes_file = handler.opt.get("takes_file", False) and is_file_form(raw)
+        if not takes_file:
+            raw.body = await read_body(raw, receive, BODY_BYTES_MAX)
+        raw.check_encoding()
+        page = scope["state"][_CONTEXT] = PageContext(self._server, raw, receive)
+        page.session = await patiently(
+            lambda: user_store.find_session(pool, page.vault, page.cookie_hash, now=page.now)
+        )
+        if raw.method == "POST":
+            page.check_origin()
+            if not takes_file:
+                _check_form(page)
+        next_page = _required_step(page, handler.opt.get("authentication", "both factors"))
+        if next_page is not None:
+            await _redirect(next_page).send(send)
+            return
+        if page.is_signed_in:
+            await sessions.touch_session(pool, page.cookie_hash, page.now)
+        await self._app(scope, receive, send)
+
+
+class PagesApp:
+    """The pages of some packages as an ASGI application; `given` is what page functions take by name."""
+
+    def __init__(self, packages: Collection[str], given: Mapping[str, Provide]) -> None:
+        self._server = PageServer(packages)
+        with warnings.catch_warnings():
+            # Litestar 3 will want a marker around what a page function asks for by name.
+            warnings.simplefilter("ignore", LitestarDeprecationWarning)
+            self.router = Litestar(
+                route_handlers=[show_file, *(route for each in packages for route in page_routes(each))],
+                middleware=[DefineMiddleware(PageMiddleware, server=self._server)],
+                dependencies={"page": Provide(the_page, sync_to_thread=False), **given},
+                exception_handlers={Exception: _on_error},
+                openapi_config=None,
+                logging_config=None,
+            )
+        self.router.state.page_server = self._server
+
+    def open_bank(self, bank: Bank, clock: Callable[[], datetime] = wall_now) -> None:
+        """Let the pages be those of a bank; `clock` is wall time."""
+        self._server.open_bank(bank, clock)
+        self._clock = create_clock_headers(bank)
+        self._edge = EdgeMiddleware(self.router, bank.settings, self._clock)
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:  # noqa: ANN401
+        """Serve one request."""
+        await self._edge(scope, receive, send)
+
+    @asynccontextmanager
+    async def lifespan(self) -> AsyncIterator[None]:
+        """Close the pages at the end."""
+        try:
+            yield
+        finally:
+            await self.close()
+
+    async def close(self) -> None:
+        """Give the connection back."""
+        if self._clock is not None:
+            await self._clock.close()
+
+
+def the_page(request: Request[Any, Any, Any]) -> PageContext:
+    """Return the page context of a request that passed the middleware."""
+    found: PageContext = request.scope["state"][_CONTEXT]
+    return found
+
+
+@get("/files/{name:str}", opt=PUBLIC)
+async def show_file(name: str, page: PageContext) -> PageResponse:
+    """Show a file of the pages: the style sheet, the script, the icon."""
+    content = page.server.theme.files.get(name)
+    if content is None:
+        raise NotFound("There is no such file.")
+    return Response(content, media_type=MEDIA_TYPES[name.rpartition(".")[2]])
+
+
+def _check_form(page: PageContext) -> None:
+    if page.request.header(b"content-type") == "application/json":
+        page.check_csrf(page.request.header(b"x-csrf"))
+        return
+    page.form = parse_form(page.request)
+    page.check_csrf(page.form.pop("csrf", None))
+
+
+def _required_step(page: PageContext, required: str) -> str | None:
+    """Return where the visitor must authenticate first, or None."""
+    step = None
+    if required == "none":
+        return None
+    if page.session is None:
+        step = "/sign-in"
+    elif not page.session.complete and required != "first factor":
+        step = "/second-factor"
+    elif required == "recent" and not page.is_fresh:
+        step = "/confirm"
+    return None if step is None else f"{step}?next={_next_path(page)}"
+
+
+def _next_path(page: PageContext) -> str:
+    """Return what the visitor wanted to see; a form is not sent again by itself."""
+    if page.request.method not in {"GET", "HEAD"}:
+        return quote(f"{ACCOUNT}?done=confirmed", safe="")
+    query = page.request.query.decode("latin-1")
+    return quote(f"{page.request.path}?{query}" if query else page.request.path, safe="")
+
+
+def _redirect(to: str) -> HttpResponse:
+    headers = {"location": to, **page_headers()}
+    named = [(name.encode(), value.encode()) for name, value in headers.items()]
+    return HttpResponse(303, "text/plain", b"", headers=named)
+
+
+def _on_error(request: Request[Any, Any, Any], error: Exception) -> PageResponse:
+    """Return the error page. Unexpected errors are logged with their trace."""
+    raw = raw_request_of(request.scope)
+    answer = response_to(error, raw)
+    headers = {name.decode(): value.decode("latin-1") for name, value in answer.headers}
+    page = request.scope["state"].get(_CONTEXT) or PageContext(request.app.state.page_server, raw)
+    return page.render(
+        "error",
+        status=answer.status,
+        headers=headers,
+        **error_facts(error, answer.status, raw.trace_id),
+    )

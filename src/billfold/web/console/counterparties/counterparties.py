@@ -1,0 +1,130 @@
+"""Counterparties of a company: listed, one with the progress of its verification, added, renamed, removed."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from litestar import get, post
+
+from billfold.accounts.counterparties.requests import STATUSES, TYPES
+from billfold.accounts.counterparties.routes import (
+    create_counterparty,
+    get_counterparty,
+    list_counterparties,
+    update_counterparty,
+    verify_micro_deposits,
+)
+from billfold.web.console.company import Company, InCompany
+from billfold.web.console.counterparties.forms import FORMS, body_of, errors_in_form
+from billfold.web.console.listing import cents_of, read_listing
+from billfold.web.console.move_money.move_money import PAYABLE
+from billfold.http.raw_request import is_uuid
+from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+
+_PAGE = 30
+SCOPE = "transfers.write"
+_NO_SUCH = "There is no such counterparty."
+_ONE = "/companies/{customer_id:str}/counterparties/{counterparty_id:str}"
+
+
+@get("/companies/{customer_id:str}/counterparties")
+async def show_counterparties(company: InCompany) -> PageResponse:
+    """Show counterparties, the newest first."""
+    listing = await read_listing(company, list_counterparties, {"status": "status", "type": "type"}, limit=_PAGE)
+    return company.render(
+        "counterparties", wrong=listing.wrong, listing=listing, statuses=sorted(STATUSES), types=sorted(TYPES)
+    )
+
+
+@get("/companies/{customer_id:str}/counterparties/new")
+async def show_new(company: InCompany) -> PageResponse:
+    """Show the form of a new counterparty; the address says of which kind."""
+    company.require(SCOPE)
+    return new_page(company, company.page.query.get("type", "wire"))
+
+
+@post("/companies/{customer_id:str}/counterparties/new")
+async def add(company: InCompany) -> PageResponse:
+    """Add a counterparty; a rule of the team may let another member approve it first."""
+    company.require(SCOPE)
+    page = company.page
+    kind = page.form.get("type", "")
+    if kind not in FORMS:
+        raise NotFound("There is no such kind of counterparty.")
+    try:
+        made = await company.api.send(create_counterparty, body_of(kind, page.form), key=page.form_key)
+    except InvalidInput as wrong:
+        return new_page(company, kind, errors_in_form(wrong))
+    except Refused as wrong:
+        return new_page(company, kind, wrong)
+    if made is None:
+        return redirect(f"{company.path}/approvals?view=others", done="approval-needed")
+    return redirect(f"{company.path}/counterparties/{made.id}", done="counterparty-added")
+
+
+@get(_ONE)
+async def show_counterparty(company: InCompany, counterparty_id: str) -> PageResponse:
+    """Show one counterparty."""
+    return await counterparty_page(company, path_id(counterparty_id, _NO_SUCH))
+
+
+@post(_ONE)
+async def change(company: InCompany, counterparty_id: str) -> PageResponse:
+    """Rename a counterparty, remove it, or confirm the deposits that its account received."""
+    key = path_id(counterparty_id, _NO_SUCH)
+    page = company.page
+    try:
+        match page.form.get("change"):
+            case "rename":
+                body: dict[str, Any] = {"display_name": page.form.get("display_name", "").strip() or None}
+                await company.api.send(update_counterparty, body, key=page.form_key, counterparty_id=key)
+                done = "saved"
+            case "remove":
+                gone = {"status": "UNLINKED"}
+                await company.api.send(update_counterparty, gone, key=page.form_key, counterparty_id=key)
+                done = "counterparty-removed"
+            case _:
+                amounts = [cents_of(name, page.form.get(name, "")) for name in ("first", "second")]
+                body = {"amounts": amounts}
+                await company.api.send(verify_micro_deposits, body, key=page.form_key, counterparty_id=key)
+                done = "deposits-confirmed"
+    except (InvalidInput, Refused) as wrong:
+        return await counterparty_page(company, key, wrong)
+    return redirect(f"{company.path}/counterparties/{key}", done=done)
+
+
+async def counterparty_page(company: Company, key: UUID, wrong: Mistake = "") -> PageResponse:
+    """Return the page of one counterparty, whose forms have mistakes or none."""
+    found = await company.api.get(get_counterparty, counterparty_id=key)
+    return company.render(
+        "counterparty",
+        wrong=wrong,
+        counterparty=found,
+        is_payable=found.type in PAYABLE and found.status in {"LINKED", "VERIFIED"},
+        given=company.page.form,
+    )
+
+
+def new_page(company: Company, kind: str, wrong: Mistake = "") -> PageResponse:
+    """Return the form of a new counterparty."""
+    page = company.page
+    return company.render(
+        "counterparty_new",
+        wrong=wrong,
+        kind=kind_of(kind),
+        forms=FORMS,
+        documents=sent_documents(page.form.get("document") or page.query.get("document", "")),
+        given=page.form,
+    )
+
+
+def kind_of(sent: str) -> str:
+    """Return the kind of counterparty that an address names, or the first one."""
+    return sent if sent in FORMS else "wire"
+
+
+def sent_documents(sent: str) -> list[str]:
+    """Return the ids of documents in an address or a form, separated by commas."""
+    return [each for each in sent.split(",") if is_uuid(each)]

@@ -1,0 +1,381 @@
+"""One request to a page: whose browser it is, who is signed in there, what came with it.
+
+The cookie is a random secret. Signed in, its hash identifies a session; before that it does not, and
+still what the forms of this browser are bound to.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, quote
+from uuid import UUID
+
+from litestar import Response
+from litestar.datastructures import Cookie
+from litestar.enums import MediaType
+from markupsafe import escape
+
+from billfold.identity.users.passkeys import RelyingParty
+from billfold.identity.users.passwords import PasswordGate
+from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW
+from billfold.identity.users.types import ClientInfo, Session, User
+from billfold.http.json_syntax import has_control
+from billfold.http.limits.upload_turns import UploadTurns
+from billfold.http.raw_request import RawRequest, is_uuid
+from billfold.ledger.bank import Bank
+from billfold.web.mistakes import mistakes_of
+from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
+from billfold.platform.crypto import hash_token
+from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
+
+if TYPE_CHECKING:
+    from litestar.types import Receive
+
+RouteOptions = dict[str, Any]
+PageResponse = Response[Any]
+PUBLIC: RouteOptions = {"authentication": "none"}
+"""Without authentication."""
+TAKES_FILE: RouteOptions = {"authentication": "none", "takes_file": True}
+"""Without authentication, and the body may be a form with a file, which the page function receives."""
+FIRST_FACTOR: RouteOptions = {"authentication": "first factor"}
+"""For users who presented one factor, or both."""
+RECENT_AUTHENTICATION: RouteOptions = {"authentication": "recent"}
+"""For users who authenticated within the last five minutes."""
+
+HOME = "/"
+ACCOUNT = "/account"
+HTTP_OK = 200
+_FIELDS_MAX = 60
+_FORM_FIELDS_MAX = 150
+_COOKIE_BYTES = 32
+_FORM_KEY_BYTES = 18
+_LINK_CHARS_MAX = 100
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
+_OWN_PATH = re.compile(r"/(?:[A-Za-z0-9._~-][A-Za-z0-9._~/-]*)?(?:\?[A-Za-z0-9._~=&%+:/-]*)?")
+_BROWSER_TOKENS = ("Edg", "OPR", "Firefox", "Chrome", "Safari", "curl")
+_BROWSER_NAMES = {"Edg": "Edge", "OPR": "Opera"}
+_OS_TOKENS = ("iPhone", "iPad", "Android", "Windows", "Mac OS X", "Linux")
+_SYSTEM_NAMES = {"Mac OS X": "macOS"}
+_ADDRESS_SIGNS = "/?#&=%:,+~@!$'()*;[]"
+DONE = {
+    "access-revoked": "The access is revoked.",
+    "agreements-accepted": "The agreements are accepted.",
+    "application-registered": "The application is registered.",
+    "application-revoked": "The application is revoked.",
+    "confirmed": "Your identity is confirmed. Take the step again.",
+    "approval-needed": "A rule of the team applies: another member approves this first.",
+    "counterparty-added": "The counterparty is added.",
+    "counterparty-removed": "The counterparty is removed.",
+    "deactivated": "The member is deactivated.",
+    "deposits-confirmed": "The deposits are confirmed. The account can be paid.",
+    "delivery-queued": "It is queued for delivery. The attempts say what becomes of it.",
+    "factor-removed": "The factor is removed.",
+    "freeze-applied": "It is confirmed and done.",
+    "freeze-proposed": "It is proposed. Another operator confirms it.",
+    "freeze-withdrawn": "The proposal is withdrawn.",
+    "file-retried": "A worker tries the file again.",
+    "fork-dropped": "The copy is removed.",
+    "invitation-resent": "The invitation is sent again. Links that were sent before work until one is used.",
+    "invitation-revoked": "The invitation is revoked.",
+    "invited": "The invitation is sent. Its link works once, for seven days.",
+    "joined": "You have joined the team.",
+    "key-added": "The key is added.",
+    "key-revoked": "The key is revoked.",
+    "person-removed": "The person is removed.",
+    "nothing-to-deliver": "There is nothing to deliver since then.",
+    "password-changed": "Your password is changed. You are signed out in all other browsers.",
+    "reactivated": "The member is active again.",
+    "request-approved": "You have approved the request.",
+    "request-denied": "You have denied the request.",
+    "review-approved": "It is approved.",
+    "review-rejected": "It is rejected.",
+    "hit-cleared-once": "You have cleared the hit. Another operator has to clear it too.",
+    "report-requested": "The report is requested.",
+    "role-changed": "The role is changed.",
+    "saved": "Saved.",
+    "service-user-created": "The service user is created.",
+    "signed-out": "Signed out.",
+    "transfer-cancelled": "The request is cancelled.",
+    "transfer-requested": "The transfer is requested.",
+    "subscription-created": "The subscription is created.",
+    "subscription-deleted": "The subscription is removed.",
+    "uploaded": "The file is uploaded.",
+}
+"""What a page says was done before it was shown, by the word in its address."""
+
+
+class LockedOut(BillfoldError):
+    """There were too many tries; none is accepted for some seconds."""
+
+    def __init__(self, seconds: int) -> None:
+        minutes = -(-seconds // 60)
+        wait = f"{seconds} seconds" if seconds < 60 else f"{minutes} minutes"  # noqa: PLR2004 - seconds of a minute
+        wait = wait.removesuffix("s") if wait.startswith("1 ") else wait
+        super().__init__("login-locked", f"There were too many tries. Wait {wait}, or use a passkey.")
+        self.headers = {"retry-after": str(seconds)}
+
+
+Mistake = str | InvalidInput | Refused | LockedOut
+"""Why a form is shown again: a sentence, or the error that says so."""
+
+
+_STATUS: Mapping[type, int] = {Refused: 409, LockedOut: 429}
+
+
+class PageServer:
+    """What all pages of one process share, once a bank is open."""
+
+    def __init__(self, packages: Collection[str]) -> None:
+        self.theme = Theme("", packages)
+
+    def open_bank(self, bank: Bank, clock: Callable[[], datetime]) -> None:
+        """Let the pages be those of a bank; `clock` is wall time."""
+        self.bank = bank
+        self.clock = clock
+        self.theme.name_bank(bank.settings.bank_name)
+        self.gate = PasswordGate()
+        self.turns = UploadTurns(bank.settings.uploads_per_tenant)
+        self.origin = bank.settings.auth_origin
+        host = self.origin.removeprefix("https://").partition(":")[0]
+        self.site = RelyingParty(bank.settings.bank_name, host, self.origin)
+        self.csrf_key = hashlib.blake2b(bank.seed, person=b"billfold.forms").digest()
+
+
+class PageContext:
+    """One request: the browser, its session, and what it sent."""
+
+    def __init__(self, server: PageServer, request: RawRequest, receive: Receive | None = None) -> None:
+        cookies = parse_cookies(request)
+        cookie_sent = cookies.get(COOKIE, "")
+        self.server = server
+        self.pool = server.bank.pool
+        self.vault = server.bank.vault
+        self.request = request
+        self._receive = receive
+        self.now = server.clock()
+        self.is_new = _SECRET.fullmatch(cookie_sent) is None
+        self.cookie = secrets.token_urlsafe(_COOKIE_BYTES) if self.is_new else cookie_sent
+        self.csrf = csrf_token(self.cookie, server.csrf_key)
+        self.device = cookies.get(DEVICE_COOKIE, "")
+        self.session: Session | None = None
+        self.form: dict[str, str] = {}
+
+    @property
+    def receive(self) -> Receive:
+        """What gives the body of a page that takes a file."""
+        assert self._receive is not None
+        return self._receive
+
+    @property
+    def cookie_hash(self) -> bytes:
+        """What the cookie is known by in the database."""
+        return hash_token(self.cookie)
+
+    @property
+    def own_session(self) -> Session:
+        """The session, with one factor or both. The middleware has checked that there is one."""
+        assert self.session is not None
+        return self.session
+
+    @property
+    def user(self) -> User:
+        """The user of the session."""
+        return self.own_session.user
+
+    @property
+    def is_signed_in(self) -> bool:
+        """Return whether a user is signed in with both factors."""
+        return self.session is not None and self.session.complete
+
+    @property
+    def is_fresh(self) -> bool:
+        """Return whether the user authenticated within the last minutes."""
+        return self.is_signed_in and self.now - self.own_session.authenticated_at <= RECENT_AUTHENTICATION_WINDOW
+
+    @property
+    def user_agent(self) -> str | None:
+        """The User-Agent header."""
+        return self.request.header(b"user-agent")
+
+    @property
+    def client_info(self) -> ClientInfo:
+        """From where the request comes, in words."""
+        return ClientInfo(address=self.request.client, device=describe_device(self.user_agent or ""))
+
+    @cached_property
+    def query(self) -> dict[str, str]:
+        """The query. Raises `bad-request` when a name comes twice, or too many come."""
+        try:
+            pairs = parse_qsl(self.request.query.decode("latin-1"), keep_blank_values=True, max_num_fields=_FIELDS_MAX)
+        except ValueError:
+            raise BillfoldError("bad-request", "The address has too many fields.") from None
+        return _unique_fields(pairs)
+
+    @property
+    def next_path(self) -> str:
+        """Where the form or the link says to go next. Raises `bad-request`."""
+        return self.local_path(self._sent.get("next"))
+
+    @property
+    def form_key(self) -> str:
+        """The idempotency key of the form that was sent: the same however often it is sent."""
+        return self.form.get("form_key", "")
+
+    @property
+    def link(self) -> str:
+        """The secret of the mailed link that led here, from the form or the query."""
+        return self._sent.get("link", "")[:_LINK_CHARS_MAX]
+
+    @property
+    def _sent(self) -> Mapping[str, str]:
+        return self.form if self.request.method == "POST" else self.query
+
+    @property
+    def _done(self) -> str:
+        """What was done by the form that led here."""
+        return DONE.get(self.query.get("done", ""), "") if self.request.method == "GET" else ""
+
+    def local_path(self, value: str | None) -> str:
+        """Return where to go next: a path of these pages. Raises `bad-request` for any other."""
+        if not value:
+            return HOME
+        if _OWN_PATH.fullmatch(value) is None or "//" in value.partition("?")[0]:
+            raise BillfoldError("bad-request", "This link leads away from these pages.")
+        return value
+
+    def check_origin(self) -> None:
+        """Refuse what another site has sent. Raises `forbidden`.
+
+        Pages send no referrer, so some browsers say "null" for the origin of their own forms;
+        what they say beside it (Sec-Fetch-Site) cannot be set by a page.
+        """
+        origin = self.request.header(b"origin")
+        fetched = self.request.header(b"sec-fetch-site")
+        if origin != self.server.origin and (origin not in {None, "null"} or fetched != "same-origin"):
+            raise BillfoldError("forbidden", "This form was sent from another site.")
+
+    def check_csrf(self, token: str | None) -> None:
+        """Refuse a form that was not made for this browser. Raises `forbidden`."""
+        if self.is_new or not hmac.compare_digest((token or "").encode(), self.csrf.encode()):
+            raise BillfoldError("forbidden", "This form has expired. Go back, load its page anew and try again.")
+
+    def render(
+        self,
+        name: str,
+        *,
+        wrong: Mistake = "",
+        status: int | None = None,
+        headers: dict[str, str] | None = None,
+        form_target_uri: str | None = None,
+        **facts: Any,
+    ) -> PageResponse:
+        """Return a page; with a mistake it is 422, 409 where a rule refused, 429 after too many tries.
+
+        `form_target_uri` is a foreign address its form may end up at.
+        """
+        status = status or (_STATUS.get(type(wrong), 422) if wrong else HTTP_OK)
+        if isinstance(wrong, LockedOut):
+            headers = wrong.headers
+        facts = {
+            "csrf": self.csrf,
+            "form_key": secrets.token_urlsafe(_FORM_KEY_BYTES),
+            "session": self.session,
+            "wrong": sentence_of(wrong),
+            "mistakes": mistakes_of(wrong),
+            "done": self._done if status == HTTP_OK else "",
+        } | facts
+        return Response(
+            self._with_every_mistake(name, facts),
+            status_code=status,
+            media_type=MediaType.HTML,
+            headers={**page_headers(form_target_uri), **(headers or {})},
+            cookies=[session_cookie(self.cookie)] if self.is_new else [],
+        )
+
+    def _with_every_mistake(self, name: str, facts: dict[str, Any]) -> str:
+        """Return a page that says all that is wrong: what no field of it is marked with stands at its top."""
+        text = self.server.theme.render(name, facts)
+        marked = {field: each for field, each in facts["mistakes"].items() if f'id="{field}-mistake"' in text}
+        wrong = " ".join(each for field, each in facts["mistakes"].items() if field not in marked)
+        if wrong:
+            facts = facts | {"mistakes": marked, "wrong": wrong}
+            text = self.server.theme.render(name, facts)
+        if facts["wrong"] and not marked and escape(facts["wrong"]) not in text:
+            shown = {"heading": "This was refused", "sentence": facts["wrong"], "trace_id": self.request.trace_id}
+            text = self.server.theme.render("error", facts | shown)
+        return text
+
+
+def redirect(to: str, cookies: Sequence[Cookie] = (), *, done: str = "") -> PageResponse:
+    """Return the way to another page: 303, so that nothing is sent a second time. It says what was `done`."""
+    if done:
+        path, mark, place = to.partition("#")
+        to = f"{path}?done={done}{mark}{place}"
+    # A header is of latin-1 alone; what is quoted already stays so.
+    location = quote(to, safe=_ADDRESS_SIGNS)
+    return Response(b"", status_code=303, headers={"location": location, **page_headers()}, cookies=list(cookies))
+
+
+def sentence_of(mistake: Mistake) -> str:
+    """Return what a form says about what was wrong with it; what is wrong in a field stands there."""
+    if isinstance(mistake, InvalidInput):
+        return "Correct the marked field." if len(mistake.errors) == 1 else "Correct the marked fields."
+    return mistake if isinstance(mistake, str) else mistake.detail
+
+
+def path_id(text: str, detail: str = "The address is wrong.") -> UUID:
+    """Return the id in the path of a page. Raises NotFound."""
+    if not is_uuid(text):
+        raise NotFound(detail)
+    return UUID(text)
+
+
+def csrf_token(cookie: str, key: bytes) -> str:
+    """Return the CSRF token of a browser, from its cookie and the key."""
+    digest = hmac.digest(key, b"csrf:" + cookie.encode(), "sha256")
+    return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def parse_form(request: RawRequest) -> dict[str, str]:
+    """Return the fields of a form. Raises `bad-request`: unreadable, no text, or one twice."""
+    try:
+        pairs = parse_qsl(
+            request.body.decode("ascii"), keep_blank_values=True, max_num_fields=_FORM_FIELDS_MAX, errors="strict"
+        )
+    except ValueError:
+        raise BillfoldError("bad-request", "The form cannot be read.") from None
+    return _unique_fields(pairs)
+
+
+def parse_cookies(request: RawRequest) -> dict[str, str]:
+    """Return the cookies of a request: the first of a name counts, being the most specific."""
+    found: dict[str, str] = {}
+    for part in (request.header(b"cookie") or "").split(";"):
+        name, _, value = part.strip().partition("=")
+        found.setdefault(name, value)
+    return found
+
+
+def describe_device(agent: str) -> str:
+    """Return a browser and its system from a User-Agent: "Firefox on macOS"."""
+    browser = next((each for each in _BROWSER_TOKENS if each in agent), "")
+    system = next((each for each in _OS_TOKENS if each in agent), "")
+    name = _BROWSER_NAMES.get(browser, browser) or "a browser"
+    return f"{name} on {_SYSTEM_NAMES.get(system, system)}" if system else name
+
+
+def _unique_fields(pairs: list[tuple[str, str]]) -> dict[str, str]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise BillfoldError("bad-request", "A field comes twice.")
+    if any(map(has_control, found.values())):
+        raise BillfoldError("bad-request", "A field is no text.")
+    return found

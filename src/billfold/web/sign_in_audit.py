@@ -1,0 +1,133 @@
+"""Audit entries, alerts and e-mails about sign-ins and credentials of a user, in each of their teams.
+
+A user may belong to several teams; each has its own log, which names them by their member id.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from uuid import UUID
+
+from litestar.background_tasks import BackgroundTask
+
+from billfold.identity.users import store as user_store
+from billfold.identity.users.types import User
+from billfold.audit import record as audit_record
+from billfold.audit.types import (NewEntry)
+from billfold.ledger.types import (Origin)
+from billfold.events.email import outbox
+from billfold.events.email import templates as notices
+from billfold.events.email.templates import EmailContent
+from billfold.events.notifications import notify as notification_notify
+from billfold.web.page_context import PageContext, PageResponse
+from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
+
+if TYPE_CHECKING:
+    from billfold.platform.database.connection import (Connection, Pool)
+
+LOGIN = "user.login"
+
+
+async def send_email(conn: Connection | Pool, page: PageContext, user: User, *, notice: EmailContent) -> None:
+    """Write an e-mail to a user."""
+    await outbox.queue_email(conn, page.vault, user.email, notice=notice, now=page.now)
+
+
+def record_failed_login(answer: PageResponse, page: PageContext, user: User | None, factor: str) -> PageResponse:
+    """Return the answer; when it is out, a failed sign-in is recorded.
+
+    After it, so that response time does not reveal whether the address is known.
+    """
+    SIGN_IN_FAILURES.add(factor)
+    if user is not None:
+        answer.background = BackgroundTask(record_wrong_factor, page, user, factor)
+    return answer
+
+
+async def record_factor_change(conn: Connection, page: PageContext, clause: str) -> None:
+    """Record that the user's second factors changed, in the transaction of the change. `clause`: "a passkey was..."."""
+    notice = notices.factor_changed(page.user, clause, page.now)
+    await _record_credential_change(conn, page, page.user, action="user.factor_changed", clause=clause, notice=notice)
+
+
+async def record_password_change(conn: Connection, page: PageContext, user: User) -> None:
+    """Record that a user's password changed, in the transaction of the change."""
+    notice = notices.password_changed(user, page.now)
+    clause = "the password was changed"
+    await _record_credential_change(conn, page, user, action="user.password_changed", clause=clause, notice=notice)
+
+
+async def record_lockout(page: PageContext, user: User) -> None:
+    """Record that sign-in is paused after too many failures, and alert the user and their teams."""
+    sentence = (
+        f"Five attempts to sign in as {user.name} failed, the last from {page.request.client}. "
+        "For 15 minutes no more are accepted."
+    )
+    async with page.pool.acquire() as conn, conn.transaction():
+        await send_email(conn, page, user, notice=notices.sign_in_locked(user, page.client_info, page.now))
+        await _alert_teams(conn, page, user, sentence=sentence)
+        await record_for_teams(conn, page, user, action="user.locked", failed=True)
+
+
+async def record_for_teams(
+    conn: Connection,
+    page: PageContext,
+    user: User,
+    *,
+    action: str,
+    failed: bool = False,
+    only: UUID | None = None,
+    **details: object,
+) -> None:
+    """Add an entry about a user to the log of each of their teams, or of one `only`."""
+    entries = [
+        NewEntry(
+            customer_id=team.customer_id,
+            origin=origin_of(page, user.name, team.member_id),
+            action=action,
+            resource_type="user",
+            resource_id=user.user_id,
+            outcome="FAILURE" if failed else "SUCCESS",
+            details=details,
+        )
+        for team in await user_store.list_user_memberships(conn, user.user_id, only_active=True)
+        if only is None or team.customer_id == only
+    ]
+    await audit_record.record_all(conn, page.vault, entries, now=page.now)
+
+
+def origin_of(page: PageContext, name: str | None = None, member_id: UUID | None = None) -> Origin:
+    """Return the origin of a request: the user, or the claimed one, and their address."""
+    return Origin(
+        kind="MEMBER", name=name, member_id=member_id, ip_address=page.request.client, user_agent=page.user_agent
+    )
+
+
+async def _record_credential_change(
+    conn: Connection, page: PageContext, user: User, *, action: str, clause: str, notice: EmailContent
+) -> None:
+    await send_email(conn, page, user, notice=notice)
+    await _alert_teams(conn, page, user, sentence=f"On the account of {user.name} {clause}.")
+    await record_for_teams(conn, page, user, action=action, change=clause)
+
+
+async def _alert_teams(conn: Connection, page: PageContext, user: User, *, sentence: str) -> None:
+    """Send a security alert to everybody of the user's teams who gets them."""
+    for team in await user_store.list_user_memberships(conn, user.user_id, only_active=True):
+        await notification_notify.notify(
+            conn,
+            page.vault,
+            team.customer_id,
+            kind="SECURITY_ALERT",
+            title=f"Security of {user.name}'s account",
+            description=sentence,
+            metadata={"member_id": team.member_id, "user_id": user.user_id},
+            now=page.now,
+            except_user_id=user.user_id,
+        )
+
+
+async def record_wrong_factor(page: PageContext, user: User, factor: str) -> None:
+    """Record that a factor of a user was wrong."""
+    async with page.pool.acquire() as conn, conn.transaction():
+        await record_for_teams(conn, page, user, action=LOGIN, wrong=factor, failed=True)

@@ -1,0 +1,207 @@
+"""`billfold doctor`: checks everything a bank needs, and names the next step for the first failure."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import socket
+from collections.abc import Awaitable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from cryptography import x509
+from rich.markup import escape
+from rich.table import Table
+
+from billfold.identity.partners.store import list_partners
+from billfold.cli.command import CommandGroup
+from billfold.cli.context import CliContext, CliError
+from billfold.wiring.cli.folders import check_folders
+from billfold.cli.output import console, print_error
+from billfold.monitoring.health.bank_checks import check_bank
+from billfold.monitoring.health.replica_checks import check_replicas_read
+from billfold.monitoring.health.server_checks import check_server
+from billfold.monitoring.health.types import HealthCheck
+from billfold.migrations import runner
+from billfold.platform.clock import wall_now
+from billfold.platform.database.connect import connect
+from billfold.platform.database.rights import find_owner
+from billfold.platform.database.shortage import error_summary
+from billfold.platform.settings.mistakes import SettingsError
+
+if TYPE_CHECKING:
+    from billfold.platform.database.connection import (Connection)
+    from billfold.platform.settings.settings import Settings
+
+top = CommandGroup()
+CERTIFICATE_WARNING = timedelta(days=14)
+CONNECT_SECONDS = 10.0
+DISK_FREE_MIN = 500 * 2**20
+
+
+@top.command("doctor --json", "doctor")
+def doctor(
+    context: CliContext, *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False
+) -> None:
+    """Check settings, database, schema, clock, certificate and due work; print the next step. Changes nothing."""
+    checks = run_health_checks(context)
+    first = next((check for check in checks if check.next_step), None)
+    if as_json:
+        rows = [{**check._asdict(), "ok": not check.next_step} for check in checks]
+        typer.echo(json.dumps({"ok": first is None, "checks": rows}))
+    else:
+        icons = [("[red]✗[/]" if check.next_step else "[green]✓[/]") for check in checks]
+        shown = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+        for mark, check in zip(icons, checks, strict=True):
+            shown.add_row(mark, check.what, escape(check.found))
+        console.print(shown)
+    if first is not None:
+        print_error(f"{first.what}: {first.found}", first.next_step)
+        raise typer.Exit(1)
+
+
+def run_health_checks(context: CliContext) -> list[HealthCheck]:
+    """Return the results, in the order in which they depend on each other."""
+    try:
+        settings = context.settings()
+    except SettingsError as wrong:
+        return [HealthCheck("settings", each.sentence, "Set this variable.") for each in wrong.mistakes]
+    checks = [HealthCheck("settings", f"{settings.environment}, state in {settings.state_dir}")]
+    checks += asyncio.run(_check_machine(context, settings))
+    partners: list[str] = []
+    try:
+        dsn = context.running_database(settings)
+        checks += asyncio.run(_check_database(context, settings, dsn, partners))
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is a finding
+        checks.append(_finding("database", error))
+    return [*checks, *_check_server(context, settings, partners)]
+
+
+async def _check_machine(context: CliContext, settings: Settings) -> list[HealthCheck]:
+    looks = {
+        "disk": _disk(settings),
+        "adapters": _adapters(context, settings),
+        "linking provider": _linking_provider(context, settings),
+        "file store": _file_store(context, settings),
+    }
+    return [await _attempt(what, look) for what, look in looks.items()]
+
+
+async def _check_database(context: CliContext, settings: Settings, dsn: str, partners: list[str]) -> list[HealthCheck]:
+    """Look at the bank through a connection that cannot write."""
+    conn = await connect(dsn, timeout=CONNECT_SECONDS, server_settings={"default_transaction_read_only": "on"})
+    try:
+        kind = "embedded PostgreSQL" if settings.database_url is None else "your PostgreSQL"
+        checks = [HealthCheck("database", f"{kind} answers"), *await check_server(conn)]
+        checks.append(await _schema(conn))
+        if checks[-1].next_step:
+            return checks
+        checks.append(await _attempt("rights", _rights(settings, conn)))
+        if settings.database_replica_url is not None:
+            checks.append(await check_replicas_read(conn, settings.database_replica_url))
+        checks.append(await _attempt("bank", _bank(context, settings, conn)))
+        if not checks[-1].next_step:
+            checks += await check_bank(conn, settings)
+            partners += [partner.slug for partner in await list_partners(conn)]
+        return checks
+    finally:
+        await conn.close()
+
+
+async def _schema(conn: Connection) -> HealthCheck:
+    try:
+        pending = await runner.pending(conn)
+    except runner.MigrationError as error:
+        return HealthCheck("schema", f"{error}", error.next_step)
+    if pending:
+        return HealthCheck("schema", f"{len(pending)} migrations pending", "Run `billfold migrate up`.")
+    return HealthCheck("schema", "up to date")
+
+
+async def _attempt(what: str, look: Awaitable[HealthCheck]) -> HealthCheck:
+    try:
+        return await look
+    except Exception as error:  # noqa: BLE001 - a check that fails is a finding, not the end of the others
+        return _finding(what, error)
+
+
+def _finding(what: str, error: Exception) -> HealthCheck:
+    if isinstance(error, CliError):
+        return HealthCheck(what, str(error), error.next_step)
+    return HealthCheck(what, error_summary(error), "See the log of the database and docs/operate.")
+
+
+async def _disk(settings: Settings) -> HealthCheck:
+    """Files of the rails and uploads that do not fit are lost to nobody, but wait."""
+    free = {folder: shutil.disk_usage(there).free for folder, there in check_folders(settings).items()}
+    tightest = min(free, key=free.__getitem__)
+    found = f"{free[tightest] // 2**20:,} MiB are free in {tightest}"
+    return HealthCheck("disk", found, "Free space: writes are about to fail." if free[tightest] < DISK_FREE_MIN else "")
+
+
+async def _adapters(context: CliContext, settings: Settings) -> HealthCheck:
+    return HealthCheck("adapters", context.check_adapters(settings))
+
+
+async def _linking_provider(context: CliContext, settings: Settings) -> HealthCheck:
+    return HealthCheck("linking provider", await context.check_linking_provider(settings))
+
+
+async def _file_store(context: CliContext, settings: Settings) -> HealthCheck:
+    return HealthCheck("file store", await context.check_file_store(settings))
+
+
+async def _rights(settings: Settings, conn: Connection) -> HealthCheck:
+    """Whatever slips into a statement of a server may do what its user may: that of the owner, everything."""
+    owner = await find_owner(conn, "ledger_head")
+    if owner is None:
+        return HealthCheck("rights", "the application adds to the ledger and owns nothing")
+    split = "Log in as a member of billfold_app, and migrate by BILLFOLD_DATABASE_OWNER_URL: docs/operate/install.md."
+    return HealthCheck("rights", f"{owner} owns the tables", split if settings.is_production else "")
+
+
+async def _bank(context: CliContext, settings: Settings, conn: Connection) -> HealthCheck:
+    await context.check_bank(conn, settings)
+    return HealthCheck("bank", "seed, key and domain are its own")
+
+
+def _check_server(context: CliContext, settings: Settings, partners: Sequence[str]) -> Iterator[HealthCheck]:
+    try:
+        yield _certificate(context, settings, partners)
+    except Exception as error:  # noqa: BLE001 - a certificate that cannot be read is a finding
+        yield _finding("certificate", error)
+    if _answers(settings.host, settings.port):
+        yield HealthCheck("server", f"answers on port {settings.port}")
+    else:
+        command = "serve" if settings.is_production else "sandbox"
+        found = f"nothing answers on port {settings.port}"
+        yield HealthCheck("server", found, f"Run `billfold {command}`.")
+
+
+def _certificate(context: CliContext, settings: Settings, partners: Sequence[str]) -> HealthCheck:
+    report = context.inspect_certificate(settings, partners)
+    if report is not None and report.uncovered:
+        found = f"{settings.tls_certificate} is not for {', '.join(report.uncovered)}"
+        return HealthCheck("certificate", found, "Have it issued for these names too.")
+    if report is None and settings.behind_proxy:
+        return HealthCheck("certificate", "the proxy's")
+    own = settings.tls_certificate or settings.state_dir / "tls" / "server.pem"
+    if not own.exists():
+        return HealthCheck("certificate", "none yet", "Run `billfold sandbox`, which makes one.")
+    return _expiry(x509.load_pem_x509_certificate(own.read_bytes()), wall_now())
+
+
+def _expiry(certificate: x509.Certificate, wall: datetime) -> HealthCheck:
+    ends = certificate.not_valid_after_utc.astimezone(UTC)
+    soon = ends - wall < CERTIFICATE_WARNING
+    return HealthCheck("certificate", f"valid until {ends:%Y-%m-%d}", "Renew the certificate." if soon else "")
+
+
+def _answers(host: str, port: int) -> bool:
+    try:
+        with socket.create_connection((host, port), timeout=1):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,41 @@
+"""An API that offers the logins of partners, and a partner of it."""
+
+import msgspec
+import pytest
+from tests.support.partner_client import PartnerClient, close_app, new_partner
+
+from billfold.oauth import jwt_login_routes
+from billfold.identity.partners import login_routes
+from billfold.audit import store as audit_store
+from billfold.audit.types import EntryFilter
+from billfold.apis.partner_api.app import create_partner_app
+
+
+@pytest.fixture
+async def app(bank):
+    made = create_partner_app(bank, operations=[login_routes.log_in, jwt_login_routes.exchange_assertion])
+    yield made
+    await close_app(made)
+
+
+@pytest.fixture
+async def client(app, bank):
+    made = PartnerClient(app, await new_partner(bank))
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def audit_log(bank, client):
+    """What the audit log of the partner says, oldest first."""
+
+    async def read():
+        await bank.background.close()
+        wanted = EntryFilter(customer_id=client.partner.own_customer_id)
+        rows = await audit_store.list_entries(bank.pool, wanted, descending=False, limit=100)
+        assert {(row.actor, row.actor_name, row.resource_id) for row in rows} == {
+            ("PARTNER", "acme", str(client.partner.user_id))
+        }
+        return [(row.action, row.outcome, msgspec.json.decode(row.details)) for row in rows]
+
+    return read

@@ -1,0 +1,141 @@
+"""Partners, secrets, users and features as they are made and changed."""
+
+from datetime import timedelta
+
+import pytest
+
+from billfold.identity.partners import credentials
+from billfold.identity.partners import store as partner_store
+from billfold.identity.users import lockout
+from billfold.platform import crypto, ids
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import Vault
+from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
+
+VAULT = Vault(bytes(32))
+
+
+async def made(conn, slug="acme"):
+    return await credentials.create_partner(
+        conn,
+        VAULT,
+        slug=slug,
+        name="Acme",
+        own_customer_id=ids.new(),
+        rate_per_minute=300,
+        money_per_minute=60,
+        now=wall_now(),
+        features=["wires", "cards", "wires"],
+    )
+
+
+async def token_of(conn, partner, name="acme-app"):
+    user = await credentials.create_partner_user(
+        conn, partner.partner_id, username=name, password="a long password", now=wall_now()
+    )
+    token, _ = await credentials.issue_token(conn, partner_id=partner.partner_id, user_id=user, now=wall_now())
+    return crypto.hash_token(token)
+
+
+async def secrets_at(conn, token_hash, now):
+    await conn.execute("UPDATE partner_token SET expires_at = $1", now + timedelta(hours=1))
+    found = await partner_store.find_credential(conn, VAULT, token_hash, now=now)
+    assert found is not None
+    return [secret.decode() for secret in found.shared_secrets]
+
+
+async def test_a_partner_is_found_by_his_slug(conn):
+    partner = await made(conn)
+    found = await partner_store.find_partner(conn, "acme")
+    assert found is not None
+    assert found.partner_id == partner.partner_id
+    assert found.features == {"wires", "cards"}
+    assert await partner_store.find_partner(conn, "nobody") is None
+    assert [each.slug for each in await partner_store.list_partners(conn)] == ["acme"]
+
+
+async def test_a_slug_is_taken_once(conn):
+    await made(conn)
+    with pytest.raises(Refused):
+        await made(conn)
+
+
+@pytest.mark.parametrize("slug", ["", "Acme", "1acme", "a_b", "acme-", "a.b", "auth", "x" * 64])
+async def test_a_slug_that_is_no_host_name_is_refused(conn, slug):
+    with pytest.raises(InvalidInput):
+        await made(conn, slug)
+
+
+async def test_the_secret_is_shown_once_and_sealed(conn):
+    partner = await made(conn)
+    stored = await conn.fetchrow("SELECT * FROM partner_secret")
+    assert partner.shared_secret.encode() not in stored["sealed"]
+    assert partner.shared_secret not in repr(partner)
+    assert len(partner.shared_secret) >= 43
+
+
+async def test_a_sealed_secret_opens_only_where_it_belongs(conn):
+    partner = await made(conn)
+    other = await made(conn, "other")
+    await conn.execute(
+        "UPDATE partner_secret s SET sealed = o.sealed FROM partner_secret o "
+        "WHERE s.partner_id = $1 AND o.partner_id = $2",
+        partner.partner_id,
+        other.partner_id,
+    )
+    with pytest.raises(InvariantError):
+        await partner_store.find_credential(conn, VAULT, await token_of(conn, partner), now=wall_now())
+
+
+async def test_two_secrets_are_in_force_while_one_is_changed_and_never_three(conn):
+    partner = await made(conn)
+    token_hash = await token_of(conn, partner)
+    now = wall_now()
+    second = await credentials.rotate_secret(conn, VAULT, partner.partner_id, now=now)
+    assert await secrets_at(conn, token_hash, now) == [partner.shared_secret, second]
+    later = now + timedelta(hours=1)
+    third = await credentials.rotate_secret(conn, VAULT, partner.partner_id, now=later)
+    assert await secrets_at(conn, token_hash, later) == [second, third]
+    assert await secrets_at(conn, token_hash, later + timedelta(hours=24)) == [third]
+    with pytest.raises(NotFound):
+        await credentials.rotate_secret(conn, VAULT, ids.new(), now=now)
+
+
+async def test_features_are_switched_on_and_off(conn):
+    partner = await made(conn)
+    await credentials.set_feature(conn, partner.partner_id, "crypto", enabled=True)
+    await credentials.set_feature(conn, partner.partner_id, "crypto", enabled=True)
+    await credentials.set_feature(conn, partner.partner_id, "wires", enabled=False)
+    found = await partner_store.find_partner(conn, "acme")
+    assert found is not None
+    assert found.features == {"cards", "crypto"}
+    with pytest.raises(NotFound):
+        await credentials.set_feature(conn, ids.new(), "crypto", enabled=True)
+
+
+async def test_a_new_password_ends_what_the_old_one_opened(conn):
+    partner = await made(conn)
+    token_hash = await token_of(conn, partner)
+    user = await partner_store.find_partner_user(conn, "acme-app")
+    assert user is not None
+    for _ in range(5):
+        await lockout.begin_attempt(conn, lockout.partner_subject("acme-app"), wall_now())
+    await credentials.set_partner_password(conn, user.user_id, "another long password")
+    assert await partner_store.find_credential(conn, VAULT, token_hash, now=wall_now()) is None
+    assert (await lockout.begin_attempt(conn, lockout.partner_subject("acme-app"), wall_now())).wait_seconds == 0
+
+
+@pytest.mark.parametrize(("name", "password"), [("", "long enough"), ("a", "short"), ("a\n", "b" * 20)])
+async def test_a_user_needs_a_name_and_a_password(conn, name, password):
+    partner = await made(conn)
+    with pytest.raises(InvalidInput):
+        await credentials.create_partner_user(
+            conn, partner.partner_id, username=name, password=password, now=wall_now()
+        )
+
+
+async def test_an_assertion_of_an_issuer_is_consumed_once(conn):
+    now = wall_now()
+    assert await credentials.consume_assertion(conn, issuer="a", jti="1", expires_at=now)
+    assert not await credentials.consume_assertion(conn, issuer="a", jti="1", expires_at=now)
+    assert await credentials.consume_assertion(conn, issuer="b", jti="1", expires_at=now)

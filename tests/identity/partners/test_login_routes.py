@@ -1,0 +1,204 @@
+"""Logging in with a password."""
+
+import asyncio
+from datetime import datetime, timedelta
+
+import pytest
+from tests.support.partner_client import PASSWORD, PartnerClient, new_partner
+
+from billfold.identity.partners import credentials
+from billfold.identity.partners import login_routes as login
+from billfold.identity.partners import rules as partner_rules
+from billfold.http.limits import rate_limits as addresses
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import Refused
+
+LOGIN = "/api/v1/login/"
+
+
+async def log_in(client, password=PASSWORD, username="acme-app"):
+    return await client.http.post(LOGIN, json={"username": username, "password": password})
+
+
+async def test_a_token_of_one_hour_is_given_for_the_right_password(client, bank):
+    answer = await log_in(client)
+    assert answer.status_code == 200
+    expires = datetime.fromisoformat(answer.json()["expires"])
+    assert expires.utcoffset() is not None
+    assert timedelta(minutes=59) < expires - wall_now() <= timedelta(hours=1)
+    stored = await bank.pool.fetchval("SELECT count(*) FROM partner_token")
+    assert stored == 2
+    client.partner.token = answer.json()["token"]
+    assert (await client.get("/api/v1/nothing/")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("network", "allowed"),
+    [("127.0.0.1", True), ("127.0.0.0/8", True), ("10.0.0.0/8", False), ("::1", False), ("::/0", False)],
+)
+async def test_a_partner_calls_and_logs_in_from_listed_addresses_alone(partner_desk, network, allowed):
+    listed = ["203.0.113.7/32", partner_rules.parse_network(network)]
+    client = partner_desk.client
+    await credentials.set_allowed_networks(partner_desk.bank.pool, client.partner.partner_id, listed)
+    answers = [await client.get("/api/v1/customers/"), await log_in(client)]
+    assert {each.status_code for each in answers} == {200 if allowed else 403}
+    if not allowed:
+        assert {each.json()["code"] for each in answers} == {"ip-not-allowed"}
+        # Who has no token, or a wrong signature, learns nothing of the list.
+        assert (await client.http.get("/api/v1/customers/")).status_code == 401
+        assert (await log_in(client, "wrong")).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("address", "allowed"),
+    [("2001:db8::1", True), ("2001:db9::1", False), ("::ffff:203.0.113.7", True), ("203.0.113.8", False), ("x", False)],
+)
+def test_addresses_of_both_families_are_compared_with_the_list(address, allowed):
+    listed = [partner_rules.parse_network(each) for each in ("2001:db8::/32", "203.0.113.7")]
+    if allowed:
+        partner_rules.require_allowed_address(address, listed)
+    else:
+        with pytest.raises(Refused, match="ip-not-allowed"):
+            partner_rules.require_allowed_address(address, listed)
+
+
+async def test_no_closing_slash_is_fine_too(client):
+    body = {"username": "acme-app", "password": PASSWORD}
+    assert (await client.http.post("/api/v1/login", json=body)).status_code == 200
+
+
+@pytest.mark.parametrize("username", ["acme-app", "nobody"])
+async def test_the_sixth_login_attempt_is_locked_out_even_with_the_right_password(client, username):
+    for _ in range(5):
+        answer = await log_in(client, "wrong", username)
+        assert (answer.status_code, answer.json()["code"]) == (401, "invalid-credentials")
+        assert "www-authenticate" in answer.headers
+    answer = await log_in(client, PASSWORD, username)
+    assert (answer.status_code, answer.json()["code"]) == (429, "login-locked")
+    assert 0 < int(answer.headers["retry-after"]) <= 15 * 60
+
+
+async def test_strangers_who_know_the_name_do_not_lock_the_networks_of_the_user(app, client):
+    assert (await log_in(client)).status_code == 200
+    stranger = PartnerClient(app, client.partner, address="198.51.100.7")
+    for _ in range(5):
+        assert (await log_in(stranger, "wrong")).status_code == 401
+    assert (await log_in(stranger, PASSWORD)).status_code == 429
+    assert (await log_in(client)).status_code == 200
+    for _ in range(5):
+        await log_in(client, "wrong")
+    assert (await log_in(client)).status_code == 429
+    await stranger.close()
+
+
+async def test_a_stranger_who_gives_a_name_that_begins_with_a_network_locks_nobody_there(app, client):
+    assert (await log_in(client)).status_code == 200
+    stranger = PartnerClient(app, client.partner, address="198.51.100.7")
+    for _ in range(5):
+        assert (await log_in(stranger, "wrong", "127.0.0.1 acme-app")).status_code == 401
+    assert (await log_in(client)).status_code == 200
+    await stranger.close()
+
+
+async def test_guesses_from_addresses_that_are_not_listed_lock_no_listed_one(app, bank, client):
+    await bank.pool.execute("UPDATE partner SET allowed_networks = ARRAY['127.0.0.1/32'::cidr]")
+    stranger = PartnerClient(app, client.partner, address="198.51.100.7")
+    answers = [(await log_in(stranger, "wrong")).status_code for _ in range(6)]
+    assert answers == [401] * 5 + [429]
+    assert (await log_in(client)).status_code == 200
+    await stranger.close()
+
+
+async def test_the_lock_ends_after_a_quarter_of_an_hour(client, bank):
+    for _ in range(5):
+        await log_in(client, "wrong")
+    await bank.pool.execute("UPDATE login_attempt SET last_failed_at = $1", wall_now() - timedelta(minutes=15))
+    assert (await log_in(client, "wrong")).status_code == 401
+    assert (await log_in(client)).status_code == 200
+    for _ in range(4):
+        await log_in(client, "wrong")
+    assert (await log_in(client)).status_code == 200
+
+
+async def test_a_user_cannot_log_in_on_the_host_of_another_partner(app, bank, client):
+    await new_partner(bank, "other")
+    elsewhere = PartnerClient(app, client.partner, host="other.localhost")
+    assert (await log_in(elsewhere)).json()["code"] == "invalid-credentials"
+    await elsewhere.close()
+    by_address = PartnerClient(app, client.partner, host="127.0.0.1:8443")
+    assert (await log_in(by_address)).status_code == 200
+    await by_address.close()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"username": "a"},
+        {"username": "", "password": "a"},
+        {"username": 1, "password": "a"},
+        {"username": "a", "password": "b" * 129},
+        {"username": "a", "password": "b", "x": 1},
+    ],
+)
+async def test_a_login_of_another_shape_is_invalid(client, body):
+    answer = await client.http.post(LOGIN, json=body)
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"][0] == "body"
+
+
+async def test_logins_from_one_address_are_limited(client, monkeypatch):
+    monkeypatch.setattr(addresses.count_address, "__kwdefaults__", {"limit": 3})
+    answers = [(await log_in(client, "wrong", f"user-{n}")).json()["code"] for n in range(5)]
+    assert answers.count("rate-limited") >= 1
+    assert set(answers) == {"invalid-credentials", "rate-limited"}
+
+
+@pytest.mark.parametrize("path", [LOGIN, "/token/"])
+async def test_a_body_that_cannot_be_read_counts_and_is_not_looked_at_beyond_the_limit(client, monkeypatch, path):
+    monkeypatch.setattr(addresses.count_address, "__kwdefaults__", {"limit": 2})
+    answers = [await client.http.post(path, content=b"[" * 15_000 + b'\\"' * 7_500) for _ in range(4)]
+    assert [answer.status_code for answer in answers[-2:]] == [429, 429]
+    assert {answer.status_code for answer in answers} <= {400, 429}
+
+
+async def test_a_password_is_verified_for_a_name_that_nobody_has_too(client, verified):
+    """Verifying is what takes time: who measures cannot tell the two apart."""
+    for username in ("acme-app", "nobody"):
+        await log_in(client, "wrong", username)
+    assert verified == [False, True]
+
+
+async def test_a_password_appears_nowhere(client, bank, caplog):
+    canary = "a-canary-password-7431"
+    await log_in(client, canary)
+    await client.http.post(LOGIN, json={"username": canary, "password": canary, "x": canary})
+    assert canary not in caplog.text
+    assert canary not in repr(login.LoginRequest("someone", canary))
+    rows = await bank.pool.fetch("SELECT * FROM partner_user")
+    assert PASSWORD not in str(rows)
+
+
+async def test_many_right_logins_wait_for_each_other(client):
+    answers = await asyncio.gather(*(log_in(client) for _ in range(12)))
+    assert {answer.status_code for answer in answers} == {200}
+
+
+@pytest.mark.parametrize("username", ["acme-app", "nobody"])
+async def test_of_wrong_passwords_side_by_side_five_are_looked_at(client, username, verified):
+    answers = await asyncio.gather(*(log_in(client, f"wrong {n}", username) for n in range(40)))
+    assert sorted(answer.status_code for answer in answers) == [401] * 5 + [429] * 35
+    assert len(verified) == 5
+    assert (await log_in(client, PASSWORD, username)).json()["code"] == "login-locked"
+
+
+async def test_logins_failures_and_the_lock_are_in_the_audit_log_of_the_partner(client, audit_log):
+    await log_in(client)
+    for _ in range(6):
+        await log_in(client, "wrong")
+    await log_in(client, "wrong", "nobody")
+    assert await audit_log() == [
+        ("user.login", "SUCCESS", {"username": "acme-app", "proved": "password"}),
+        *[("user.login", "FAILURE", {"username": "acme-app", "wrong": "password"})] * 5,
+        ("user.locked", "FAILURE", {"username": "acme-app"}),
+    ]

@@ -1,0 +1,327 @@
+"""Requests of the Partner API: which are admitted, which are refused, which run only once."""
+
+import asyncio
+import base64
+from dataclasses import replace
+from datetime import timedelta
+
+import msgspec
+import pytest
+from tests.fixtures.sample_app import RUNS, THING
+from tests.support.databases import as_owner
+from tests.support.partner_client import PartnerClient, new_partner
+
+from billfold.identity.partners import credentials
+from billfold.identity.partners import store as partner_store
+from billfold.identity.partners.signed_requests import FRESH_SECONDS
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import sign_request
+
+BODY = {"name": "a thing", "amount_usdc": 100}
+ONE = THING + "1/"
+
+
+def flipped(text):
+    """Change one bit of a base64 signature."""
+    raw = bytearray(base64.b64decode(text))
+    raw[5] ^= 1
+    return base64.b64encode(raw).decode()
+
+
+async def keys_kept(bank):
+    return await bank.pool.fetchval("SELECT count(*) FROM idempotency_key")
+
+
+async def test_a_signed_request_is_let_in_and_every_answer_is_marked(sample_client):
+    answer = await sample_client.post(THING, BODY)
+    assert answer.status_code == 201
+    assert answer.json()["run"] == 1
+    assert answer.headers["x-ratelimit-limit"] == "10000"
+    assert answer.headers["x-ratelimit-remaining"] == "9999"
+    assert len(answer.headers["x-service-trace-id"]) == 32
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["cache-control"] == "no-store"
+    assert "max-age" in answer.headers["strict-transport-security"]
+
+
+async def test_both_spellings_of_a_path_answer_without_a_redirect(sample_client):
+    for path in (ONE, ONE.rstrip("/")):
+        answer = await sample_client.get(path)
+        assert answer.status_code == 200
+        assert answer.json()["id"] == "1"
+
+
+async def test_a_get_is_let_in_when_it_signs_an_empty_body_or_an_empty_object(sample_client):
+    assert (await sample_client.get(ONE)).status_code == 200
+    assert (await sample_client.get(ONE, body=b"{}")).status_code == 200
+
+
+async def test_a_signature_over_another_body_is_refused_when_no_body_was_sent(sample_client):
+    headers = sample_client.headers(ONE, b"{}")
+    assert (await sample_client.get(ONE, headers=headers)).status_code == 401
+
+
+async def test_nothing_is_recorded_when_the_signature_is_wrong_in_any_part(sample_client, bank):
+    raw = msgspec.json.encode(BODY)
+    key = str(ids.new())
+    good = sign_request(sample_client.partner.secret, key, THING, body=raw)
+    wrong = [
+        flipped(good),
+        sign_request(sample_client.partner.secret, str(ids.new()), THING, body=raw),
+        sign_request(sample_client.partner.secret, key, THING + "2/", body=raw),
+        sign_request(sample_client.partner.secret, key, THING.rstrip("/"), body=raw),
+        sign_request(sample_client.partner.secret, key, THING, body=raw + b" "),
+        sign_request(sample_client.partner.secret, key, THING, body=b'{"amount_usdc":100,"name":"a thing"}'),
+        sign_request("another secret", key, THING, body=raw),
+        good.rstrip("="),
+        good + "=",
+        "",
+    ]
+    for signature in wrong:
+        headers = {"x-service-signature": signature}
+        answer = await sample_client.post(THING, BODY, key=key, headers=headers)
+        assert answer.status_code == 401, signature
+        assert answer.json()["code"] == "invalid-signature"
+        assert "without its query" in answer.json()["detail"]
+    missing = await sample_client.post(THING, BODY, key=key, headers={"x-service-signature": None})
+    assert missing.json()["code"] == "invalid-signature"
+    assert missing.json()["detail"] == "The header x-service-signature is missing."
+    assert RUNS["make"] == 0
+    assert await keys_kept(bank) == 0
+    assert await bank.pool.fetchval("SELECT count(*) FROM rate_limit_window") == 0
+    assert (await sample_client.post(THING, BODY, key=key)).status_code == 201
+
+
+async def test_characters_moved_between_path_and_body_are_refused(sample_client):
+    raw = msgspec.json.encode(BODY)
+    key = str(ids.new())
+    path = THING + '{"name"'
+    signature = sign_request(sample_client.partner.secret, key, THING, body=raw)
+    answer = await sample_client.http.request(
+        "POST",
+        path,
+        content=raw.removeprefix(b'{"name"'),
+        headers=sample_client.headers(THING, raw, key=key) | {"x-service-signature": signature},
+    )
+    assert answer.status_code in {400, 404, 405}
+    assert RUNS["make"] == 0
+
+
+@pytest.mark.parametrize("start", [b" ", b"\r\n\t", b"\xef\xbb\xbf", b"\xef\xbb\xbf "])
+async def test_spaces_and_a_byte_order_mark_before_a_body_are_signed_with_it(sample_client, start):
+    raw = start + msgspec.json.encode(BODY)
+    assert (await sample_client.post(THING, raw)).status_code == 201
+    headers = sample_client.headers(THING, raw) | {"content-type": "application/json"}
+    bare = await sample_client.http.post(THING, content=msgspec.json.encode(BODY), headers=headers)
+    assert bare.json()["code"] == "invalid-signature"
+
+
+@pytest.mark.parametrize("body", [b"name=1", b'"text"', b"/things/{}", b"\x00{}"])
+async def test_a_body_that_begins_otherwise_is_refused_as_ambiguous(sample_client, body):
+    answer = await sample_client.post(THING, body)
+    assert answer.status_code == 400
+    assert answer.json()["code"] == "ambiguous-signature"
+
+
+async def test_an_escaped_path_is_refused_as_ambiguous(sample_client):
+    answer = await sample_client.get(THING + "%31/")
+    assert answer.json()["code"] == "ambiguous-signature"
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        None,
+        "",
+        "1",
+        "{0a7b6a52-4a0f-4d0f-9f7c-4f3d1c9a8b7e}",
+        "0a7b6a524a0f4d0f9f7c4f3d1c9a8b7e",
+        "urn:uuid:0a7b6a52-4a0f-4d0f-9f7c-4f3d1c9a8b7e",
+    ],
+)
+async def test_a_key_that_is_no_canonical_uuid_is_an_invalid_header(sample_client, key):
+    answer = await sample_client.get(ONE, headers={"x-service-idempotency": key})
+    assert answer.status_code == 422
+    assert answer.json()["detail"][0]["loc"] == ["header", "x-service-idempotency"]
+
+
+async def test_an_upper_case_key_is_the_same_key(sample_client):
+    key = str(ids.new())
+    first = await sample_client.get(ONE, key=key.upper())
+    again = await sample_client.get(ONE, key=key.lower())
+    assert first.status_code == again.status_code == 200
+    assert again.headers["idempotent-replayed"] == "true"
+    assert again.content == first.content
+    assert RUNS["get"] == 1
+
+
+@pytest.mark.parametrize("sent", [None, "Bearer", "Bearer nonsense", "Basic abc", "nonsense"])
+async def test_a_request_without_a_known_token_is_unauthorized(sample_client, sent):
+    answer = await sample_client.get(ONE, headers={"authorization": sent})
+    assert answer.status_code == 401
+    assert answer.json()["code"] == "unauthorized"
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+
+
+async def test_a_token_on_the_host_of_another_partner_is_unauthorized(sample_app, bank, sample_partner):
+    await new_partner(bank, "other")
+    for host in ("other.localhost", "nobody.localhost", "acme.example.com", "a.acme.localhost"):
+        foreign = PartnerClient(sample_app, sample_partner, host=host)
+        assert (await foreign.get(ONE)).status_code == 401, host
+        await foreign.close()
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1:8443", "[::1]:8443", "ACME.localhost"])
+async def test_a_sandbox_lets_in_by_its_own_address(sample_app, sample_partner, host):
+    sample_client = PartnerClient(sample_app, sample_partner, host=host)
+    assert (await sample_client.get(ONE)).status_code == 200
+    await sample_client.close()
+
+
+async def test_a_token_ends_when_its_hour_is_over(sample_client, bank):
+    assert (await sample_client.get(ONE)).status_code == 200
+    await as_owner(bank, "UPDATE partner_token SET expires_at = $1", wall_now())
+    await asyncio.sleep(FRESH_SECONDS + 0.1)
+    assert (await sample_client.get(ONE)).status_code == 401
+
+
+async def test_both_secrets_sign_while_one_is_changed(sample_client, bank):
+    former = sample_client.partner.secret
+    async with bank.pool.acquire() as conn:
+        sample_client.partner.secret = await credentials.rotate_secret(
+            conn, bank.vault, sample_client.partner.partner_id, now=wall_now()
+        )
+    assert (await sample_client.get(ONE)).status_code == 200
+    assert (await sample_client.get(ONE, headers=sample_client.headers(ONE, b"", secret=former))).is_success
+    late = wall_now() + timedelta(hours=25)
+    token_hash = await bank.pool.fetchval("SELECT token_hash FROM partner_token")
+    await as_owner(bank, "UPDATE partner_token SET expires_at = $1", late + timedelta(hours=1))
+    then = await partner_store.find_credential(bank.pool, bank.vault, token_hash, now=late)
+    assert then is not None
+    assert then.shared_secrets == (sample_client.partner.secret.encode(),)
+
+
+async def test_the_same_request_gets_the_stored_answer(sample_client, bank):
+    key = ids.new()
+    first = await sample_client.post(THING, BODY, key=key)
+    for _ in range(2):
+        again = await sample_client.post(THING, BODY, key=key)
+        assert (again.status_code, again.content) == (201, first.content)
+        assert again.headers["content-type"] == first.headers["content-type"]
+        assert again.headers["idempotent-replayed"] == "true"
+        assert again.headers["x-service-idempotent-replay"] == "true"
+        await asyncio.sleep(0.05)
+    assert RUNS["make"] == 1
+    assert "idempotent-replayed" not in first.headers
+    assert await keys_kept(bank) == 1
+
+
+async def test_a_key_is_refused_for_another_method_path_query_or_body(sample_client):
+    key = ids.new()
+    assert (await sample_client.get(ONE, key=key)).status_code == 200
+    await asyncio.sleep(0.05)
+    others = [
+        await sample_client.send("DELETE", ONE, key=key),
+        await sample_client.get(THING + "2/", key=key),
+        await sample_client.get(ONE.rstrip("/"), key=key),
+        await sample_client.get(ONE, key=key, query="limit=2"),
+        await sample_client.get(ONE, key=key, body=b"{}"),
+    ]
+    for answer in others:
+        assert answer.status_code == 422
+        assert answer.json()["code"] == "idempotency-key-reused"
+    assert RUNS["delete"] == 0
+
+
+async def test_a_key_belongs_to_one_partner_only(sample_app, bank, sample_client):
+    key = ids.new()
+    other = PartnerClient(sample_app, await new_partner(bank, "other"))
+    assert (await sample_client.post(THING, BODY, key=key)).status_code == 201
+    assert (await other.post(THING, BODY, key=key)).status_code == 201
+    assert RUNS["make"] == 2
+    await other.close()
+
+
+async def test_a_key_is_the_same_for_every_user_of_its_partner(sample_app, bank, sample_client):
+    acme, key = sample_client.partner, ids.new()
+    user_id = await credentials.create_partner_user(
+        bank.pool, acme.partner_id, username="acme-second", password="a long password", now=wall_now()
+    )
+    token, _ = await credentials.issue_token(bank.pool, partner_id=acme.partner_id, user_id=user_id, now=wall_now())
+    colleague = PartnerClient(sample_app, replace(acme, user_id=user_id, token=token))
+    first, again = await asyncio.gather(*(each.post(THING, BODY, key=key) for each in (sample_client, colleague)))
+    assert {first.status_code, again.status_code} <= {201, 409}
+    assert (await colleague.post(THING, BODY, key=key)).headers["idempotent-replayed"] == "true"
+    assert (await colleague.send("DELETE", ONE, key=key)).json()["code"] == "idempotency-key-reused"
+    assert RUNS["make"] == 1
+    assert await bank.pool.fetchval("SELECT count(*) FROM customer WHERE name = 'a thing'") == 1
+    await colleague.close()
+
+
+@pytest.mark.parametrize("kind", ["forbidden", "bug", "unavailable"])
+async def test_a_refused_request_binds_its_key_and_may_be_sent_again(sample_client, kind):
+    key, path = ids.new(), f"/api/v2/errors/{kind}/"
+    refused = await sample_client.post(path, key=key)
+    for query, body in (("a=1", b"{}"), ("", b'{"a":1}')):
+        answer = await sample_client.post(path, body, key=key, query=query)
+        assert answer.json()["code"] == "idempotency-key-reused"
+    assert (await sample_client.post(path, key=key)).json()["code"] == refused.json()["code"]
+    assert RUNS[kind] == 2
+
+
+async def test_twenty_parallel_requests_under_one_key_have_one_effect(sample_client, bank):
+    key = ids.new()
+    answers = await asyncio.gather(*(sample_client.post(THING, BODY, key=key) for _ in range(20)))
+    statuses = sorted(answer.status_code for answer in answers)
+    assert set(statuses) <= {201, 409}
+    assert 201 in statuses
+    assert RUNS["make"] == 1
+    for answer in answers:
+        if answer.status_code == 409:
+            assert answer.json()["code"] == "idempotency-in-progress"
+            assert answer.headers["retry-after"] == "1"
+    made = await bank.pool.fetchval("SELECT count(*) FROM customer WHERE name = 'a thing'")
+    assert made == 1
+
+
+async def test_a_request_that_still_runs_is_not_started_again(sample_client):
+    key = ids.new()
+    first = asyncio.create_task(sample_client.post("/api/v2/slow/", key=key))
+    await asyncio.sleep(0.1)
+    assert (await sample_client.post("/api/v2/slow/", key=key)).status_code == 409
+    assert (await first).json() == {"run": 1}
+    assert (await sample_client.post("/api/v2/slow/", key=key)).json() == {"run": 1}
+
+
+async def test_refusals_of_the_bank_are_stored_and_accidents_are_not(sample_client):
+    for kind, status, runs in (("refused", 422, 1), ("not-found", 404, 1), ("bug", 500, 2), ("unavailable", 503, 2)):
+        key = ids.new()
+        for _ in range(2):
+            answer = await sample_client.post(f"/api/v2/errors/{kind}/", key=key)
+            assert answer.status_code == status
+        assert RUNS[kind] == runs, kind
+
+
+async def test_the_sandbox_asks_only_for_the_token(sample_client):
+    path = "/api/v1/sandbox/thing/"
+    bare = {"x-service-idempotency": None, "x-service-signature": None}
+    assert (await sample_client.post(path, BODY, headers=bare)).status_code == 202
+    unsigned = {"x-service-signature": None}
+    assert (await sample_client.post(path, BODY, headers=unsigned)).status_code == 202
+    wrong = {"x-service-signature": "A" * 44}
+    assert (await sample_client.post(path, BODY, headers=wrong)).status_code == 401
+    assert (await sample_client.post(path, BODY, headers=bare | {"authorization": None})).status_code == 401
+    assert RUNS["sandbox"] == 2
+
+
+async def test_a_deprecated_operation_says_so_and_its_calls_are_counted(sample_client, bank):
+    answer = await sample_client.get("/api/v1/old-things/")
+    assert answer.headers["deprecation"] == "@1735689600"
+    assert answer.headers["sunset"] == "Fri, 01 Jan 2027 00:00:00 GMT"
+    await sample_client.get("/api/v1/old-things/")
+    await asyncio.sleep(0.1)
+    row = await bank.pool.fetchrow("SELECT * FROM deprecated_call")
+    assert (row["operation"], row["calls"]) == ("list_old_things", 2)
+    assert row["caller"] == sample_client.partner.user_id

@@ -1,0 +1,45 @@
+"""What one process has seen the other knows: proofs and assertions, through real workers."""
+
+import asyncio
+import time
+
+from tests.support.oauth_clients import KEYS, SPA, program, proof, raw_jwt
+from tests.support.oauth_users import company, member
+from tests.support.relying_party import JWT_BEARER
+
+from billfold.oauth import access_tokens
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+
+AT_ONCE = 12
+
+
+async def at_once(http, method, path, **options):
+    """Return the statuses of the same request, sent many times at once over many connections."""
+    made = await asyncio.gather(*(http.request(method, path, **options) for _ in range(AT_ONCE)))
+    return sorted(each.status_code for each in made)
+
+
+async def test_one_process_knows_what_the_other_has_seen(served, founded):
+    conn = founded
+    oauth_user = await member(conn, await company(conn))
+    await program(conn, "books", requires_nonce=False)
+    token = await access_tokens.issue_access(
+        conn,
+        client_id="books",
+        customer_id=oauth_user.customer_id,
+        user_id=oauth_user.user_id,
+        scopes=("openid", "profile"),
+        now=wall_now(),
+        jkt=SPA.thumbprint,
+    )
+    sent = proof("GET", served.issuer + "/api/v1/user", token=token)
+    now = int(time.time())
+    claims = {"iss": "books", "sub": "books", "aud": served.issuer, "iat": now, "exp": now + 60, "jti": str(ids.new())}
+    form = {"client_assertion_type": JWT_BEARER, "client_assertion": raw_jwt(KEYS["ES256"], claims, {}), "token": token}
+    async with served.client() as http:
+        proven = {"authorization": f"DPoP {token}", "dpop": sent}
+        proofs = await at_once(http, "GET", "/api/v1/user", headers=proven)
+        asserted = await at_once(http, "POST", "/api/oauth2/introspect", data=form)
+    assert proofs == [200] + [401] * (AT_ONCE - 1)
+    assert asserted == [200] + [401] * (AT_ONCE - 1)

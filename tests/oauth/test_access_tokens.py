@@ -1,0 +1,90 @@
+"""What a token stands for, and for how long."""
+
+from datetime import timedelta
+
+import pytest
+from tests.support.oauth_clients import SPA, program
+from tests.support.oauth_users import company, member
+
+from billfold.oauth import access_tokens
+from billfold.platform.clock import wall_now
+
+
+@pytest.fixture
+async def anna(conn):
+    return await member(conn, await company(conn), role="MANAGER")
+
+
+@pytest.fixture
+async def client(conn):
+    return await program(conn)
+
+
+async def issue(conn, client, anna, **changed):
+    fields = {
+        "client_id": client.client_id,
+        "user_id": anna.user_id,
+        "customer_id": anna.customer_id,
+        "scopes": ("pockets.read",),
+        "now": wall_now(),
+        "jkt": SPA.thumbprint,
+    } | changed
+    return await access_tokens.issue_access(conn, **fields)
+
+
+async def test_a_token_stands_for_a_client_a_person_and_one_customer(conn, client, anna):
+    now = wall_now()
+    token = await issue(conn, client, anna, now=now, auth_time=now)
+
+    found = await access_tokens.find_access_token(conn, token, now)
+
+    assert found is not None
+    assert (found.client_id, found.user_id) == (client.client_id, anna.user_id)
+    assert (found.customer_id, found.role, found.member_id) == (anna.customer_id, "MANAGER", anna.member_id)
+    assert found.scopes == {"pockets.read"}
+    assert found.jkt == SPA.thumbprint
+    assert found.expires_at == now + timedelta(seconds=900)
+    assert len(token) >= 43
+
+
+async def test_a_token_ends_after_900_seconds(conn, client, anna):
+    now = wall_now()
+    token = await issue(conn, client, anna, now=now)
+    assert await access_tokens.find_access_token(conn, token, now + timedelta(seconds=899))
+    assert await access_tokens.find_access_token(conn, token, now + timedelta(seconds=900)) is None
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE membership SET status = 'DEACTIVATED'",
+        "UPDATE user_account SET status = 'DEACTIVATED'",
+        "UPDATE oauth_client SET revoked_at = now()",
+    ],
+)
+async def test_a_token_ends_at_once_with_what_it_rests_on(conn, client, anna, statement):
+    token = await issue(conn, client, anna)
+    await conn.execute(statement)
+    assert await access_tokens.find_access_token(conn, token, wall_now()) is None
+
+
+async def test_a_service_user_needs_no_person(conn, anna):
+    robot = await program(
+        conn,
+        "robot",
+        grant_types=("client_credentials",),
+        redirect_uris=(),
+        customer_id=anna.customer_id,
+        scopes=("pockets.read",),
+    )
+    token = await issue(conn, robot, anna, user_id=None)
+    found = await access_tokens.find_access_token(conn, token, wall_now())
+    assert found is not None
+    assert (found.user_id, found.member_id, found.role) == (None, robot.member_id, "SERVICE")
+
+
+async def test_only_the_hash_of_a_token_is_kept(conn, client, anna):
+    token = await issue(conn, client, anna)
+    row = await conn.fetchrow("SELECT * FROM access_token")
+    assert token not in str(dict(row))
+    assert await access_tokens.find_access_token(conn, token[:-1], wall_now()) is None

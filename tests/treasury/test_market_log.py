@@ -1,0 +1,87 @@
+"""Whatever is changed in the market's tables past the bank's commands, `verify` names the table and the row."""
+
+import asyncio
+from datetime import date
+
+import pytest
+from tests.fixtures.cli import fetch
+from tests.support.damage import undetected
+from tests.support.whole_bank import VAULT
+
+from billfold.ledger.types import (Origin)
+from billfold.treasury.checks import check_market
+from billfold.treasury.market_log import KEYS, MARKET_LOG, market_change
+from billfold.bills.store import CalendarOverride, save_override
+
+HEADER = "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
+
+
+@pytest.mark.parametrize("table", KEYS)
+async def test_a_row_is_named_when_a_column_was_changed_or_it_was_deleted(damaged, table):
+    async with market_change(damaged, VAULT, Origin.operator()):
+        await save_override(damaged, CalendarOverride(date(2025, 11, 28), "open", None, "closed", "Mourning"))
+    assert await undetected(damaged, table, check_market) == []
+
+
+@pytest.fixture
+def verified(founded, database_dsn):
+    """Change rows past the commands; return what `verify` names first then."""
+
+    def call(*damages):
+        for damage in damages:
+            asyncio.run(fetch(database_dsn, damage))
+        status, said = founded("verify")
+        return said.partition("The first bad row is in ")[2] if status else "clean"
+
+    return call
+
+
+def test_rows_that_commands_wrote_are_proved_and_no_later_command_proves_what_was_added(founded, verified, tmp_path):
+    rates = tmp_path / "rates.csv"
+    for day in ("19", "20"):
+        rates.write_text(f"{HEADER}10/{day}/2026,3.95,4.01\n")
+        assert founded("market", "import", "--rates", str(rates))[0] == 0
+        for words in (("--closes", "13:00", "--reason", "Early"), ("--fed", "open", "--reason", "Open"), ("--remove",)):
+            assert founded("calendar", "override", "2026-11-27", *words)[0] == 0
+    assert verified() == "clean"
+    # A day of rates that nobody imported, and one that was withdrawn.
+    added = verified("INSERT INTO bill_rate VALUES ('2026-10-21', 4, 1, 1)")
+    assert added.startswith("bill_rate: bill_rate(day=2026-10-21): no import left its fingerprint")
+    rates.write_text(f"{HEADER}10/22/2026,3.95,4.01\n")
+    assert founded("market", "import", "--rates", str(rates))[0] == 0
+    assert founded("migrate", "up")[0] == 0
+    assert verified() == added
+    withdrawn = verified("DELETE FROM bill_rate WHERE day IN ('2026-10-20', '2026-10-21')")
+    assert withdrawn.startswith(
+        "bill_rate: bill_rate(day=2026-10-20): its fingerprint was left, and the row is missing"
+    )
+
+
+@pytest.mark.parametrize(
+    ("damage", "named"),
+    [
+        (
+            "INSERT INTO calendar_override VALUES ('2026-11-27', NULL, '03:00', NULL, 'Early')",
+            "calendar_override: calendar_override(day=2026-11-27)",
+        ),
+        ("DELETE FROM bill_rate", "bill_rate: bill_rate(day=2023-01-03)"),
+        (
+            "UPDATE security SET maturity = maturity + 7 WHERE cusip = '912797PN1'",
+            "security: security(cusip=912797PN1)",
+        ),
+    ],
+)
+def test_a_market_is_named_that_the_ledger_cannot_be_compared_with(verified, damage, named):
+    assert verified(damage).startswith(named)
+
+
+def test_the_market_of_an_earlier_release_is_proved_from_its_migration_on(founded, verified):
+    log = f"WHERE customer_id = '{MARKET_LOG}'"
+    emptied = ("ALTER TABLE audit_entry DISABLE TRIGGER ALL", f"DELETE FROM audit_entry {log}")
+    said = verified(*emptied, f"DELETE FROM audit_chain_head {log}")
+    assert said.startswith(f"audit_entry: audit_entry(customer_id={MARKET_LOG}, entry_no=1): the log of the market")
+    assert founded("migrate", "up")[0] == 0
+    assert verified() == "clean"
+    assert verified("UPDATE auction SET price_micros = price_micros + 1 WHERE cusip = '912797PN1'").startswith(
+        "auction: auction(cusip=912797PN1, issue_date=2025-02-13): it differs from its last fingerprint"
+    )

@@ -1,0 +1,162 @@
+"""Mailed links: a first sign-in from nothing, a forgotten password, and what strangers learn."""
+
+import asyncio
+
+import pyotp
+import pytest
+from tests.web.steps import give_password, reset_link
+from tests.support.browser import found
+from tests.support.oauth_clients import program
+from tests.support.oauth_users import Member
+from tests.support.relying_party import Relying
+
+from billfold.oauth import grants
+from billfold.oauth.token_exchange import refresh
+from billfold.identity.users import email_links as links
+from billfold.identity.users import members as user_members
+
+NEW = "lantern-gravel-otter"
+
+
+async def test_somebody_new_sets_password_and_app_and_is_in(bank, anna, browser, pages_clock, emails):
+    user_id = await user_members.create_user(
+        bank.pool, bank.vault, email="Ben@Northwind.example", first_name="Ben", last_name="Ode", now=pages_clock.now
+    )
+    async with bank.pool.acquire() as conn:
+        secret = await links.create_link(conn, user_id, "welcome", now=pages_clock.now)
+    await browser.go(f"/password?link={secret}")
+    assert "ben@northwind.example" in browser.text
+    await browser.send("/password", password=NEW, again=NEW)
+    await browser.follow()
+    await browser.follow()
+    key = found(r'class="key">([A-Z2-7 ]+)<', browser.page.text).replace(" ", "")
+    assert (await browser.send("/set-up", code="000000")).status_code == 422
+    assert (await browser.send("/set-up", code=pyotp.TOTP(key).at(pages_clock.now))).status_code == 303
+    await browser.follow()
+    await browser.follow()
+    assert "Ben Ode" in browser.text
+    told = [subject for subject, _ in await emails()]
+    assert told == ["Your password was changed", "Your second factor was changed"]
+
+
+async def test_a_forgotten_password_is_set_anew_and_the_old_sessions_end(anna, browser, new_browser, emails):
+    other = new_browser()
+    await anna.sign_in(other)
+    await browser.go(await reset_link(browser, emails, anna.email))
+    page = await browser.send("/password", password=NEW, again=NEW)
+    assert page.status_code == 303
+    assert (await other.go("/account")).status_code == 303
+    await browser.follow()
+    assert "Code from your authenticator app" in browser.text
+    fresh = new_browser()
+    assert (await give_password(fresh, anna.email)).status_code == 422
+
+
+async def test_every_token_ends_when_a_password_is_set_anew(bank, auth_app, anna, browser, emails):
+    client = await program(bank.pool, "books", requires_nonce=False)
+    books = Relying(bank, auth_app, client, person=Member(anna.user_id, anna.user_id, anna.customer_id))
+    tokens, code = await books.tokens(), await books.code()
+    await browser.go(await reset_link(browser, emails, anna.email))
+    assert await books.is_good(tokens["access_token"])
+    await browser.send("/password", password=NEW, again=NEW)
+    assert not await books.is_good(tokens["access_token"])
+    assert (await books.refresh(tokens["refresh_token"])).json()["error"] == "invalid_grant"
+    assert (await books.exchange(code)).json()["error"] == "invalid_grant"
+    await books.close()
+
+
+async def test_a_link_works_once_and_opening_the_page_does_not_consume_it(anna, browser, new_browser, emails):
+    path = await reset_link(browser, emails, anna.email)
+    for _ in range(3):
+        assert (await new_browser().go(path)).status_code == 200
+    one, other = new_browser(), new_browser()
+    await one.go(path)
+    await other.go(path)
+    assert (await one.send("/password", password=NEW, again=NEW)).status_code == 303
+    assert (await other.send("/password", password=NEW, again=NEW)).status_code == 404
+    assert (await browser.go(path)).status_code == 404
+
+
+async def test_a_link_to_reset_ends_after_an_hour(anna, browser, emails, pages_clock):
+    link = await reset_link(browser, emails, anna.email)
+    pages_clock.forward(minutes=61)
+    assert (await browser.go(link)).status_code == 404
+
+
+async def test_no_token_is_issued_beside_a_new_password(bank, auth_app, anna):
+    client = await program(bank.pool, "books", requires_nonce=False)
+    books = Relying(bank, auth_app, client, person=Member(anna.user_id, anna.user_id, anna.customer_id))
+    tokens = await books.tokens()
+    async with bank.pool.acquire() as issuing, bank.pool.acquire() as ending:
+        async with issuing.transaction():
+            row = await issuing.fetchrow("SELECT jkt, issued_at FROM refresh_token")
+            issued = await refresh(
+                issuing, client, tokens["refresh_token"], scope=None, jkt=row["jkt"], now=row["issued_at"]
+            )
+            revoking = asyncio.create_task(grants.revoke_user_tokens(ending, anna.user_id))
+            await asyncio.wait({revoking}, timeout=0.3)
+        await revoking
+    assert not await books.is_good(issued.access_token)
+    await books.close()
+
+
+async def test_an_unknown_address_gets_the_same_page_and_no_email(anna, browser, emails):
+    said = []
+    for email in (anna.email, "nobody@northwind.example"):
+        await browser.go("/forgot")
+        page = await browser.send("/forgot", email=email)
+        said.append((page.status_code, browser.text.replace(email, "")))
+    assert said[0] == said[1]
+    assert len(await emails()) == 1
+
+
+async def test_one_reset_email_a_minute_is_sent(anna, browser, new_browser, emails, pages_clock):
+    browsers = [browser, *(new_browser() for _ in range(8))]
+    for each in browsers:
+        await each.go("/forgot")
+    await asyncio.gather(*(each.send("/forgot", email=anna.email) for each in browsers))
+    await browser.go("/forgot")
+    await browser.send("/forgot", email=anna.email)
+    assert len(await emails()) == 1
+    pages_clock.forward(seconds=61)
+    await browser.go("/forgot")
+    await browser.send("/forgot", email=anna.email)
+    assert len(await emails()) == 1
+
+
+async def test_a_second_request_leaves_the_first_link_valid_until_one_is_used(
+    bank, anna, browser, new_browser, emails, pages_clock
+):
+    first = await reset_link(browser, emails, anna.email)
+    pages_clock.forward(seconds=61)
+    second = await reset_link(browser, emails, anna.email)
+    assert first != second
+    assert (await new_browser().go(second)).status_code == 200
+    await browser.go(first)
+    assert (await browser.send("/password", password=NEW, again=NEW)).status_code == 303
+    assert (await new_browser().go(second)).status_code == 404
+
+
+async def test_a_user_gets_so_many_links_a_day_and_strangers_learn_nothing(bank, anna, browser, emails, pages_clock):
+    for _ in range(12):
+        await browser.go("/forgot")
+        assert (await browser.send("/forgot", email=anna.email)).status_code == 200
+        pages_clock.forward(seconds=61)
+    assert len(await emails()) == 10
+
+
+@pytest.mark.parametrize(
+    ("password", "again", "said"),
+    [
+        ("short", "short", "12 to 128"),
+        ("northwind-anna", "northwind-anna", "too easy"),
+        (NEW, NEW + "x", "typed differently"),
+    ],
+)
+async def test_a_password_is_refused_when_it_is_weak(bank, anna, browser, password, again, said):
+    async with bank.pool.acquire() as conn:
+        secret = await links.create_link(conn, anna.user_id, "reset", now=anna.pages_clock.now)
+    await browser.go(f"/password?link={secret}")
+    page = await browser.send("/password", password=password, again=again)
+    assert page.status_code == 422
+    assert said in browser.text

@@ -1,0 +1,197 @@
+"""People of a partner read what is theirs; managers operate, administrators change secrets and keys."""
+
+import asyncio
+import re
+
+import pytest
+from tests.support.applications import PERSON
+from tests.support.browser import found
+from tests.support.cards import Holder
+from tests.support.oauth_clients import new_key
+from tests.support.partner_desk import UNKNOWN
+
+from billfold.identity.partners.store import list_partner_keys
+from billfold.platform.database import keyset
+
+URL = "https://93.184.215.14/hooks"
+KIND = "event.transfers.wire.in.success"
+
+
+@pytest.fixture
+async def secrets_of(bank, partner_desk):
+    """Return how many signing secrets the partner has had."""
+
+    async def count():
+        partner_id = partner_desk.partner.partner_id
+        return await bank.pool.fetchval("SELECT count(*) FROM partner_secret WHERE partner_id = $1", partner_id)
+
+    return count
+
+
+async def test_a_viewer_finds_customers_with_what_they_are_worth_and_what_programs_did_wrong(
+    partner_desk, other_partner, partner_people
+):
+    pocket = await partner_desk.funded(250_000_00, await partner_desk.customer("Northwind"), name="Reserve")
+    foreign = await other_partner.customer("Northfold")
+    made = await partner_desk.post("/api/v1/business-applications/", {"name": "Fabrikam"})
+    await partner_desk.refused("GET", f"/api/v2/pockets/{UNKNOWN}/", status=404, code="not-found")
+    await partner_desk.app.request_log.write()
+    viewer = await partner_people("acme", role="VIEWER")
+    await viewer.go(viewer.home)
+    assert "not-found get_pocket" in viewer.text
+    await viewer.go(f"{viewer.home}/customers?name=NORTH")
+    assert "Northwind" in viewer.text
+    assert "Northfold" not in viewer.text
+    await viewer.go(f"{viewer.home}/customers?name=orth")
+    assert "No customer matches." in viewer.text
+    await viewer.go(f"{viewer.home}/customers?name={pocket.customer}")
+    await viewer.follow()
+    worth = (await partner_desk.get(pocket.path))["portfolio"]["total_value"]["formatted"]
+    assert worth in viewer.text
+    await viewer.go(f"{viewer.home}/applications/{made['id']}")
+    assert "related_parties.CONTROL_PERSON" in viewer.text
+    await viewer.go(f"{viewer.home}/developer/requests?error=not-found")
+    assert "GET /api/v2/pockets/{pocket_id}/" in viewer.text
+    for path in ("", "/events", "/requests"):
+        assert (await viewer.go(f"{viewer.home}/developer{path}")).status_code == 200
+    assert (await viewer.go(f"{viewer.home}/customers/{foreign}")).status_code == 404
+    for path in ("", "/customers", "/applications", "/credentials", "/developer", "/developer/requests"):
+        assert (await viewer.go(f"/partners/globex{path}")).status_code == 404, path
+    assert (await viewer.go(f"{viewer.home}/credentials")).status_code == 403
+
+
+async def test_a_manager_adds_a_subscription_and_a_viewer_changes_nothing(partner_desk, partner_people):
+    manager, viewer = await partner_people("acme"), await partner_people("acme", role="VIEWER")
+    new = f"{manager.home}/developer/subscriptions"
+    await manager.go(f"{new}/new")
+    await manager.send(new, url=URL, **{KIND: "yes"})
+    await manager.follow()
+    path = manager.page.url.path
+    (listed,) = (await partner_desk.get("/api/v1/subscriptions/"))["items"]
+    assert listed["url"] == URL
+    await viewer.go(path)
+    assert f"{path}/status" not in viewer.page.text
+    csrf = {"csrf": viewer.csrf, "form_key": "k" * 24}
+    card = f"{viewer.home}/customers/{await partner_desk.customer()}/cards/{UNKNOWN}"
+    for form, fields in (
+        (f"{path}/status", {"status": "disabled"}),
+        (card, {"status": "OFFLINE", "pocket_id": UNKNOWN}),
+    ):
+        assert (await viewer.post(form, csrf | fields)).status_code == 403
+        assert (await manager.post(form, csrf | fields)).status_code == 403, "of another browser"
+    assert (await partner_desk.get("/api/v1/subscriptions/"))["items"] == [listed]
+
+
+async def test_an_administrator_rotates_the_secret_once_and_registers_a_key(
+    bank, partner_desk, partner_people, other_partner, secrets_of
+):
+    admin = await partner_people("acme", role="ADMIN")
+    credentials, key = f"{admin.home}/credentials", new_key()
+    await admin.go(credentials)
+    form = {"csrf": admin.csrf, "secret_no": "1"}
+    pages = await asyncio.gather(*(admin.post(f"{credentials}/secret", form) for _ in range(2)))
+    assert sorted(each.status_code for each in pages) == [200, 409]
+    assert await secrets_of() == 2
+    for username in ("globex-app", "nobody"):
+        await admin.go(credentials)
+        await admin.send(f"{credentials}/keys", username=username, algorithm=key.algorithm, public_pem=key.pem)
+        assert admin.page.status_code == 422
+    await admin.send(f"{credentials}/keys", username="acme-app", algorithm=key.algorithm, public_pem=key.pem)
+    await admin.follow()
+    (registered,) = await list_partner_keys(bank.pool, partner_desk.partner.partner_id)
+    foreign = await partner_people("globex", role="ADMIN")
+    await foreign.go(f"{foreign.home}/credentials")
+    revoke = f"/keys/{registered.key_id}/revoke"
+    taken = {"csrf": foreign.csrf, "secret_no": "1"}
+    assert (await foreign.post(f"{foreign.home}/credentials{revoke}", taken)).status_code == 404
+    assert (await foreign.post(f"{credentials}{revoke}", taken)).status_code == 404
+    assert (await foreign.post(f"{credentials}/secret", taken)).status_code == 404
+    assert (await admin.post(f"{credentials}{revoke}", {})).status_code == 403
+    await admin.send(f"{credentials}{revoke}")
+    assert admin.page.status_code == 303
+    log = await bank.pool.fetch(
+        "SELECT action, outcome FROM audit_entry WHERE customer_id = $1 AND actor = 'MEMBER' ORDER BY entry_no",
+        partner_desk.partner.own_customer_id,
+    )
+    assert [tuple(each) for each in log if each["outcome"] == "SUCCESS"] == [
+        ("signing_secret.rotated", "SUCCESS"),
+        ("partner_key.added", "SUCCESS"),
+        ("partner_key.revoked", "SUCCESS"),
+    ]
+
+
+async def test_only_administrators_who_have_just_signed_in_change_secrets(partner_desk, partner_people, secrets_of):
+    admin, manager = await partner_people("acme", role="ADMIN"), await partner_people("acme")
+    await manager.go(manager.home)
+    path = f"{admin.home}/credentials"
+    assert (await manager.post(f"{path}/secret", {"csrf": manager.csrf, "secret_no": "1"})).status_code == 403
+    await admin.go(path)
+    form = {"csrf": admin.csrf, "secret_no": "1"}
+    await partner_desk.bank.pool.execute("UPDATE session SET authenticated_at = authenticated_at - interval '1 hour'")
+    assert (await admin.post(f"{path}/secret", form)).headers["location"].startswith("/confirm?")
+    assert await secrets_of() == 1
+
+
+async def test_cards_entries_with_returns_and_persons_of_all_customers_are_in_one_list(
+    partner_desk, other_partner, partner_people, monkeypatch
+):
+    made, viewer = [], await partner_people("acme", role="VIEWER")
+    for desk, name in ((partner_desk, "Northwind"), (partner_desk, "Contoso"), (other_partner, "Fabrikam")):
+        pocket = await desk.funded(250_000_00, await desk.customer(name))
+        made.append(await _originate(desk, pocket))
+        await Holder(desk, pocket).virtual_card()
+        await desk.post("/api/v1/applications/", PERSON | {"name": {"first_name": "Kim", "last_name": name}})
+        await desk.later(minutes=1)
+    for path, move in (("submit", {}), (made[0]["id"], {"move": "return", "code": "R03"})):
+        assert (await partner_desk.send("POST", f"/api/v1/sandbox/ach/{path}/", move)).is_success
+    for page, says in (("ach", "151.00"), ("cards", "Virtual"), ("applications/persons", "Kim")):
+        await viewer.go(f"{viewer.home}/{page}")
+        assert {"Northwind", "Contoso"} <= {*re.findall(r"[A-Z][a-z]+", viewer.text)}
+        assert "Fabrikam" not in viewer.text
+        assert (viewer.page.text.count("<tr><td>"), says in viewer.text) == (2, True)
+    for choice, count in (("returned=true", 1), ("returned=false", 1), ("direction=DEBIT", 0), ("status=LOST", 0)):
+        await viewer.go(f"{viewer.home}/ach?{choice}")
+        assert viewer.text.count("$151.00") == count, choice
+    await viewer.go(f"{viewer.home}/ach?returned=true")
+    assert "returned R03" in viewer.text
+    await viewer.go(f"{viewer.home}/applications/persons")
+    await viewer.go(found(r'href="([^"]+/persons/[0-9a-f-]{36})"', viewer.page.text))
+    assert "Kim " in viewer.text
+    pages = await partner_desk.pages("/api/v1/ach-originating/", limit=1)
+    assert [each["id"] for each in pages] == [made[1]["id"], made[0]["id"]]
+    await _check_cards(partner_desk, other_partner)
+    monkeypatch.setattr(keyset, "SEARCHED_MAX", 0)
+    await _search_both_ways(viewer, "/ach?returned=true")
+
+
+async def _search_both_ways(viewer, path):
+    """Search for the older of two rows while a page looks at one instant, on to the end and back to the beginning."""
+    ways = [("", "so far", "next"), ("next", "R03", ""), ("next", "Nothing more", "")]
+    ways += [("prev", "R03", ""), ("prev", "so far", "prev"), ("prev", "Nothing more", ""), ("next", "so far", "next")]
+    for way, says, goes_on in ways:
+        more = found(rf'href="\?([^"]+)" rel="{way}"', viewer.page.text).replace("&amp;", "&") if way else ""
+        await viewer.go(f"{viewer.home}/ach?{more}" if more else f"{viewer.home}{path}")
+        assert says in viewer.text, way
+        assert re.findall('data-searches="([a-z]+)"', viewer.page.text) == [goes_on] * bool(goes_on)
+
+
+async def _check_cards(desk, other):
+    """Read the cards of each partner page by page."""
+    cards, foreign = await desk.pages("/api/v1/cards/", limit=1), (await other.get("/api/v1/cards/"))["items"]
+    assert (len(cards), len(foreign)) == (2, 1)
+    assert not {each["customer_id"] for each in cards} & {each["customer_id"] for each in foreign}
+
+
+async def _originate(desk, pocket):
+    """Return an ACH credit of $151.00 to an account that a wire has verified."""
+    ada = {"type": "individual", "first_name": "Ada", "last_name": "Stone"}
+    account = {"routing_number": "021000021", "account_number": "000123456789"}
+    kind = {"type": "ach", "account_type": "CHECKING", "verification": {"type": "incoming_wire"}}
+    path = f"/api/v2/customers/{pocket.customer}/counterparties/"
+    payee = await desk.post(path, kind | account | {"counterparty_name": ada})
+    proof = {"portal_id": pocket.portal, "amount_usdc": 100, "sender_name": "Ada Stone"}
+    proof |= {f"sender_{name}": value for name, value in account.items()}
+    assert (await desk.send("POST", "/api/v1/sandbox/wire/", proof)).is_success
+    body = {"counterparty_id": payee["id"], "direction": "CREDIT", "amount_usdc": 151_00, "sec_code": "PPD"}
+    body |= {"company_entry_description": "PAYROLL", "payment_related_information": []}
+    return await desk.post(f"/api/v1/service-accounts/{pocket.id}/ach-originating/", body, status=200)

@@ -1,0 +1,235 @@
+"""Signing in and out: passwords, locks, and what strangers learn (nothing)."""
+
+import pytest
+from tests.web.steps import give_password
+from tests.fixtures.pages import PASSWORD
+from tests.support.oauth_clients import program
+
+from billfold.identity.users import lockout
+from billfold.identity.users import members as user_members
+
+NEW = "lantern-quarry-tundra"
+
+
+async def test_a_person_is_in_when_both_factors_are_right(anna, browser):
+    page = await anna.sign_in(browser)
+    assert page.status_code == 200
+    assert "Anna Lind" in browser.text
+    assert "Northwind" in browser.text
+
+
+async def test_nothing_is_open_after_the_password_alone(anna, browser):
+    await give_password(browser, anna.email)
+    page = await browser.go("/account")
+    assert page.status_code == 303
+    assert page.headers["location"] == "/second-factor?next=%2Faccount"
+
+
+async def test_pages_ask_to_sign_in_and_lead_back_when_nobody_is(browser, anna):
+    page = await browser.go("/applications")
+    assert page.headers["location"] == "/sign-in?next=%2Fapplications"
+    await anna.sign_in(browser, "/applications")
+    assert "No application has access" in browser.text
+
+
+async def test_the_page_says_the_same_when_the_address_is_unknown(anna, browser):
+    said = []
+    for email in (anna.email, "nobody@northwind.example"):
+        page = await give_password(browser, email, "not the password")
+        said.append((page.status_code, browser.text))
+    assert said[0] == said[1]
+    assert said[0][0] == 422
+
+
+async def test_a_password_is_verified_when_the_address_is_unknown_too(anna, new_browser, verified):
+    """Verifying is what takes time: who measures cannot tell the two apart."""
+    browser = new_browser()
+    for email in (anna.email, "nobody@northwind.example"):
+        await give_password(browser, email, "not the password")
+    assert verified == [False, True]
+
+
+async def test_the_right_password_is_refused_when_five_were_wrong(anna, browser, pages_clock, emails):
+    await _fail(browser, anna.email, pages_clock, times=5)
+    page = await give_password(browser, anna.email)
+    assert page.status_code == 429
+    assert int(page.headers["retry-after"]) > 14 * 60
+    assert "15 minutes" in browser.text
+    assert [subject for subject, _ in await emails()] == ["Sign-in is paused for 15 minutes"]
+    pages_clock.forward(minutes=15)
+    assert (await anna.sign_in(browser)).status_code == 200
+
+
+async def test_strangers_who_know_the_address_lock_no_browser_of_the_person(anna, browser, new_browser, pages_clock):
+    await anna.sign_in(browser)
+    await browser.send("/sign-out")
+    stranger = new_browser(address="198.51.100.9")
+    await _fail(stranger, anna.email, pages_clock, times=5)
+    assert (await give_password(stranger, anna.email)).status_code == 429
+    assert (await anna.sign_in(browser)).status_code == 200
+
+
+async def test_a_browser_of_the_person_is_locked_when_five_were_wrong_there(anna, browser, pages_clock):
+    await anna.sign_in(browser)
+    await browser.send("/sign-out")
+    await _fail(browser, anna.email, pages_clock, times=5)
+    assert (await give_password(browser, anna.email)).status_code == 429
+
+
+async def test_strangers_who_know_the_address_keep_nobody_from_a_new_password(
+    anna, signed_in, new_browser, pages_clock
+):
+    await _fail(new_browser(address="198.51.100.9"), anna.email, pages_clock, times=5)
+    await signed_in.go("/account/password")
+    page = await signed_in.send("/account/password", current=PASSWORD, password=NEW, again=NEW)
+    assert (page.status_code, page.headers["location"]) == (303, "/account?done=password-changed")
+
+
+async def test_an_unknown_address_is_locked_out_like_a_known_one(browser, pages_clock, emails):
+    await _fail(browser, "nobody@northwind.example", pages_clock, times=5)
+    page = await give_password(browser, "nobody@northwind.example")
+    assert page.status_code == 429
+    assert await emails() == []
+
+
+async def test_the_wait_doubles_when_tries_go_on(anna, browser, pages_clock):
+    approval_response = []
+    for _ in range(4):
+        page = await give_password(browser, anna.email, "not the password")
+        if page.status_code == 429:
+            approval_response.append(int(page.headers["retry-after"]))
+            pages_clock.forward(seconds=approval_response[-1])
+            await give_password(browser, anna.email, "not the password")
+    assert approval_response == [1, 2]
+
+
+async def test_an_address_is_slowed_down_when_it_tries_many_accounts(browser, pages_clock):
+    for number in range(20):
+        page = await give_password(browser, f"a{number}@b.example", "x")
+        assert page.status_code == 422
+    page = await give_password(browser, "another@b.example", "x")
+    assert page.status_code == 429
+
+
+async def test_a_lock_is_no_lock_elsewhere_when_somebody_else_caused_it(anna, new_browser, pages_clock, bank):
+    address = lockout.ip_subject("198.51.100.9")
+    async with bank.pool.acquire() as conn:
+        for _ in range(address.pace.lock_after):
+            pages_clock.forward(minutes=9)
+            assert (await lockout.begin_attempt(conn, address, pages_clock.now)).wait_seconds == 0
+    thief = new_browser(address="198.51.100.9")
+    page = await give_password(thief, anna.email)
+    assert page.status_code == 429
+    assert int(page.headers["retry-after"]) == 15 * 60
+    assert (await anna.sign_in(new_browser())).status_code == 200
+
+
+async def test_the_cookie_is_another_when_somebody_signs_in(anna, browser):
+    planted = "A" * 43
+    browser.http.cookies.set("__Host-session", planted, domain="auth.localhost")
+    await browser.go("/sign-in")
+    seen = {planted}
+    await browser.send("/sign-in", email=anna.email, password=PASSWORD)
+    assert browser.page.cookies["__Host-session"] not in seen
+    seen.add(browser.page.cookies["__Host-session"])
+    browser.http.cookies.delete("__Host-session", domain="auth.localhost")
+    browser.http.cookies.set("__Host-session", seen.difference({planted}).pop())
+    await browser.follow()
+    anna.pages_clock.forward(seconds=30)
+    await browser.send("/second-factor", code=anna.code)
+    assert browser.page.cookies["__Host-session"] not in seen
+
+
+async def test_the_cookie_is_kept_from_scripts_and_other_sites(browser):
+    page = await browser.go("/sign-in")
+    parts = {part.strip().lower() for part in page.headers["set-cookie"].split(";")[1:]}
+    assert {"httponly", "secure", "path=/", "samesite=lax"} <= parts
+    assert not any(part.startswith("domain") for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("passed", "status"), [({"minutes": 29}, 200), ({"minutes": 31}, 303)], ids=["idle", "too long"]
+)
+async def test_a_session_ends_when_it_stands_idle_for_half_an_hour(browser, signed_in, pages_clock, passed, status):
+    pages_clock.forward(**passed)
+    assert (await browser.go("/account")).status_code == status
+
+
+BYE = "/sign-out?client_id=books&post_logout_redirect_uri=https%3A%2F%2Fbooks.example%2Fbye&state=s"
+
+
+async def test_who_signs_out_at_a_programs_wish_is_sent_back_to_it(anna, browser, bank):
+    await program(bank.pool, "books")
+    await anna.sign_in(browser)
+    await browser.go(BYE)
+    assert "sent back to Books" in browser.text
+    assert browser.page.headers["content-security-policy"].endswith("https://books.example")
+    page = await browser.send("/sign-out")
+    assert page.headers["location"] == "https://books.example/bye?state=s"
+    await browser.go(BYE)
+    assert "Go back to Books" in browser.text
+    assert 'href="https://books.example/bye?state=s"' in browser.page.text
+
+
+async def test_an_unregistered_post_logout_redirect_uri_is_never_used(anna, browser, bank):
+    await program(bank.pool, "books")
+    await anna.sign_in(browser)
+    for wrong in (BYE.replace("bye", "by"), BYE.replace("books&", "ledger&")):
+        assert (await browser.go(wrong)).status_code == 400
+    await browser.go(BYE)
+    page = await browser.send("/sign-out", post_logout_redirect_uri="https://evil.example")
+    assert page.status_code == 400
+    assert (await browser.go("/account")).status_code == 200
+
+
+async def test_a_session_ends_after_twelve_hours_when_it_was_used_all_the_time(browser, signed_in, pages_clock):
+    for _ in range(47):
+        pages_clock.forward(minutes=15)
+        assert (await browser.go("/account")).status_code == 200
+    pages_clock.forward(minutes=16)
+    assert (await browser.go("/account")).status_code == 303
+
+
+async def test_the_session_is_gone_when_its_person_signs_out(browser, signed_in, bank):
+    before = browser.cookie
+    await browser.send("/sign-out")
+    assert browser.page.status_code == 303
+    await browser.follow()
+    assert "You are signed out" in browser.text
+    assert browser.cookie != before
+    assert await bank.pool.fetchval("SELECT count(*) FROM session") == 0
+    assert (await browser.go("/account")).status_code == 303
+
+
+async def test_nobody_is_signed_out_by_a_link(browser, signed_in):
+    await browser.go("/sign-out")
+    assert "Sign out?" in browser.text
+    assert (await browser.go("/account")).status_code == 200
+
+
+async def test_a_letter_tells_of_a_browser_that_is_new(anna, new_browser, emails):
+    first = new_browser()
+    await anna.sign_in(first)
+    assert await emails() == []
+    await first.send("/sign-out")
+    await anna.sign_in(first)
+    assert await emails() == []
+    await anna.sign_in(new_browser(address="198.51.100.4"))
+    [(subject, text)] = await emails()
+    assert subject == "New sign-in to your account"
+    assert "Firefox on macOS, from 198.51.100.4" in text
+
+
+async def test_a_person_who_was_shut_out_is_out_at_once(anna, browser, signed_in, bank):
+    async with bank.pool.acquire() as conn:
+        await user_members.deactivate_user(conn, anna.user_id)
+    assert (await browser.go("/account")).status_code == 303
+    page = await give_password(browser, anna.email)
+    assert page.status_code == 422
+
+
+async def _fail(browser, email, pages_clock, *, times):
+    for _ in range(times):
+        pages_clock.forward(seconds=10)
+        page = await give_password(browser, email, "not the password")
+        assert page.status_code == 422

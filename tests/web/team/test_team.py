@@ -1,0 +1,175 @@
+"""The team in a browser: members see it, administrators change it without any script."""
+
+import pytest
+from tests.support.approvals import hold_roles
+from tests.support.databases import as_owner
+from tests.support.oauth_clients import KEYS, new_key
+
+from billfold.identity.users import members as user_members
+from billfold.team.approved_changes import apply_authorization_request
+from billfold.approvals.authorization_requests import confirm_as_operator
+
+NEW = {"first_name": "Ben", "last_name": "Ode", "email": "ben@northwind.example", "phone_number": "", "role": "MANAGER"}
+NEW_PROGRAM = {"name": "Ledger", "description": "", "public_key": KEYS["ES256"].pem, "scope.pockets.read": "yes"}
+
+
+@pytest.fixture
+async def base(anna, browser):
+    """Anna signed in, on the page of her team; where that is."""
+    await anna.sign_in(browser, "/team")
+    await browser.follow()
+    return f"/team/{anna.customer_id}"
+
+
+async def colleague(bank, anna, role="VIEWER", email="cora@northwind.example"):
+    """Return the id of another member."""
+    user_id = await user_members.create_user(
+        bank.pool, bank.vault, email=email, first_name="Cora", last_name="Vale", now=anna.pages_clock.now
+    )
+    return await user_members.add_member(bank.pool, anna.customer_id, user_id, role=role, now=anna.pages_clock.now)
+
+
+async def invite(browser, base, **fields):
+    await browser.go(f"{base}/invite")
+    return await browser.send(f"{base}/invite", **NEW | fields)
+
+
+async def members(bank, anna):
+    rows = await bank.pool.fetch(
+        "SELECT member_id, role, status FROM membership WHERE customer_id = $1", anna.customer_id
+    )
+    return {row["member_id"]: (row["role"], row["status"]) for row in rows}
+
+
+async def test_somebody_is_invited_sent_another_link_and_taken_back(base, browser, emails):
+    assert "Anna Lind (you)" in browser.text
+    assert (await invite(browser, base)).status_code == 303
+    await browser.follow()
+    assert "The invitation is sent." in browser.text
+    assert "Invited Ben Ode ben@northwind.example Manager, until" in browser.text
+    action = browser.page.text.partition(f'action="{base}/invitations/')[2].partition("/")[0]
+    await browser.send(f"{base}/invitations/{action}/resend")
+    await browser.follow()
+    assert browser.questions == [f"{base}/invitations/{action}/revoke"]
+    await browser.send(browser.questions[0])
+    await browser.follow()
+    assert "Ben Ode" not in browser.text
+    assert "The invitation is revoked." in browser.text
+    subjects = [subject for subject, _ in await emails()]
+    assert subjects.count("Join Northwind") == 2
+
+
+async def test_an_invitation_that_cannot_be_is_shown_again_with_what_was_typed(base, browser):
+    for fields, said in (
+        ({"email": "ben@localhost"}, "The email address must be"),
+        ({"phone_number": "12"}, "The phone number must be"),
+        ({"role": ""}, "The role must be chosen."),
+        ({"role": "SERVICE"}, "The role must be chosen."),
+        ({"email": "anna@northwind.example"}, "There is a member, or an open invitation"),
+    ):
+        page = await invite(browser, base, **fields)
+        assert page.status_code in {409, 422}
+        assert said in " ".join([browser.text, *browser.mistakes.values()])
+        assert bool(browser.mistakes) is (page.status_code == 422)
+        assert 'value="Ben"' in page.text
+
+
+async def test_a_member_gets_another_role_is_deactivated_and_comes_back(bank, base, anna, browser):
+    member_id = await colleague(bank, anna)
+    path = f"{base}/members/{member_id}"
+    for form, expected in (
+        ({"role": "APPROVER", "change": "role"}, ("APPROVER", "ACTIVE")),
+        ({"change": "deactivate"}, ("APPROVER", "DEACTIVATED")),
+        ({"change": "activate"}, ("APPROVER", "ACTIVE")),
+    ):
+        await browser.go(path)
+        assert browser.questions == [path] * (expected[1] == "DEACTIVATED" or form["change"] == "role")
+        page = await browser.post(path, form | {"csrf": browser.csrf})
+        assert page.status_code == 303
+        assert (await members(bank, anna))[member_id] == expected
+    await browser.go(path)
+    assert (await browser.post(path, {"csrf": browser.csrf})).status_code == 422
+
+
+async def test_the_last_administrator_cannot_be_deactivated(bank, base, anna, browser):
+    [own] = await members(bank, anna)
+    await browser.go(f"{base}/members/{own}")
+    await browser.send(f"{base}/members/{own}", role="VIEWER", change="role")
+    assert browser.page.status_code == 409
+    assert "the only active administrator" in browser.text
+    assert (await members(bank, anna))[own] == ("ADMIN", "ACTIVE")
+
+
+async def test_changes_ask_for_a_fresh_proof_and_a_form_of_our_own(bank, base, anna, browser, pages_clock):
+    member_id = await colleague(bank, anna)
+    path = f"{base}/members/{member_id}"
+    await browser.go(path)
+    form = {"change": "deactivate", "csrf": browser.csrf}
+    assert (await browser.post(path, form | {"csrf": "x"})).status_code == 403
+    assert (await browser.post(path, form, {"origin": "https://evil.example"})).status_code == 403
+    pages_clock.forward(minutes=6)
+    answer = await browser.post(path, form)
+    assert (answer.status_code, answer.headers["location"][:9]) == (303, "/confirm?")
+    for page in (path, f"{base}/invite"):
+        assert (await browser.go(page)).headers["location"].startswith("/confirm?next=")
+    for page in (f"{base}/invitations/{member_id}/resend", f"{base}/invitations/{member_id}/revoke"):
+        answer = await browser.post(page, form)
+        assert (answer.status_code, answer.headers["location"][:9]) == (303, "/confirm?")
+    assert (await members(bank, anna))[member_id] == ("VIEWER", "ACTIVE")
+
+
+async def test_changes_wait_for_another_member_where_a_rule_says_so(bank, base, anna, browser):
+    member_id = await colleague(bank, anna)
+    key = {"public_key": new_key().pem}
+    await browser.go(f"{base}/service-users/new")
+    await browser.post(f"{base}/service-users", NEW_PROGRAM | {"csrf": browser.csrf})
+    program = await bank.pool.fetchval("SELECT member_id FROM oauth_client")
+    await hold_roles(bank, anna.customer_id)
+    before = await members(bank, anna)
+    for path, form in (
+        (f"{base}/invite", NEW),
+        (f"{base}/members/{member_id}", {"role": "ADMIN", "change": "role"}),
+        (f"{base}/service-users", NEW_PROGRAM | key),
+        (f"{base}/service-users/{program}/keys", key),
+    ):
+        browser.page = await browser.post(path, form | {"csrf": browser.csrf})
+        assert (browser.page.status_code, "Waiting for approval" in browser.text) == (202, True), path
+    assert "Nobody in the team can approve it" in browser.text
+    assert await members(bank, anna) == before
+    counts = "SELECT (SELECT count(*) FROM invitation), count(*) FROM client_key"
+    assert tuple(await bank.pool.fetchrow(counts)) == (0, 1)
+    rows = await bank.pool.fetch("SELECT action, request_id FROM authorization_request ORDER BY action")
+    for row in rows:
+        await confirm_as_operator(bank, anna.customer_id, row["request_id"])
+        for _ in range(2):
+            await apply_authorization_request(bank, anna.customer_id, row["request_id"])
+    applied = await bank.pool.fetch("SELECT action, refused FROM authorization_request ORDER BY action")
+    actions = ["member.invite", "member.update", "service_user.add_key", "service_user.create"]
+    assert [tuple(row) for row in applied] == [(action, None) for action in actions]
+    assert (await members(bank, anna))[member_id] == ("ADMIN", "ACTIVE")
+    assert tuple(await bank.pool.fetchrow(counts)) == (1, 3)
+
+
+async def test_a_viewer_sees_the_team_and_changes_nothing(bank, base, anna, browser):
+    member_id = await colleague(bank, anna)
+    await bank.pool.execute("UPDATE membership SET role = 'VIEWER' WHERE user_id = $1", anna.user_id)
+    await browser.go(base)
+    assert "Cora Vale" in browser.text
+    assert "Invite" not in browser.text
+    assert "<form" not in browser.page.text.partition("<main>")[2]
+    token = {"csrf": browser.csrf}
+    for path in (f"{base}/invite", f"{base}/members/{member_id}"):
+        assert (await browser.go(path)).status_code == 403
+        assert (await browser.post(path, token | NEW | {"change": "deactivate"})).status_code == 403
+    assert (await members(bank, anna))[member_id] == ("VIEWER", "ACTIVE")
+
+
+async def test_another_companys_team_is_not_there(bank, base, anna, browser):
+    member_id = await colleague(bank, anna)
+    await as_owner(bank, "DELETE FROM membership WHERE user_id = $1", anna.user_id)
+    token = browser.csrf
+    for path in (base, f"{base}/invite", f"{base}/members/{member_id}", "/team/x"):
+        assert (await browser.go(path)).status_code == 404
+    assert (await browser.post(f"{base}/invite", NEW | {"csrf": token})).status_code == 404
+    await browser.go("/team")
+    assert "You are a member of no company" in browser.text

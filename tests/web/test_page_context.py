@@ -1,0 +1,185 @@
+"""What every page refuses: forms of others, ways out, frames; and what every page carries."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from litestar.routes import HTTPRoute
+from tests.fixtures.pages import PASSWORD
+from tests.support.browser import ORIGIN
+
+from billfold.identity.users.totp import totp_uri
+from billfold.web.page_context import redirect
+
+SIGN_IN = "/sign-in"
+
+
+def routes(pages_app, method):
+    return sorted(
+        route.path for route in pages_app.router.routes if isinstance(route, HTTPRoute) and method in route.methods
+    )
+
+
+def filled(path):
+    known = {"name": "pages.css", "step": "business", "grant_id": "x"}
+    return re.sub(r"{(\w+):\w+}", lambda each: known.get(each[1], "00000000-0000-4000-8000-000000000000"), path)
+
+
+def test_a_redirect_leads_to_an_address_that_a_header_can_carry():
+    signed = "https://app.example/a%2Fb?x='(1)'&y=[2]#here"
+    assert redirect(signed).headers["location"] == signed
+    assert redirect("/a \u2603\r\n?b=\u2603").headers["location"] == "/a%20%E2%98%83%0D%0A?b=%E2%98%83"
+
+
+async def test_every_form_is_refused_when_another_site_sends_it(pages_app, browser, signed_in, bank):
+    tokens = await rows(bank)
+    for path in routes(pages_app, "POST"):
+        form = {"csrf": browser.csrf, "decision": "grant"}
+        answer = await browser.post(filled(path), form, {"origin": "https://evil.example"})
+        assert (path, answer.status_code) == (path, 403)
+    assert await rows(bank) == tokens
+
+
+async def test_every_form_is_refused_when_its_token_is_missing(pages_app, browser, signed_in, bank):
+    before = await rows(bank)
+    for path in routes(pages_app, "POST"):
+        for form in ({}, {"csrf": "x" * 43}):
+            answer = await browser.post(filled(path), form)
+            assert (path, answer.status_code) == (path, 403)
+    assert await rows(bank) == before
+
+
+async def test_a_form_is_refused_when_it_was_made_for_another_browser(new_browser):
+    one, other = new_browser(), new_browser()
+    await one.go(SIGN_IN)
+    await other.go(SIGN_IN)
+    assert (await other.post(SIGN_IN, {"csrf": one.csrf})).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"origin": ORIGIN}, 422),
+        ({"origin": "null", "sec-fetch-site": "same-origin"}, 422),
+        ({"origin": None, "sec-fetch-site": "same-origin"}, 422),
+        ({"origin": "null", "sec-fetch-site": "cross-site"}, 403),
+        ({"origin": "null", "sec-fetch-site": "same-site"}, 403),
+        ({"origin": "null"}, 403),
+        ({"origin": None}, 403),
+        ({"origin": ORIGIN + ".evil.example"}, 403),
+        ({"origin": "http://auth.localhost:8443"}, 403),
+        ({"origin": "https://evil.example", "sec-fetch-site": "same-origin"}, 403),
+    ],
+)
+async def test_a_form_is_taken_only_from_our_own_pages(browser, headers, status):
+    await browser.go(SIGN_IN)
+    page = await browser.send(SIGN_IN, headers, email="a@b.example", password="x")
+    assert page.status_code == status
+
+
+@pytest.mark.parametrize(
+    "to",
+    [
+        "//evil.example",
+        "\\\\evil.example",
+        "/\\evil.example",
+        "https:evil.example",
+        "https://evil.example/",
+        "/%09/evil.example",
+        "javascript:alert(1)",
+        "/a//evil.example",
+        "account",
+        "/account\r\nx: y",
+        "/./@evil.example",
+        "/account#x",
+    ],
+)
+async def test_no_page_leads_away(anna, browser, to):
+    page = await browser.http.get(SIGN_IN, params={"next": to})
+    assert page.status_code == 400
+    await browser.go(SIGN_IN)
+    page = await browser.send(SIGN_IN, email=anna.email, password=PASSWORD, next=to)
+    assert page.status_code == 400
+
+
+async def test_every_page_carries_its_headers_and_nothing_inline(pages_app, browser, signed_in, new_browser):
+    for client_info in (browser, new_browser()):
+        for path in routes(pages_app, "GET"):
+            page = await client_info.go(filled(path))
+            if path.startswith("/files/"):
+                continue
+            policy = page.headers["content-security-policy"]
+            assert "default-src 'none'" in policy, path
+            assert "frame-ancestors 'none'" in policy
+            assert "unsafe" not in policy
+            assert page.headers["x-frame-options"] == "DENY"
+            assert page.headers["x-content-type-options"] == "nosniff"
+            assert page.headers["referrer-policy"] == "no-referrer"
+            assert page.headers["cache-control"] == "no-store"
+            assert "strict-transport-security" in page.headers
+            assert page.headers["x-service-clock"] == "2025-06-02T13:00:00.000000Z"
+            assert not [each for each in ("style=", "<style", "onclick", "<script>") if each in page.text]
+
+
+async def test_pages_authenticator_apps_and_passkeys_name_the_bank(browser, anna, bank):
+    name = bank.settings.bank_name
+    await anna.sign_in(browser)
+    for path in ("/account", "/nothing"):
+        page = await browser.go(path)
+        assert f" - {name}</title>" in page.text
+        assert browser.text.startswith(name)
+    await browser.go("/account")
+    assert (await browser.ask("/passkeys/options", {})).json()["rp"]["name"] == name
+    assert totp_uri(anna.secret, anna.email, issuer=name).endswith(f"issuer={quote(name)}")
+
+
+async def test_an_error_is_a_page_with_the_same_headers(browser):
+    for path in ("/nothing", "/files/nothing.css", "/consent?request=x"):
+        page = await browser.go(path)
+        if page.status_code != 303:
+            assert page.status_code == 404
+            assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+            assert page.headers["content-type"].startswith("text/html")
+
+
+async def test_the_way_on_is_never_one_that_sends_the_form_again(pages_app, anna, browser):
+    await browser.go(SIGN_IN)
+    answers = [await browser.send(SIGN_IN, email=anna.email, password=PASSWORD)]
+    await browser.follow()
+    answers.append(await browser.send("/second-factor", code=anna.code))
+    await browser.follow()
+    await browser.follow()
+    answers.append(await browser.send("/sign-out"))
+    assert [answer.status_code for answer in answers] == [303, 303, 303]
+
+
+async def test_a_form_is_refused_when_a_field_comes_twice(browser):
+    await browser.go(SIGN_IN)
+    body = f"csrf={browser.csrf}&email=a%40b.example&email=c%40d.example&password=x"
+    answer = await browser.http.post(
+        SIGN_IN, content=body, headers={"origin": ORIGIN, "content-type": "application/x-www-form-urlencoded"}
+    )
+    assert answer.status_code == 400
+
+
+async def test_what_somebody_typed_is_shown_as_text(browser):
+    await browser.go(SIGN_IN)
+    typed = '"><script>alert(1)</script>'
+    page = await browser.send(SIGN_IN, email=typed, password="x")
+    assert "<script>alert" not in page.text
+    assert "&lt;script&gt;" in page.text
+
+
+async def test_an_address_waits_when_it_sends_forms_without_end(browser):
+    await browser.go(SIGN_IN)
+    statuses = [(await browser.post(SIGN_IN, {})).status_code for _ in range(301)]
+    assert set(statuses[:300]) == {403}
+    assert statuses[300] == 429
+
+
+async def rows(bank):
+    """How many rows there are of what a form could change."""
+    return [
+        await bank.pool.fetchval(f"SELECT count(*) FROM {table}")
+        for table in ("session", "authenticator", "passkey", "oauth_grant", "outbound_email", "email_link")
+    ]

@@ -1,0 +1,117 @@
+"""The command line: every command teaches, every failure says what to do next."""
+
+import os
+import subprocess
+import sys
+from socket import socket
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from billfold import __version__
+from billfold.__main__ import main
+from billfold.wiring.cli import output
+from billfold.wiring.cli.app import build_app, run
+from billfold.wiring.cli_context import Wiring
+
+
+def commands(app, words=()):
+    """Yield the words of every command and every group, hidden ones left out."""
+    group = typer.main.get_command(app)
+    yield from _below(group, words)
+
+
+def _below(group, words):
+    for name, command in group.commands.items():
+        if command.hidden:
+            continue
+        yield (*words, name)
+        if hasattr(command, "commands"):
+            yield from _below(command, (*words, name))
+
+
+ALL = sorted(commands(build_app(Wiring({}))))
+
+
+def test_commands_of_every_part_are_registered():
+    assert {("serve",), ("sandbox",), ("verify",), ("clock", "advance"), ("partner", "create")} <= set(ALL)
+
+
+@pytest.mark.parametrize("words", ALL, ids=" ".join)
+def test_the_help_of_a_command_says_what_it_does_and_shows_an_example(words):
+    result = CliRunner().invoke(build_app(Wiring({})), [*words, "--help"])
+    assert result.exit_code == 0
+    assert "Example" in result.output
+    shown = " ".join(result.output.split())
+    assert "billfold" in shown[shown.index("Example") :]
+
+
+def test_the_version_is_printed_without_the_command_line():
+    script = "import sys; from billfold.__main__ import main; main(); print('typer' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["billfold", __version__, "False"]
+
+
+def test_misuse_ends_with_two(capsys):
+    assert run(Wiring({}), arguments=["clock", "nonsense"]) == 2
+
+
+def test_wrong_settings_are_all_named_when_a_command_starts(capsys):
+    environment = {"BILLFOLD_PORT": "high", "BILLFOLD_ENGINE_CONCURRENCY": "0"}
+    assert run(Wiring(environment), arguments=["clock", "show"]) == 1
+    said = capsys.readouterr().err
+    assert "BILLFOLD_PORT" in said
+    assert "BILLFOLD_ENGINE_CONCURRENCY" in said
+
+
+def test_a_database_that_does_not_answer_ends_with_what_to_do(capsys, tmp_path):
+    environment = {"BILLFOLD_DATABASE_URL": f"postgresql://nobody@/none?host={tmp_path}", "PATH": os.environ["PATH"]}
+    assert run(Wiring(environment), arguments=["clock", "show"]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "does not answer" in said
+    assert "BILLFOLD_DATABASE_URL" in said
+
+
+def test_a_state_directory_that_cannot_be_made_ends_with_what_to_do(capsys, tmp_path):
+    (tmp_path / "file").touch()
+    environment = {"BILLFOLD_STATE_DIR": str(tmp_path / "file" / "state")}
+    with socket() as first, socket() as second:
+        first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        ports = [str(each.getsockname()[1]) for each in (first, second)]
+    for words in (["clock", "show"], ["sandbox", "--port", ports[0], "--http-port", ports[1]]):
+        assert run(Wiring(environment), arguments=words) == 1
+        said = " ".join(capsys.readouterr().err.split())
+        assert "Not a directory" in said
+        assert "BILLFOLD_STATE_DIR" in said
+
+
+def test_benchmarks_come_with_the_checkout_only(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "benchmarks.cli", None)
+    assert run(Wiring({}), arguments=["bench", "--quick"]) == 1
+    assert "The benchmarks come with the source checkout." in capsys.readouterr().err
+
+
+def test_no_traceback_is_shown_when_a_command_is_interrupted(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("billfold.wiring.cli.app.run", interrupted)
+    monkeypatch.setattr("os.umask", lambda _: None)  # that of this process is everybody's
+    monkeypatch.setenv("PYTHONSAFEPATH", "")  # set by `main`, and put back after this test
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert end.value.code == 130
+
+
+def test_a_list_wider_than_the_terminal_is_shown_row_by_row_and_nothing_is_cut_off(monkeypatch):
+    row = ("8f72b064-f013-8fbb-add9-dd64e9528fe6", "RECEIVING", "$1,234.56", "a name [of] somebody")
+    for width, is_table in ((100, True), (60, False)):
+        monkeypatch.setattr(output.console, "width", width)
+        with output.console.capture() as shown:
+            output.console.print(output.table("", ("entry", "way", "amount>", "customer"), [row]))
+        lines = shown.get().splitlines()
+        assert max(map(len, lines)) <= width
+        assert any(row[0] in line and row[2] in line for line in lines) == is_table
+        assert all(cell in shown.get() for cell in row)
