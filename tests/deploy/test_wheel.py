@@ -32,7 +32,7 @@ IMAGE = "image"
 TRACED = {"otel", IMAGE}
 START_SECONDS, STOP_SECONDS = 90, 30
 RUN_SECONDS = float(os.environ.get("BILLFOLD_WHEEL_SECONDS", "3"))
-LOCAL_CHAIN = {"billfold.sandbox.chain.json_rpc", "billfold.sandbox.chain.local_chain"}
+LOCAL_CHAIN = {"billfold.sandbox.chain.local_chain"}
 IMPORT_ALL = """
 import importlib, pkgutil, billfold
 for each in pkgutil.walk_packages(billfold.__path__, "billfold."):

@@ -54,7 +54,7 @@ from billfold.platform.dates import ET, et_instant
 from billfold.platform.errors import BillfoldError, NotFound, Refused
 from billfold.platform.ids import command_id, derive
 from billfold.sandbox.chain.accounts import CHAIN_NAME
-from billfold.sandbox.simulated_screening import SimulatedScreening
+from billfold.sandbox.simulation import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
 
 SHOP = Merchant(name="Shop", category_code="5411")

@@ -8,8 +8,7 @@ import pytest
 from billfold.payments.crypto.withdrawals.ports import SignerRefused
 from billfold.payments.crypto.withdrawals.rules.transactions import Fees, cancellation, payment
 from billfold.payments.crypto.withdrawals.signing import read_signed, sign_checked
-from billfold.sandbox.crypto_signer.policy import ChainPolicy, write_policy
-from billfold.sandbox.crypto_signer.vault import KEY_FILE, SigningVault
+from billfold.sandbox.crypto_signer.vault import KEY_FILE, ChainPolicy, SigningVault, write_policy
 
 TOKEN, PAYEE = "0xa4A2243Cb7033B0234e8644CE20D130DB2515e36", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"
 TODAY, FEES = date(2026, 11, 23), Fees(100, 10)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from billfold.sandbox.running import RunningSandbox
+from billfold.sandbox.control.tasks import RunningSandbox
 
 MAY = "SELECT has_database_privilege('billfold_app', current_database(), 'TEMPORARY')"
 

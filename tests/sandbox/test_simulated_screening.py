@@ -3,7 +3,7 @@
 import pytest
 
 from billfold.ledger.screening import NoScreening
-from billfold.sandbox.simulated_screening import SimulatedScreening
+from billfold.sandbox.simulation import SimulatedScreening
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from billfold.http.openapi.document import examples_of
 from billfold.sandbox.partner_api import sandbox_operations
-from billfold.sandbox.simulations.catalogue import magic_values, simulations
+from billfold.sandbox.simulations import magic_values, simulations
 
 EXAMPLES = examples_of("billfold.apis.partner_api")
 

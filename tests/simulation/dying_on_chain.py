@@ -18,8 +18,8 @@ from billfold.payments.crypto.deposits.worker import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import ChainSender
 from billfold.platform.database import claims
 from billfold.platform.logs import configure_logging
+from billfold.sandbox import line_process
 from billfold.sandbox.chain.launch import local_node_urls
-from billfold.sandbox.processes import line_process
 
 
 def dying_on_chain(role, bank_dsn, state_dir, port):

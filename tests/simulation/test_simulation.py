@@ -38,7 +38,7 @@ from billfold.platform.settings.settings import Settings
 from billfold.reports.entries.types import AccountType
 from billfold.sandbox.chain.accounts import DEPOSIT_XPUB
 from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.sandbox.simulated_screening import SimulatedScreening
+from billfold.sandbox.simulation import SimulatedScreening
 from billfold.verify.runner import verify_bank
 
 SIMULATION_SEED = int(os.environ.get("BILLFOLD_SIMULATION_SEED", "20250602"))

@@ -1,6 +1,5 @@
 """`.billfold/sandbox.json`: all a client needs to call the sandbox, readable by its owner."""
 
-import os
 from pathlib import Path
 from typing import Literal
 from uuid import UUID
@@ -9,12 +8,31 @@ import msgspec
 
 from billfold.cli.context import CliError
 from billfold.sandbox.card_processor.launch import CardNetwork
-from billfold.sandbox.oauth_clients import SandboxOAuthClient
-from billfold.sandbox.users import SandboxPerson
+from billfold.sandbox.line_process import write_private
 
 FILE_NAME = "sandbox.json"
 
 StoryStage = Literal["none", "playing", "played"]
+
+
+class SandboxPerson(msgspec.Struct, frozen=True):
+    """What a person signs in with; `totp_secret` is for an authenticator app, in base32."""
+
+    email: str
+    password: str
+    totp_secret: str
+
+
+class SandboxOAuthClient(msgspec.Struct, frozen=True, kw_only=True):
+    """What a program needs to be this client. The key is an ES256 one, PEM."""
+
+    client_id: str
+    profile: str
+    grant_types: tuple[str, ...]
+    redirect_uris: tuple[str, ...]
+    scope: str
+    private_key: str
+    kid: str
 
 
 class SandboxFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,12 +91,6 @@ def require_sandbox_file(state_dir: Path) -> SandboxFile:
     return box
 
 
-def write_sandbox_file(state_dir: Path, content: SandboxFile) -> Path:
+def write_sandbox_file(state_dir: Path, content: SandboxFile) -> None:
     """Put the file in place whole, never readable by anybody else."""
-    path = state_dir / FILE_NAME
-    draft = path.with_suffix(".new")
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-        out.write(msgspec.json.format(msgspec.json.encode(content)) + b"\n")
-    draft.replace(path)
-    return path
+    write_private(state_dir / FILE_NAME, msgspec.json.format(msgspec.json.encode(content)) + b"\n")

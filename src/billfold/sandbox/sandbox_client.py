@@ -15,7 +15,6 @@ from billfold.client.responses import ApiError
 from billfold.client.sandbox import local_client
 from billfold.sandbox.credentials_file import SandboxFile
 
-SERVICE_CLIENT_ID = "sandbox-service"
 _START_HINT = "Start it with `billfold sandbox`, in this folder or the one BILLFOLD_STATE_DIR names."
 
 
@@ -37,25 +36,26 @@ def open_customer_api(box: SandboxFile) -> Iterator[CustomerApi]:
 
 def partner_http(box: SandboxFile) -> httpx.Client:
     """Return a client that signs as the sandbox's partner."""
-    auth = PartnerAuth(
-        url=box.partner_url,
-        username=box.username,
-        shared_secret=box.shared_secret,
-        private_key=box.private_key,
-        kid=box.kid,
-    )
     address = httpx.URL(box.base_url).host
-    return local_client(box.partner_url, box.ca_file, auth, address=address)
+    return local_client(box.partner_url, box.ca_file, partner_auth(box), address=address)
+
+
+def partner_auth(box: SandboxFile) -> PartnerAuth:
+    """Return what signs as the sandbox's partner."""
+    names = ("username", "shared_secret", "private_key", "kid")
+    return PartnerAuth(url=box.partner_url, **{name: getattr(box, name) for name in names})
+
+
+def service_client(box: SandboxFile) -> ClientRegistration:
+    """Return the program that acts for the sandbox's customer by itself."""
+    client = next(each for each in box.clients if each.client_id == "sandbox-service")
+    return ClientRegistration(
+        issuer=box.auth_url, client_id=client.client_id, kid=client.kid, private_key=client.private_key
+    )
 
 
 def _service_credentials(box: SandboxFile) -> DpopAuth:
-    """Return the credentials of the program that acts for the sandbox's customer by itself."""
-    client = next(each for each in box.clients if each.client_id == SERVICE_CLIENT_ID)
-    authorization = Authorization(
-        ClientRegistration(
-            issuer=box.auth_url, client_id=client.client_id, kid=client.kid, private_key=client.private_key
-        )
-    )
+    authorization = Authorization(service_client(box))
     with local_client(box.auth_url, box.ca_file) as http:
         return DpopAuth(authorization, authorization.client_credentials(http, ["subscriptions.read"]))
 

@@ -23,8 +23,8 @@ from billfold.events.notifications.payment_notifications import notify_of_paymen
 from billfold.payments.cards import checks, cli
 from billfold.payments.cards.routes import details
 from billfold.platform.clock import wall_now
+from billfold.sandbox import line_process
 from billfold.sandbox.card_processor.vault import CardVault
-from billfold.sandbox.processes import line_process
 from billfold.verify.fingerprints import check_fingerprints
 
 

@@ -7,7 +7,7 @@ from tests.support.card_host import Place, pin_block, set_pin
 from tests.support.card_network import connected, pack, unpack
 
 from billfold.platform.logs import configure_logging
-from billfold.sandbox.card_processor.host.mac import MacAlgorithm
+from billfold.sandbox.card_processor.host.messages import MacAlgorithm
 
 APPROVED = {"0": "00", "1": "000"}
 WORDS = {

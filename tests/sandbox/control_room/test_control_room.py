@@ -20,12 +20,10 @@ from billfold.oauth.server.app import create_auth_app
 from billfold.platform.file_kinds import FileKind
 from billfold.platform.ids import new as ids_new
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.control_room.room import PACKAGES, given_by
-from billfold.sandbox.control_room.signed_calls import EXAMPLE_FILE, READ_BYTES_MAX, ServedApi, SignedCalls
-from billfold.sandbox.credentials_file import SandboxFile, write_sandbox_file
+from billfold.sandbox.control_room import room
+from billfold.sandbox.credentials_file import SandboxFile, SandboxPerson, write_sandbox_file
 from billfold.sandbox.partner_api import build_sandbox_app, open_sandbox
 from billfold.sandbox.provisioning import PARTNER
-from billfold.sandbox.users import SandboxPerson
 from billfold.web.console.app import create_pages_app
 
 HERE = "127.0.0.1"
@@ -42,8 +40,8 @@ async def app(bank, customer_app):
     api = build_sandbox_app()
     open_sandbox(api, bank)
     auth = create_auth_app(bank)
-    given = given_by(api, customer_app, auth=auth)
-    made = create_pages_app(bank, customer_app, api, packages=PACKAGES, given=given)
+    given = room.given_by(api, customer_app, auth=auth)
+    made = create_pages_app(bank, customer_app, api, packages=room.PACKAGES, given=given)
     async with performing_tasks(bank), auth.lifespan():
         yield made
     await close_app(made)
@@ -101,7 +99,7 @@ async def test_operations_of_the_reference_are_tried_and_nothing_else(bank, brow
 
 
 async def test_the_page_that_a_tried_upload_sends_is_accepted(bank):
-    await bank.ports[FileInspector].inspect(EXAMPLE_FILE, FileKind.PDF)
+    await bank.ports[FileInspector].inspect(room.EXAMPLE_FILE, FileKind.PDF)
 
 
 async def test_of_a_response_without_end_no_more_is_read_than_is_shown(tmp_path):
@@ -113,10 +111,12 @@ async def test_of_a_response_without_end_no_more_is_read_than_is_shown(tmp_path)
     async def app(scope, receive, send):
         await StreamedResponse("text/csv", lines()).stream(receive, send)
 
-    operation = ServedApi(app, "https://sandbox.localhost", lambda: partner_document(Settings(), partner_operations()))
-    calls = SignedCalls({"partner": operation}, tmp_path)
+    operation = room.ServedApi(
+        app, "https://sandbox.localhost", lambda: partner_document(Settings(), partner_operations())
+    )
+    calls = room.SignedCalls({"partner": operation}, tmp_path)
     response = await calls.send(call_of(calls.find("partner", "log_in")), key="k", client=HERE)
-    assert READ_BYTES_MAX <= len(response.content) < READ_BYTES_MAX + 4000
+    assert room.READ_BYTES_MAX <= len(response.content) < room.READ_BYTES_MAX + 4000
 
 
 async def test_people_are_listed_with_the_codes_that_sign_them_in_now(bank, browser):

@@ -27,8 +27,7 @@ from tests.support.sandbox_process import PROGRAM, SOURCE, START_SECONDS, Sandbo
 from billfold.client.webhooks import verify_webhook
 from billfold.sandbox.sandbox_client import partner_http
 from billfold.sandbox.scenarios import story as stories
-from billfold.sandbox.scenarios.recording_client import RecordingClient
-from billfold.sandbox.scenarios.story import Story
+from billfold.sandbox.scenarios.story import RecordingClient, Story
 
 SEED = 7
 BOX = "/api/v1/sandbox"

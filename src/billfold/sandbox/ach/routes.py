@@ -23,8 +23,7 @@ from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.ach.types import AMOUNT_MAX_CENTS, AchStatus
 from billfold.payments.return_codes import RECEIVED_RETURN_REASONS, RETURN_REASONS, ReturnReason
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.sandbox.ach.network import SimulatedAchNetwork
-from billfold.sandbox.ach.simulated_network import EntryOrder
+from billfold.sandbox.ach.network import EntryOrder, SimulatedAchNetwork
 from billfold.sandbox.operations import request_id, sandbox_post
 
 Text16 = Annotated[str, msgspec.Meta(min_length=1, max_length=16)]

@@ -1,9 +1,8 @@
 """The process of the simulated card processor: a request per line of its input, a response per line of its output.
 
-It ends with its input, and so with the process that started it. It leaves no core dump.
+It ends with its input, and so with the process that started it.
 """
 
-import resource
 import sys
 from collections.abc import Callable, Mapping
 from datetime import date
@@ -16,6 +15,7 @@ import msgspec
 from billfold.payments.cards.ports import PinError, PublicKeyError
 from billfold.payments.cards.types import Padding
 from billfold.sandbox.card_processor.vault import CardVault
+from billfold.sandbox.line_process import serve_lines
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True):
@@ -57,15 +57,6 @@ _METHODS: Final[Mapping[str, Callable[[CardVault, Request], Any]]] = MappingProx
 )
 
 
-def main() -> None:
-    """Answer until the input ends."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    vault = CardVault(Path(sys.argv[1]))
-    read = msgspec.json.Decoder(Request)
-    for line in sys.stdin.buffer:
-        sys.stdout.buffer.write(msgspec.json.encode(answer(vault, read.decode(line))) + b"\n")
-        sys.stdout.buffer.flush()
-
-
 if __name__ == "__main__":
-    main()
+    card_vault = CardVault(Path(sys.argv[1]))
+    serve_lines(Request, lambda request: answer(card_vault, request))

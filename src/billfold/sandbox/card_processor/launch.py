@@ -1,28 +1,36 @@
-"""Makes the card processor's authorisation host ready: its address, its keys, and the way to the bank."""
+"""The processes of the simulated card processor: its host is made ready for the network, its vault is called."""
 
+import base64
 import os
 import socket
 from collections.abc import Sequence
+from datetime import date
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any, NoReturn
+from uuid import UUID
 
 import msgspec
+import structlog
 
 from billfold.cli.child_python import python_command
 from billfold.cli.context import CliError
+from billfold.payments.cards.ports import EncryptedDetail, IssuedCard, PinError, PublicKeyError
+from billfold.payments.cards.types import CardOrderRow, CardStatus, Padding
+from billfold.platform.errors import InvariantError
 from billfold.platform.network.addresses import own_url_host
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.card_processor.host.framing import LengthPrefix
-from billfold.sandbox.card_processor.host.mac import MacAlgorithm
+from billfold.sandbox.card_processor.host.messages import LengthPrefix, MacAlgorithm
 from billfold.sandbox.card_processor.host.settings import (
     DEFAULT_PORT,
     PREFIX,
-    HostOptions,
     HostSettings,
-    OptionError,
     read_options,
     write_settings,
 )
+from billfold.sandbox.line_process import LineProcess
+
+log = structlog.get_logger(__name__)
 
 CARD_PROCESSOR = "card_processor"
 """The folder of the processor in that of the bank's state."""
@@ -46,7 +54,7 @@ def listen_to_network(settings: Settings) -> socket.socket:
 
     The process of the host inherits the socket: nobody else gets the port before it is there, or while it restarts.
     """
-    wanted = _options(settings).port
+    wanted = read_options(os.environ, settings.state_dir / CARD_PROCESSOR).port
     for port in (wanted,) if wanted else (DEFAULT_PORT, 0):
         family, kind, _, _, address = socket.getaddrinfo(settings.host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind)
@@ -64,7 +72,7 @@ def listen_to_network(settings: Settings) -> socket.socket:
 def prepare_card_host(settings: Settings, bank_key: bytes | None, *, trusted_ca: Path, port: int) -> CardNetwork:
     """Write what the process of the host runs with, and return what a network must know. Raises CliError."""
     assert bank_key is not None  # a sandbox always has one
-    options = _options(settings)
+    options = read_options(os.environ, settings.state_dir / CARD_PROCESSOR)
     host = HostSettings(
         mac_required=_may_be_reached(settings.host) if options.mac_required is None else options.mac_required,
         bank_url=settings.cards_origin,
@@ -74,16 +82,11 @@ def prepare_card_host(settings: Settings, bank_key: bytes | None, *, trusted_ca:
         options=options,
     )
     write_settings(settings.state_dir / CARD_PROCESSOR, host)
-    assert options.mac_key is not None
-    assert options.pin_key is not None
     return CardNetwork(
         host=own_url_host(settings.host),
         port=port,
-        length_prefix=options.length_prefix,
-        mac_algorithm=options.mac_algorithm,
         mac_required=host.mac_required,
-        mac_key=options.mac_key,
-        pin_key=options.pin_key,
+        **{name: getattr(options, name) for name in ("length_prefix", "mac_algorithm", "mac_key", "pin_key")},
     )
 
 
@@ -92,15 +95,58 @@ def card_host_command(settings: Settings) -> Sequence[str]:
     return python_command("-m", "billfold.sandbox.card_processor.host", str(settings.state_dir / CARD_PROCESSOR))
 
 
-def _options(settings: Settings) -> HostOptions:
-    try:
-        return read_options(os.environ, settings.state_dir / CARD_PROCESSOR)
-    except OptionError as error:
-        raise CliError(
-            str(error), f"Correct the {PREFIX}* variables; docs/guides/card_network.md lists them."
-        ) from error
-
-
 def _may_be_reached(host: str) -> bool:
     """Tell whether other machines may reach what listens on an address."""
     return not ip_address(socket.getaddrinfo(host, None)[0][4][0]).is_loopback
+
+
+class SimulatedCardProcessor:
+    """One process per bank process; they share the folder of their numbers."""
+
+    def __init__(self, folder: Path) -> None:
+        module = "billfold.sandbox.card_processor"
+        self._process = LineProcess(module, folder, "card processor")
+        self._pin_key: str | None = None
+
+    async def issue(self, card_id: UUID, *, on: date) -> IssuedCard:
+        """Issue a card, or return it as it was issued."""
+        return msgspec.convert(await self._call("issue", card_id=str(card_id), on=on.isoformat()), IssuedCard)
+
+    async def encrypt_detail(self, card_id: UUID, public_key: str, padding: Padding) -> EncryptedDetail:
+        """Encrypt what is secret of a card to an RSA key in PEM. Raises PublicKeyError."""
+        detail = await self._call("encrypt_detail", card_id=str(card_id), value=public_key, padding=padding)
+        return msgspec.convert(detail, EncryptedDetail)
+
+    async def order(self, order: CardOrderRow, shipping_address: str) -> None:
+        """Take an order; `POST /api/v1/sandbox/generate-card/` produces the card."""
+        log.info("card_ordered", card_order_id=str(order.card_order_id), ships=bool(shipping_address))
+
+    async def set_status(self, card_id: UUID, status: CardStatus) -> None:
+        """Take over the status of a card."""
+        await self._call("set_status", card_id=str(card_id), value=status)
+
+    async def pin_key(self) -> str:
+        """Return the key to which clients encrypt PINs, in PEM."""
+        if self._pin_key is None:  # anybody may read it, without a token
+            self._pin_key = str(await self._call("pin_key"))
+        return self._pin_key
+
+    async def set_pin(self, card_id: UUID, encrypted_pin: bytes) -> None:
+        """Take the PIN of a card. Raises PinError."""
+        await self._call("set_pin", card_id=str(card_id), value=base64.b64encode(encrypted_pin).decode())
+
+    async def close(self) -> None:
+        """End the process."""
+        await self._process.close()
+
+    async def _call(self, method: str, **values: str) -> Any:  # noqa: ANN401 - what the method returns
+        response = await self._process.request({"method": method, **values})
+        return response["result"] if "result" in response else _fail(response)
+
+
+def _fail(response: dict[str, str]) -> NoReturn:
+    if response["error"] == "public_key":
+        raise PublicKeyError(response["reason"])
+    if response["error"] == "pin":
+        raise PinError
+    raise InvariantError(f"The card processor does not know the {response['error']}.")

@@ -2,12 +2,9 @@
 
 import base64
 import hmac
-import os
 import secrets
 import sqlite3
 from calendar import monthrange
-from collections.abc import Callable
-from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -27,6 +24,7 @@ from stdnum import luhn
 from billfold.payments.cards.detail_keys import load_detail_key
 from billfold.payments.cards.ports import PinError
 from billfold.payments.cards.types import Padding
+from billfold.sandbox.line_process import kept_file
 
 ISSUER_NUMBER: Final = "40000012"
 """The first digits of every number, of a range that networks keep for tests."""
@@ -171,15 +169,3 @@ def _new_pin_key() -> bytes:
 
 def _derived(key: bytes, use: bytes) -> bytes:
     return hmac.digest(key, b"billfold.card." + use, "sha256")
-
-
-def kept_file(path: Path, make: Callable[[], bytes]) -> bytes:
-    """Return what the file holds, made whole by the first process."""
-    if not path.exists():
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
-            out.write(make())
-        with suppress(FileExistsError):
-            os.link(draft, path)
-        draft.unlink()
-    return path.read_bytes()

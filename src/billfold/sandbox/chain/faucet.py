@@ -1,5 +1,8 @@
 """What a sandbox does on its chain: deploys the test token, mints it, sends it, gives ether. Works on anvil too."""
 
+from __future__ import annotations
+
+from enum import StrEnum
 from importlib import resources
 from typing import Any
 
@@ -18,6 +21,14 @@ GAS = 1_500_000
 WALLET_UNITS = 10**6 * 10**6
 WALLET_WEI = 10 * 10**18
 MAKER_WEI = 10**18
+
+
+class NodeFault(StrEnum):
+    """What is wrong with a node."""
+
+    DOWN = "DOWN"
+    LAG = "LAG"
+    LIE = "LIE"
 
 
 class Faucet:

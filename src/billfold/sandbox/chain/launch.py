@@ -10,7 +10,7 @@ from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.payments.crypto.chains.rules import units_of
 from billfold.sandbox.chain.accounts import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner
-from billfold.sandbox.crypto_signer.policy import ChainPolicy, write_policy
+from billfold.sandbox.crypto_signer.vault import ChainPolicy, write_policy
 
 _DECIMALS = 6
 _TRANSACTION_CENTS, _DAY_CENTS, _GWEI_MAX = 250_000_00, 1_000_000_00, 2_000

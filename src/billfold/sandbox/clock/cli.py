@@ -12,8 +12,7 @@ from billfold.cli.output import console, key_value_table
 from billfold.cli.process_supervisor import stop_on_signals
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import ET, format_eastern, require_in_range
-from billfold.sandbox.clock.events import EventKind
-from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
+from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper, EventKind
 
 group = CommandGroup(
     "clock",

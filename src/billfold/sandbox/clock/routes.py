@@ -15,8 +15,7 @@ from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import FieldError, InvalidInput
-from billfold.sandbox.clock.events import EventKind
-from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper
+from billfold.sandbox.clock.stepper import ClockStatus, ClockStepper, EventKind
 from billfold.sandbox.operations import require_first_partner, sandbox_post
 
 ADVANCE_MAX_SECONDS = 10 * 366 * 86_400

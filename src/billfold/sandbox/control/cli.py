@@ -17,8 +17,8 @@ from billfold.cli.output import console, print_line, print_success
 from billfold.client.responses import ApiError, read
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import format_eastern
-from billfold.sandbox.control.routes import SandboxForks, SandboxTask
-from billfold.sandbox.control.types import TaskStatus
+from billfold.sandbox.control.routes import SandboxForks
+from billfold.sandbox.control.socket import SandboxTask, TaskStatus
 from billfold.sandbox.credentials_file import require_sandbox_file
 from billfold.sandbox.sandbox_client import cli_errors, partner_http
 

@@ -1,27 +1,32 @@
-"""Forks of the bank, and the tasks that concern it as a whole.
+"""Forks of the bank, scenarios, and the tasks that concern it as a whole.
 
 A task is answered at once and done by the process that runs the sandbox. Meanwhile other requests wait, or get 503.
 """
 
-from datetime import datetime
-from typing import Annotated, Literal
+from typing import Literal
 from uuid import UUID
 
 import msgspec
 
 from billfold.http.operations import TOKEN, delete, get
-from billfold.http.schemas import one_of
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.platform.dates import iso_z
 from billfold.platform.errors import NotFound
-from billfold.sandbox.control.socket import SandboxControl
-from billfold.sandbox.control.types import DropFork, ListForks, ListTasks, StartTask, Task, TaskKind, TaskStatus
-from billfold.sandbox.forks.types import OPENING, Fork, ForkName
+from billfold.sandbox.control.socket import (
+    DropFork,
+    ListForks,
+    ListTasks,
+    SandboxControl,
+    SandboxTask,
+    StartTask,
+    TaskKind,
+)
+from billfold.sandbox.forks.copies import OPENING, ForkName, SandboxFork
 from billfold.sandbox.operations import request_id, require_first_partner, sandbox_post
+from billfold.sandbox.scenarios.player import SCENARIOS
+from billfold.sandbox.simulations import SandboxCatalogue, magic_values, simulations
 
-BUSY = ("sandbox-of-another-partner", "sandbox-busy", "unavailable")
-_KNOWN = ("not-found", "unavailable")
+_BUSY = ("sandbox-of-another-partner", "sandbox-busy", "unavailable")
 
 
 class ForkRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -30,42 +35,25 @@ class ForkRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     name: ForkName
 
 
-class SandboxFork(msgspec.Struct, kw_only=True):
-    """A copy of the whole bank: what its clock showed, when it was made, and its bytes on the disk."""
-
-    name: str
-    now: str
-    created_at: str
-    size: int
-    object_type: Literal["SandboxFork"] = "SandboxFork"
-
-
 class SandboxForks(msgspec.Struct, kw_only=True):
     """All copies, oldest first. A reset returns to `opening`."""
 
     items: list[SandboxFork]
 
 
-class SandboxTaskStep(msgspec.Struct, kw_only=True):
-    """A step of a task, and what came of it."""
+class SandboxScenario(msgspec.Struct, kw_only=True):
+    """A story, and the titles of its steps."""
 
-    title: str
-    status: Annotated[str, one_of(*TaskStatus)]
-    detail: str | None
-
-
-class SandboxTask(msgspec.Struct, kw_only=True):
-    """A task that concerns the whole bank. `name` is that of the fork or scenario; `detail` says why it failed."""
-
-    id: UUID
-    kind: Annotated[str, one_of(*TaskKind)]
     name: str
-    status: Annotated[str, one_of(*TaskStatus)]
-    detail: str | None
-    steps: list[SandboxTaskStep]
-    started_at: str
-    ended_at: str | None
-    object_type: Literal["SandboxTask"] = "SandboxTask"
+    description: str
+    steps: list[str]
+    object_type: Literal["SandboxScenario"] = "SandboxScenario"
+
+
+class SandboxScenarios(msgspec.Struct, kw_only=True):
+    """All scenarios."""
+
+    items: list[SandboxScenario]
 
 
 class SandboxTasks(msgspec.Struct, kw_only=True):
@@ -77,31 +65,25 @@ class SandboxTasks(msgspec.Struct, kw_only=True):
 @get("/api/v1/sandbox/forks/", TOKEN, name="sandbox_forks", tag="sandbox", refuses=("unavailable",))
 async def list_forks(control: SandboxControl) -> SandboxForks:
     """List the copies of the bank."""
-    forks = await control.request(ListForks(), list[Fork])
-    return SandboxForks(
-        items=[
-            SandboxFork(name=each.name, now=iso_z(each.now), created_at=iso_z(each.created_at), size=each.size)
-            for each in forks
-        ]
-    )
+    return SandboxForks(items=await control.request(ListForks(), list[SandboxFork]))
 
 
 @sandbox_post(
     "forks/",
     name="sandbox_fork",
-    refuses=("fork-exists", "too-many-forks", "fork-disk-full", "fork-not-possible", *BUSY),
+    refuses=("fork-exists", "too-many-forks", "fork-disk-full", "fork-not-possible", *_BUSY),
 )
 async def fork(caller: Caller, bank: Bank, control: SandboxControl, data: ForkRequest) -> SandboxTask:
     """Copy the whole bank at this moment: its database, files, cards, local chain and clock."""
     await require_first_partner(bank, caller)
-    return await start_task(caller, control, TaskKind.FORK, data.name)
+    return await _start(caller, control, TaskKind.FORK, data.name)
 
 
-@sandbox_post("forks/{name}/rewind/", name="sandbox_rewind", refuses=("not-found", "fork-disk-full", *BUSY))
+@sandbox_post("forks/{name}/rewind/", name="sandbox_rewind", refuses=("not-found", "fork-disk-full", *_BUSY))
 async def rewind(caller: Caller, bank: Bank, control: SandboxControl, name: str) -> SandboxTask:
     """Let the bank be what it was when this copy was made. What happened since is gone; the copy stays."""
     await require_first_partner(bank, caller)
-    return await start_task(caller, control, TaskKind.REWIND, name)
+    return await _start(caller, control, TaskKind.REWIND, name)
 
 
 @delete(
@@ -109,7 +91,7 @@ async def rewind(caller: Caller, bank: Bank, control: SandboxControl, name: str)
     TOKEN,
     name="sandbox_drop_fork",
     tag="sandbox",
-    refuses=("not-found", "fork-needed", *BUSY),
+    refuses=("not-found", "fork-needed", *_BUSY),
 )
 async def drop_fork(caller: Caller, bank: Bank, control: SandboxControl, name: str) -> None:
     """Remove a copy. The bank is not affected."""
@@ -117,46 +99,60 @@ async def drop_fork(caller: Caller, bank: Bank, control: SandboxControl, name: s
     await control.request(DropFork(name), type(None))
 
 
-@sandbox_post("reset/", name="sandbox_reset", refuses=("not-found", "fork-disk-full", *BUSY))
+@sandbox_post("reset/", name="sandbox_reset", refuses=("not-found", "fork-disk-full", *_BUSY))
 async def reset(caller: Caller, bank: Bank, control: SandboxControl) -> SandboxTask:
     """Let the bank be what it was after its opening story, or after its first start without one."""
     await require_first_partner(bank, caller)
-    return await start_task(caller, control, TaskKind.RESET, OPENING)
+    return await _start(caller, control, TaskKind.RESET, OPENING)
 
 
 @get("/api/v1/sandbox/tasks/", TOKEN, name="sandbox_tasks", tag="sandbox", refuses=("unavailable",))
 async def list_tasks(control: SandboxControl) -> SandboxTasks:
     """List the newest tasks: forks, rewinds, resets and scenarios."""
-    return SandboxTasks(items=[render_task(each) for each in await control.request(ListTasks(), list[Task])])
+    return SandboxTasks(items=await control.request(ListTasks(), list[SandboxTask]))
 
 
-@get("/api/v1/sandbox/tasks/{task_id}/", TOKEN, name="sandbox_task", tag="sandbox", refuses=_KNOWN)
+@get(
+    "/api/v1/sandbox/tasks/{task_id}/", TOKEN, name="sandbox_task", tag="sandbox", refuses=("not-found", "unavailable")
+)
 async def get_task(control: SandboxControl, task_id: UUID) -> SandboxTask:
     """Show how far a task is."""
-    for each in await control.request(ListTasks(), list[Task]):
+    for each in await control.request(ListTasks(), list[SandboxTask]):
         if each.id == task_id:
-            return render_task(each)
+            return each
     raise NotFound("There is no such task since the sandbox was started.")
 
 
-async def start_task(caller: Caller, control: SandboxControl, kind: TaskKind, name: str) -> SandboxTask:
-    """Start a task under the id of its request."""
-    return render_task(await control.request(StartTask(id=request_id(caller), kind=kind, name=name), Task))
-
-
-def render_task(task: Task) -> SandboxTask:
-    """Return a task as it is answered."""
-    return SandboxTask(
-        id=task.id,
-        kind=task.kind,
-        name=task.name,
-        status=task.status,
-        detail=task.detail,
-        steps=[SandboxTaskStep(title=each.title, status=each.status, detail=each.detail) for each in task.steps],
-        started_at=iso_z(task.started_at),
-        ended_at=_instant(task.ended_at),
+@get("/api/v1/sandbox/scenarios/", TOKEN, name="sandbox_scenarios", tag="sandbox")
+async def list_scenarios() -> SandboxScenarios:
+    """List the scenarios that can be played."""
+    return SandboxScenarios(
+        items=[
+            SandboxScenario(name=each.name, description=each.description, steps=[step.title for step in each.steps])
+            for each in SCENARIOS.values()
+        ]
     )
 
 
-def _instant(at: datetime | None) -> str | None:
-    return None if at is None else iso_z(at)
+@sandbox_post(
+    "scenarios/{name}/play/",
+    name="sandbox_play_scenario",
+    refuses=("not-found", *_BUSY),
+)
+async def play_scenario(caller: Caller, bank: Bank, control: SandboxControl, name: str) -> SandboxTask:
+    """Play a scenario with a customer of its own: real objects, real events, the clock goes on. It ends verified."""
+    await require_first_partner(bank, caller)
+    if name not in SCENARIOS:
+        raise NotFound("There is no such scenario. GET /api/v1/sandbox/scenarios/ lists them.")
+    return await _start(caller, control, TaskKind.PLAY, name)
+
+
+@get("/api/v1/sandbox/simulations/", TOKEN, name="sandbox_simulations", tag="sandbox")
+async def list_simulations() -> SandboxCatalogue:
+    """List what can be simulated: the operations with their parameters and events, and the magic values."""
+    return SandboxCatalogue(items=list(simulations()), magic_values=magic_values())
+
+
+async def _start(caller: Caller, control: SandboxControl, kind: TaskKind, name: str) -> SandboxTask:
+    """Start a task under the id of its request."""
+    return await control.request(StartTask(id=request_id(caller), kind=kind, name=name), SandboxTask)

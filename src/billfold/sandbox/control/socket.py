@@ -1,29 +1,105 @@
-"""The socket between the servers of a sandbox and the process that started them: a request and a response per line."""
+"""The socket between the servers of a sandbox and the process that started them: a request and a response per line.
+
+What is requested are tasks that concern the whole bank, and its forks. A task and a fork are answered as they are kept.
+"""
 
 import asyncio
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, Any, Literal, TypeVar
+from uuid import UUID
 
 import msgspec
 import structlog
 
+from billfold.http.schemas import one_of
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import BillfoldError, Refused, Unavailable
-from billfold.sandbox.control.types import ControlRequest, ControlResponse
 
 log = structlog.get_logger(__name__)
 
 Result = TypeVar("Result")
-Answer = Callable[[ControlRequest], Awaitable[object]]
 _PLACE = "control"
 """The file that says where the socket is: a path in a state directory may be too long for one."""
 _LINE_MAX_BYTES = 1 << 20
 _TIMEOUT_SECONDS = 30.0
 _NOT_RUNNING = "Forks and scenarios need `billfold sandbox`, and its bank to be open."
+
+
+class TaskKind(StrEnum):
+    """What a task does to the bank."""
+
+    FORK = "FORK"
+    REWIND = "REWIND"
+    RESET = "RESET"
+    PLAY = "PLAY"
+
+
+class TaskStatus(StrEnum):
+    """How far a task is."""
+
+    RUNNING = "RUNNING"
+    COMPLETED = "COMPLETED"
+    FAILED = "FAILED"
+
+
+class SandboxTaskStep(msgspec.Struct, kw_only=True):
+    """A step of a task, and what came of it."""
+
+    title: str
+    status: Annotated[str, one_of(*TaskStatus)]
+    detail: str | None
+
+
+class SandboxTask(msgspec.Struct, kw_only=True):
+    """A task that concerns the whole bank. `name` is that of the fork or scenario; `detail` says why it failed."""
+
+    id: UUID
+    kind: Annotated[str, one_of(*TaskKind)]
+    name: str
+    status: Annotated[str, one_of(*TaskStatus)]
+    detail: str | None
+    steps: list[SandboxTaskStep]
+    started_at: str
+    ended_at: str | None
+    object_type: Literal["SandboxTask"] = "SandboxTask"
+
+
+class StartTask(msgspec.Struct, frozen=True, tag=True):
+    """Start a task; one of this id that is known is the answer."""
+
+    id: UUID
+    kind: TaskKind
+    name: str
+
+
+class ListTasks(msgspec.Struct, frozen=True, tag=True):
+    """List the newest tasks."""
+
+
+class ListForks(msgspec.Struct, frozen=True, tag=True):
+    """List the forks."""
+
+
+class DropFork(msgspec.Struct, frozen=True, tag=True):
+    """Remove a fork."""
+
+    name: str
+
+
+ControlRequest = StartTask | ListTasks | ListForks | DropFork
+
+
+class ControlResponse(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The result of a request, or the problem that refuses it."""
+
+    result: Any = None
+    code: str | None = None
+    detail: str = ""
 
 
 class SandboxControl:
@@ -59,7 +135,7 @@ class SandboxControl:
 
 
 @asynccontextmanager
-async def control_socket(state_dir: Path, answer: Answer) -> AsyncIterator[None]:
+async def control_socket(state_dir: Path, answer: Callable[[ControlRequest], Awaitable[object]]) -> AsyncIterator[None]:
     """Answer requests meanwhile."""
     folder = Path(tempfile.mkdtemp(prefix="billfold-"))  # its owner's alone
     place = state_dir / _PLACE
@@ -84,7 +160,7 @@ async def control_socket(state_dir: Path, answer: Answer) -> AsyncIterator[None]
         shutil.rmtree(folder, ignore_errors=True)
 
 
-async def _respond(line: bytes, answer: Answer) -> ControlResponse:
+async def _respond(line: bytes, answer: Callable[[ControlRequest], Awaitable[object]]) -> ControlResponse:
     try:
         content: ControlRequest = msgspec.json.decode(line, type=ControlRequest)
         return ControlResponse(result=await answer(content))

@@ -1,27 +1,48 @@
 """Does the tasks of a sandbox, one at a time, in the process that started it."""
 
+from __future__ import annotations
+
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import date
+from functools import partial
+from pathlib import Path
 from typing import Protocol
 from uuid import UUID
 
+import msgspec
 import structlog
 
+from billfold.bills.store import CalendarOverride, save_override
+from billfold.cli.context import CliContext, Database
+from billfold.cli.process_supervisor import Supervisor
+from billfold.cli.resources import with_connection
+from billfold.data_keys.keys import DataKeys
+from billfold.ledger.types import Origin
+from billfold.migrations import runner
 from billfold.platform.clock import wall_now
-from billfold.platform.errors import BillfoldError, Refused
-from billfold.sandbox.control.types import (
+from billfold.platform.crypto import Vault
+from billfold.platform.database.connection import Connection
+from billfold.platform.database.pool import create_pool
+from billfold.platform.dates import iso_z
+from billfold.platform.errors import BillfoldError, InvariantError, Refused
+from billfold.platform.settings.settings import Settings
+from billfold.sandbox.control.socket import (
     ControlRequest,
     DropFork,
     ListForks,
+    SandboxTask,
     StartTask,
-    Task,
     TaskKind,
     TaskStatus,
-    TaskStep,
+    control_socket,
 )
-from billfold.sandbox.forks.copies import BankCopies
-from billfold.sandbox.forks.types import OPENING
+from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, require_sandbox_file, write_sandbox_file
+from billfold.sandbox.forks.copies import OPENING, BankCopies
+from billfold.sandbox.scenarios.player import SCENARIOS, MarketChanges, play
+from billfold.treasury.market_log import market_change
+from billfold.verify.runner import verify_bank
 
 log = structlog.get_logger(__name__)
 
@@ -32,13 +53,13 @@ TASKS_MAX = 50
 class Progress:
     """Where a task writes how far it is."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: SandboxTask) -> None:
         self._task = task
 
     def begin(self, title: str) -> None:
         """Begin the next step; the one before it is completed."""
         self.end(TaskStatus.COMPLETED)
-        self._task.steps.append(TaskStep(title=title, status=TaskStatus.RUNNING))
+        self._task.steps.append(SandboxTaskStep(title=title, status=TaskStatus.RUNNING, detail=None))
 
     def note(self, detail: str) -> None:
         """Say what came of the step under way."""
@@ -72,7 +93,7 @@ class SandboxTasks:
     def __init__(self, copies: BankCopies, surroundings: Surroundings) -> None:
         self._copies = copies
         self._surroundings = surroundings
-        self._tasks: dict[UUID, Task] = {}
+        self._tasks: dict[UUID, SandboxTask] = {}
         self._running: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
 
@@ -87,14 +108,23 @@ class SandboxTasks:
             return None
         return list(reversed(self._tasks.values()))
 
-    async def start(self, wanted: StartTask) -> Task:
+    async def start(self, wanted: StartTask) -> SandboxTask:
         """Start a task and return it, or the one that was started under its id. Raises Refused, NotFound."""
         async with self._starting:
             if wanted.id in self._tasks:
                 return self._tasks[wanted.id]
             self._check_idle()
             work = await self._work_of(wanted)
-            task = Task(id=wanted.id, kind=wanted.kind, name=wanted.name, started_at=wall_now())
+            task = SandboxTask(
+                id=wanted.id,
+                kind=wanted.kind,
+                name=wanted.name,
+                status=TaskStatus.RUNNING,
+                detail=None,
+                steps=[],
+                started_at=iso_z(wall_now()),
+                ended_at=None,
+            )
             self._tasks[task.id] = task
             if len(self._tasks) > TASKS_MAX:
                 del self._tasks[next(iter(self._tasks))]
@@ -130,7 +160,7 @@ class SandboxTasks:
         self._copies.get(name)
         return lambda progress: self._rewind(name, progress)
 
-    async def _run(self, task: Task, work: Callable[[Progress], Awaitable[object]]) -> None:
+    async def _run(self, task: SandboxTask, work: Callable[[Progress], Awaitable[object]]) -> None:
         progress = Progress(task)
         try:
             await work(progress)
@@ -143,7 +173,7 @@ class SandboxTasks:
         else:
             task.status = TaskStatus.COMPLETED
         progress.end(task.status)
-        task.ended_at = wall_now()
+        task.ended_at = iso_z(wall_now())
 
     async def _fork(self, name: str, progress: Progress) -> None:
         progress.begin("Waiting for requests under way")
@@ -161,3 +191,114 @@ class SandboxTasks:
             self._surroundings.after_rewind()
         progress.begin("Removing the bank that was replaced")
         await self._copies.drop_previous()
+
+
+SHOCK_DAYS = 14
+_MILLI_PER_BASIS_POINT = 10
+_SHIFT = """
+UPDATE bill_rate SET discount_milli = greatest(discount_milli + $2, 1), coupon_milli = greatest(coupon_milli + $2, 1)
+ WHERE day > $1 AND day <= $1 + $3::int
+"""
+CARD_PROCESSOR, LOCAL_CHAIN = "card processor", "local chain"
+_ADDRESSES = (
+    "base_url",
+    "partner_url",
+    "host",
+    "http_url",
+    "docs_url",
+    "clock_url",
+    "ca_file",
+    "auth_url",
+    "customer_url",
+    "card_network",
+)
+
+
+class RunningSandbox:
+    """One sandbox that runs in this process."""
+
+    def __init__(
+        self,
+        context: CliContext,
+        settings: Settings,
+        database: Database,
+        *,
+        supervisor: Supervisor,
+        copies: BankCopies,
+        saved: SandboxFile,
+    ) -> None:
+        self._context = context
+        self._settings = settings
+        self._database = database
+        self._supervisor = supervisor
+        self._copies = copies
+        self._saved = saved
+
+    def without_counterparts(self) -> AbstractAsyncContextManager[None]:
+        """Let the card processor and the local chain not run meanwhile."""
+        return self._supervisor.without(CARD_PROCESSOR, LOCAL_CHAIN)
+
+    async def upgrade(self, dsn: str) -> None:
+        """Bring a database that an earlier release left to the shape of this one."""
+        # Also where nothing is pending: a copy has not the rights of the database itself.
+        if await with_connection(dsn, runner.up):
+            await self._context.initialize_database(self._settings, dsn)
+
+    def after_rewind(self) -> None:
+        """Give the credentials of the bank that is there now the addresses of this start."""
+        state_dir = self._settings.state_dir
+        restored = read_sandbox_file(state_dir) or self._saved
+        here = {name: getattr(self._saved, name) for name in _ADDRESSES}
+        write_sandbox_file(state_dir, msgspec.structs.replace(restored, **here))
+
+    async def play(self, name: str, progress: Progress) -> None:
+        """Play a scenario to its end."""
+        scenario = SCENARIOS[name]
+        loop = asyncio.get_running_loop()
+
+        def change(work: Callable[..., Awaitable[None]], *values: object) -> None:
+            asyncio.run_coroutine_threadsafe(self._change_market(work, *values), loop).result()
+
+        changes = MarketChanges(partial(change, _shift_rates), partial(change, _close_market))
+        seed = await with_connection(self._database.dsn, lambda conn: conn.fetchval("SELECT seed FROM bank"))
+        credentials = require_sandbox_file(self._settings.state_dir)
+        await asyncio.to_thread(play, scenario, credentials, changes, bank_seed=seed, progress=progress)
+        progress.begin("The ledger is verified")
+        progress.note(await self._verify())
+
+    async def _change_market(self, work: Callable[..., Awaitable[None]], *values: object) -> None:
+        """Change the market, as the owner, while nobody has the bank open: every process reads it anew."""
+        vault, owner = self._context.vault(self._settings), self._database.owner_dsn
+        async with self._copies.pause(), await create_pool(owner, max_size=1) as pool, pool.acquire() as conn:
+            await work(conn, vault, *values)
+
+    async def _verify(self) -> str:
+        """Verify the ledger, say how much of it there is. Raises InvariantError."""
+        async with self._context.bank(self._settings, self._database.dsn) as bank, bank.pool.acquire() as conn:
+            report = await verify_bank(conn, vault=bank.vault, data_keys=bank.ports[DataKeys])
+        if report.findings:
+            raise InvariantError(f"{len(report.findings)} findings, the first: {report.findings[0]}")
+        return "Every row is as it was written."
+
+
+@asynccontextmanager
+async def perform_tasks(state_dir: Path, copies: BankCopies, sandbox: RunningSandbox) -> AsyncIterator[None]:
+    """Do the tasks that are requested meanwhile."""
+    tasks = SandboxTasks(copies, sandbox)
+    try:
+        async with control_socket(state_dir, tasks.answer):
+            yield
+    finally:
+        await tasks.close()
+
+
+async def _shift_rates(conn: Connection, vault: Vault, day: date, basis_points: int) -> None:
+    """Let the Treasury publish other rates for two weeks after a day. What was booked by rates until then stays."""
+    async with conn.transaction(), market_change(conn, vault, Origin.system()):
+        await conn.execute(_SHIFT, day, basis_points * _MILLI_PER_BASIS_POINT, SHOCK_DAYS)
+
+
+async def _close_market(conn: Connection, vault: Vault, day: date, reason: str) -> None:
+    """Close the bond market on a day to come."""
+    async with conn.transaction(), market_change(conn, vault, Origin.system()):
+        await save_override(conn, CalendarOverride(day, "closed", None, None, reason))

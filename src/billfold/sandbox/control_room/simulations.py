@@ -1,25 +1,35 @@
 """Simulations in the control room: all of them, and for each a form made from its parameters."""
 
-import re
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from uuid import UUID
 
 import msgspec
 from litestar import get, post
 
+from billfold.accounts.counterparties.routes import list_counterparties
+from billfold.accounts.customers.routes import list_customers
+from billfold.accounts.pockets.routes import list_pockets
+from billfold.accounts.portals.routes import list_customer_portals
 from billfold.http.openapi.document import examples_of
 from billfold.http.operations import Operation, operations_below
 from billfold.http.responses import HttpResponse
+from billfold.onboarding.applications.routes.business import list_business_applications
+from billfold.payments.ach.routes import list_customer_ach_originations
+from billfold.payments.cards.routes.cards import list_customer_cards
+from billfold.payments.cards.routes.orders import list_customer_card_orders
+from billfold.payments.wires.routes import list_wires
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.sandbox.control_room.fields import Field, field_of, kind_of, schema_of
-from billfold.sandbox.control_room.overview import PATH
-from billfold.sandbox.control_room.room import ControlRoom, InRoom
-from billfold.sandbox.simulations.catalogue import Parameter, Simulation, magic_values, simulations
-from billfold.web.console.api_client import error_of
+from billfold.sandbox.control_room.overview import WHOLE
+from billfold.sandbox.control_room.room import PATH, ControlRoom, InRoom
+from billfold.sandbox.simulations import SandboxSimulation, SimulationParameter, magic_values, simulations
+from billfold.web.console.api_client import ApiClient, error_of
 from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 
 _ONE = f"{PATH}/simulations/{{name:str}}"
-_WHOLE = re.compile(r"-?\d{1,18}", re.ASCII)
 _CLOCK = "clock"
 """The area that the first page has buttons for."""
 _TITLES = {"ach": "ACH", "card-money": "Card payments", "payments": "Incoming payments"}
@@ -29,7 +39,7 @@ _FIRST_ERROR = 400
 @get(f"{PATH}/simulations", opt=PUBLIC)
 async def show_simulations(room: InRoom) -> PageResponse:
     """Show every simulation by area, with the values that its counterpart obeys."""
-    areas: dict[str, list[Simulation]] = {}
+    areas: dict[str, list[SandboxSimulation]] = {}
     for each in simulations():
         if each.area != _CLOCK:
             areas.setdefault(each.area, []).append(each)
@@ -55,7 +65,7 @@ async def run_simulation(name: str, room: InRoom) -> PageResponse:
     return await _show(room, simulation, answer=answer)
 
 
-async def _run(room: ControlRoom, simulation: Simulation, sent: dict[str, Any]) -> str:
+async def _run(room: ControlRoom, simulation: SandboxSimulation, sent: dict[str, Any]) -> str:
     """Return what a simulation answers. Raises what it answers when it is refused."""
     operation = _operation(simulation.name)
     in_path = {name: sent.pop(name, "") for name in operation.path_names}
@@ -68,11 +78,19 @@ async def _run(room: ControlRoom, simulation: Simulation, sent: dict[str, Any]) 
 
 
 async def _show(
-    room: ControlRoom, simulation: Simulation, *, wrong: Mistake = "", answer: str | None = None
+    room: ControlRoom, simulation: SandboxSimulation, *, wrong: Mistake = "", answer: str | None = None
 ) -> PageResponse:
     example = examples_of("billfold.apis.partner_api").get(simulation.name, {}).get("request", {})
     fields = [
-        await field_of(room, each, value=example.get(each.name), area=simulation.area) for each in simulation.parameters
+        await field_of(
+            room,
+            each.name,
+            each.schema,
+            is_required=each.required,
+            value=example.get(each.name),
+            area=simulation.area,
+        )
+        for each in simulation.parameters
     ]
     return room.render(
         "control_room_simulation",
@@ -86,13 +104,13 @@ async def _show(
     )
 
 
-def _sent(parameters: Sequence[Parameter], form: Mapping[str, str]) -> dict[str, Any]:
+def _sent(parameters: Sequence[SimulationParameter], form: Mapping[str, str]) -> dict[str, Any]:
     """Return what the fields of a form stand for, without those that are left out. Raises InvalidInput."""
     values = {each.name: _value(each, form.get(each.name, "")) for each in parameters}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _sample(simulation: Simulation, fields: Sequence[Field]) -> str:
+def _sample(simulation: SandboxSimulation, fields: Sequence[Field]) -> str:
     """Return the body that the form stands for, as far as it is right."""
     in_body = [each for each in simulation.parameters if each.place == "body"]
     try:
@@ -102,15 +120,15 @@ def _sample(simulation: Simulation, fields: Sequence[Field]) -> str:
     return msgspec.json.encode(body).decode() if body else ""
 
 
-def _value(parameter: Parameter, text: str) -> Any:  # noqa: ANN401 - any JSON
+def _value(parameter: SimulationParameter, text: str) -> Any:  # noqa: ANN401 - any JSON
     """Return what a field of the form stands for; None is left out. Raises InvalidInput."""
-    schema = schema_of(parameter)
-    kind = kind_of(schema)
+    schema = _present(parameter.schema)
+    kind = _kind_of(schema)
     if not text.strip():
         return None
     if schema.get("type") == "boolean":
         return {"true": True, "false": False}.get(text, text)
-    if kind == "integer" and _WHOLE.fullmatch(text.strip()):
+    if kind == "integer" and WHOLE.fullmatch(text.strip()):
         return int(text)
     if kind == "object":
         try:
@@ -125,7 +143,7 @@ def _pretty(content: bytes) -> str:
     return msgspec.json.format(content).decode() if content else ""
 
 
-def _simulation(name: str) -> Simulation:
+def _simulation(name: str) -> SandboxSimulation:
     found = next((each for each in simulations() if each.name == name and each.area != _CLOCK), None)
     if found is None:
         raise NotFound("There is no such simulation.")
@@ -134,3 +152,115 @@ def _simulation(name: str) -> Simulation:
 
 def _operation(name: str) -> Operation:
     return next(each for each in operations_below("billfold.sandbox") if each.name == name)
+
+
+_CHOSEN = "event_id"
+"""An id that its sender chooses."""
+
+
+class Field(NamedTuple):
+    """A parameter as a form asks for it."""
+
+    name: str
+    kind: str
+    is_required: bool
+    value: str
+    choices: list[str]
+    known: list[tuple[str, str]]
+    """Ids that may be meant, each with what it stands for."""
+
+
+async def field_of(
+    room: ControlRoom,
+    name: str,
+    schema: dict[str, Any],
+    *,
+    is_required: bool,
+    value: object,
+    area: str = "",
+    customer_id: UUID | None = None,
+) -> Field:
+    """Return the field of a parameter, filled in with what was sent, what the address says, or a value.
+
+    Ids are those of one customer, or of all; first is what suits an area.
+    """
+    present, known = _present(schema), []
+    if value is None:
+        value = schema.get("default")
+    if present.get("format") == "uuid" and name != _CHOSEN:  # those of examples are of another bank
+        known = await list_known(room.api, name, customer_id) if name in IDS else []
+        known.sort(key=lambda each: area.upper() not in each[1])
+        value = known[0][0] if known and (value is not None or is_required) else None
+    return Field(
+        name=name,
+        kind=_kind_of(present),
+        is_required=is_required,
+        value=room.page.form.get(name, room.page.query.get(name, _text(value))),
+        choices=present.get("enum", ["true", "false"]),
+        known=known,
+    )
+
+
+def _present(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a value that is there."""
+    found: dict[str, Any] = next(each for each in schema.get("anyOf", [schema]) if each.get("type") != "null")
+    return found
+
+
+def _kind_of(schema: dict[str, Any]) -> str:
+    """Return the type of a value in JSON; `choice` where the values are given."""
+    if "enum" in schema or schema.get("type") == "boolean":
+        return "choice"
+    return str(schema.get("type", "string"))
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value)).decode()
+
+
+_CUSTOMERS = 5
+_SHOWN = 20
+_SAYS = ("name", "pocket_name", "counterparty_name", "direction", "type", "last_four", "status")
+
+
+IDS: Mapping[str, tuple[Operation, str]] = MappingProxyType(
+    {
+        "account_id": (list_pockets, "id"),
+        "application_id": (list_business_applications, "id"),
+        "card_id": (list_customer_cards, "card_id"),
+        "card_order_id": (list_customer_card_orders, "card_order_id"),
+        "counterparty_id": (list_counterparties, "id"),
+        "customer_id": (list_customers, "id"),
+        "pocket_id": (list_pockets, "id"),
+        "portal_id": (list_customer_portals, "id"),
+        "transfer_id": (list_customer_ach_originations, "id"),
+        "wire_id": (list_wires, "id"),
+    }
+)
+"""Where ids are listed, and in which field."""
+_OF_EACH_CUSTOMER = ("card_id", "card_order_id", "counterparty_id", "portal_id", "transfer_id")
+"""Those that are listed for one customer at a time."""
+
+
+async def list_known(api: ApiClient, parameter: str, customer_id: UUID | None = None) -> list[tuple[str, str]]:
+    """Return the ids that a parameter may have, each with what it stands for: of one customer, or of all."""
+    listed, id_field = IDS[parameter]
+    if parameter not in _OF_EACH_CUSTOMER:
+        items = (await api.get(listed, limit=_SHOWN)).items
+        items = [each for each in items if customer_id in {None, getattr(each, "customer_id", each.id)}]
+    else:
+        customers = [each.id for each in (await api.get(list_customers, limit=_CUSTOMERS)).items]
+        items = [
+            item
+            for each in (customers if customer_id is None else [customer_id])
+            for item in (await api.get(listed, customer_id=each, limit=_SHOWN)).items
+        ]
+    return [(str(getattr(each, id_field)), _words(each)) for each in items[:_SHOWN]]
+
+
+def _words(item: Any) -> str:  # noqa: ANN401 - an item of any list
+    said = [getattr(item, name, None) for name in _SAYS]
+    amount = getattr(getattr(item, "amount", None), "formatted", None)
+    return ", ".join(str(each) for each in [*said, amount] if isinstance(each, str) and each)

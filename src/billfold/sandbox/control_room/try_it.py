@@ -22,13 +22,9 @@ from billfold.documentation.reference.fields import resolved
 from billfold.documentation.reference.operations import ApiOperation, Content
 from billfold.platform.errors import InvalidInput
 from billfold.platform.ids import command_id
-from billfold.sandbox.control_room.fields import field_of
-from billfold.sandbox.control_room.known_ids import IDS, list_known
-from billfold.sandbox.control_room.overview import PATH
-from billfold.sandbox.control_room.room import ControlRoom, InRoom
-from billfold.sandbox.control_room.signed_calls import READ_BYTES_MAX
+from billfold.sandbox.control_room.room import PATH, READ_BYTES_MAX, ControlRoom, InRoom
+from billfold.sandbox.control_room.simulations import IDS, field_of, list_known
 from billfold.sandbox.credentials_file import SandboxFile
-from billfold.sandbox.simulations.catalogue import Parameter
 from billfold.web.page_context import PUBLIC, Mistake, PageResponse
 
 _ONE = f"{PATH}/try/{{api:str}}/{{operation_id:str}}"
@@ -79,8 +75,15 @@ async def _show(
 ) -> PageResponse:
     usual, box = call_of(operation), room.calls.credentials
     fields = [
-        await field_of(room, each, value=usual.variables.get(each.name), customer_id=box.customer_id)
-        for each in _parameters(operation)
+        await field_of(
+            room,
+            each["name"],
+            _schema(operation, each),
+            is_required=each.get("required", False),
+            value=usual.variables.get(each["name"]),
+            customer_id=box.customer_id,
+        )
+        for _, each in _parameters(operation)
     ]
     body = await _of_this_bank(room, usual.body, box) if operation.content in _TYPED else None
     given = "" if body is None else json.dumps(body, indent=2, ensure_ascii=False)
@@ -106,46 +109,38 @@ async def _of_this_bank(room: ControlRoom, value: Any, box: SandboxFile) -> Any:
     found: dict[str, Any] = {}
     for name, each in value.items():
         known = await list_known(room.api, name, box.customer_id) if name in IDS and each else []
-        if name == "username":
-            found[name] = box.username
-        elif name == "password":
-            found[name] = box.password
-        else:
-            found[name] = known[0][0] if known else await _of_this_bank(room, each, box)
+        own = {"username": box.username, "password": box.password}.get(name) or (known[0][0] if known else None)
+        found[name] = own if own is not None else await _of_this_bank(room, each, box)
     return found
 
 
 _TYPED = {Content.JSON, Content.FORM}
 
 
-def _parameters(operation: ApiOperation) -> list[Parameter]:
-    """Return what a form asks for beside the body."""
-    return [
-        Parameter(
-            name=each["name"],
-            place=place,
-            required=each.get("required", False),
-            schema=dict(resolved(operation.document, each.get("schema", {}))),
-        )
-        for place in ("path", "query")
-        for each in operation.parameters_in(place)
-    ]
+def _parameters(operation: ApiOperation) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return what a form asks for beside the body, each with its place."""
+    return [(place, each) for place in ("path", "query") for each in operation.parameters_in(place)]
+
+
+def _schema(operation: ApiOperation, parameter: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(resolved(operation.document, parameter.get("schema", {})))
 
 
 def _call(operation: ApiOperation, form: Mapping[str, str]) -> Call:
     """Return the call that a form stands for. Raises InvalidInput."""
-    given = {each.name: (each, form.get(each.name, "").strip()) for each in _parameters(operation)}
-    for each, text in given.values():
-        if each.required and not text:
-            raise InvalidInput.at(each.place, each.name, msg="must be given")
-        if each.place == "path" and text in _OTHER_PATHS:
-            raise InvalidInput.at("path", each.name, msg="would lead to another path")
-    in_path = {name: text for name, (each, text) in given.items() if each.place == "path"}
-    in_query = [(name, text) for name, (each, text) in given.items() if each.place == "query" and text]
-    call = call_of(operation, in_path, _body(operation, form.get("body", "")))
+    given: dict[str, dict[str, str]] = {"path": {}, "query": {}}
+    for place, each in _parameters(operation):
+        name, text = each["name"], form.get(each["name"], "").strip()
+        if each.get("required") and not text:
+            raise InvalidInput.at(place, name, msg="must be given")
+        if place == "path" and text in _OTHER_PATHS:
+            raise InvalidInput.at("path", name, msg="would lead to another path")
+        if text or place == "path":
+            given[place][name] = text
+    call = call_of(operation, given["path"], _body(operation, form.get("body", "")))
     if call.is_stream:
         raise InvalidInput.at("body", "stream", msg="has no end: read it with curl")
-    return replace(call, query=urlencode(in_query))
+    return replace(call, query=urlencode(given["query"]))
 
 
 def _body(operation: ApiOperation, text: str) -> Any:  # noqa: ANN401 - any JSON

@@ -1,9 +1,8 @@
 """The process of the signer: a request per line of its input, a response per line of its output.
 
-It ends with its input, and so with the process that started it. It leaves no core dump.
+It ends with its input, and so with the process that started it.
 """
 
-import resource
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import msgspec
 from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
 from billfold.platform.clock import wall_now
 from billfold.sandbox.crypto_signer.vault import SigningVault
+from billfold.sandbox.line_process import serve_lines
 
 
 class Request(msgspec.Struct, forbid_unknown_fields=True):
@@ -30,15 +30,6 @@ def answer(vault: SigningVault, request: Request) -> dict[str, str]:
         return {"refusal": str(refusal)}
 
 
-def main() -> None:
-    """Answer until the input ends."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    vault = SigningVault(Path(sys.argv[1]))
-    read = msgspec.json.Decoder(Request)
-    for line in sys.stdin.buffer:
-        sys.stdout.buffer.write(msgspec.json.encode(answer(vault, read.decode(line))) + b"\n")
-        sys.stdout.buffer.flush()
-
-
 if __name__ == "__main__":
-    main()
+    signing_vault = SigningVault(Path(sys.argv[1]))
+    serve_lines(Request, lambda request: answer(signing_vault, request))

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
-from billfold.sandbox.processes.line_process import LineProcess
+from billfold.sandbox.line_process import LineProcess
 
 SIGNER_FOLDER = "crypto_signer"
 """Where the signer keeps its key, below the state directory."""

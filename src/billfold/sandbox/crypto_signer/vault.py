@@ -1,17 +1,20 @@
 """The key of the wallet, and what was signed with it: a file each, in the signer's folder."""
 
-import os
+from __future__ import annotations
+
+import re
 import secrets
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 from eth_account.signers.local import LocalAccount
 
 from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
-from billfold.sandbox.crypto_signer.policy import Payment, check, read_policy
+from billfold.sandbox.line_process import kept_file
 
 KEY_FILE: Final = "wallet.key"
 _KEY_BYTES = 32
@@ -29,7 +32,7 @@ class SigningVault:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._folder = folder
-        self._account = _account(_key(folder / KEY_FILE))
+        self._account = _account(kept_file(folder / KEY_FILE, lambda: secrets.token_bytes(_KEY_BYTES)))
         with closing(self._open()) as database:
             database.execute(_SCHEMA)
 
@@ -83,21 +86,74 @@ class SigningVault:
         return sqlite3.connect(self._folder / "signed.sqlite", isolation_level=None)
 
 
-def _key(path: Path) -> bytes:
-    """Return the key, which is made once."""
-    with suppress(FileExistsError):
-        draft = path.with_name(f"{path.name}.{os.getpid()}")
-        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
-            out.write(secrets.token_bytes(_KEY_BYTES))
-        try:
-            os.link(draft, path)  # whole, and never over a key that is there
-        finally:
-            draft.unlink()
-    return path.read_bytes()
-
-
 def _account(key: bytes) -> LocalAccount:
     from eth_account import Account  # noqa: PLC0415 - takes a second to load
 
     made: LocalAccount = Account.from_key(key)
     return made
+
+
+POLICY: Final = "policy.json"
+GAS_MAX: Final = 500_000
+_TRANSFER = re.compile(r"0xa9059cbb0{24}([0-9a-f]{40})([0-9a-f]{64})")
+
+
+class ChainPolicy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The limits on one chain, in units of its tokens; the fee is in wei per unit of gas."""
+
+    chain_id: int
+    tokens: tuple[str, ...]
+    units_per_transaction: int
+    units_per_day: int
+    max_fee: int
+
+
+class Payment(msgspec.Struct, frozen=True):
+    """Whom a transaction pays, and how much of which token; `units` is 0 of one that pays nothing."""
+
+    token: str
+    recipient: str
+    units: int
+
+
+def read_policy(folder: Path) -> dict[int, ChainPolicy]:
+    """Return the limits by chain. Without a file nothing is signed."""
+    try:
+        found = msgspec.json.decode((folder / POLICY).read_bytes(), type=list[ChainPolicy])
+    except FileNotFoundError:
+        return {}
+    return {each.chain_id: each for each in found}
+
+
+def write_policy(folder: Path, *chains: ChainPolicy) -> None:
+    """Give a signer its policy, unless it has one: an operator of a sandbox may have changed it."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not (folder / POLICY).exists():
+        (folder / POLICY).write_bytes(msgspec.json.format(msgspec.json.encode(chains)))
+
+
+def check(policy: ChainPolicy | None, transaction: UnsignedTransaction, *, wallet: str) -> Payment:
+    """Return what a transaction pays. Raises SignerRefused unless the policy allows it."""
+    if policy is None:
+        raise SignerRefused(f"The policy does not name chain {transaction.chain_id}.")
+    _check_cost(policy, transaction)
+    if transaction.to == wallet and transaction.data == "0x":
+        return Payment("", wallet, 0)
+    if transaction.to not in policy.tokens:
+        raise SignerRefused("The policy does not name this contract.")
+    call = _TRANSFER.fullmatch(transaction.data)
+    if call is None:
+        raise SignerRefused("The policy allows only transfer(address,uint256).")
+    units = int(call[2], 16)
+    if not 0 < units <= policy.units_per_transaction:
+        raise SignerRefused(f"The policy allows {policy.units_per_transaction} units in a transaction.")
+    return Payment(transaction.to, "0x" + call[1], units)
+
+
+def _check_cost(policy: ChainPolicy, transaction: UnsignedTransaction) -> None:
+    if transaction.value:
+        raise SignerRefused("The policy allows no transfer of the chain's own coin.")
+    if not 0 < transaction.priority_fee <= transaction.max_fee <= policy.max_fee:
+        raise SignerRefused(f"The policy allows fees up to {policy.max_fee} wei per unit of gas.")
+    if transaction.gas_limit > GAS_MAX:
+        raise SignerRefused(f"The policy allows {GAS_MAX} units of gas.")

@@ -4,11 +4,16 @@ A fork is there once its folder has its name: the database and the files are com
 databases have changed their names, which is one transaction; until the files have followed, the bank stays paused.
 """
 
+from __future__ import annotations
+
 import asyncio
+import re
 import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from pathlib import Path
+from typing import Annotated, Final, Literal
 
 import asyncpg
 import msgspec
@@ -16,12 +21,27 @@ import msgspec
 from billfold.platform.business_clock import read_clock
 from billfold.platform.clock import business_now, monotonic, wall_now
 from billfold.platform.database.connection import Connection
+from billfold.platform.dates import iso_z
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.forks.databases import Databases
 from billfold.sandbox.forks.files import BankFiles
 from billfold.sandbox.forks.lease import end_pause, paused
-from billfold.sandbox.forks.types import FORKS_MAX, OPENING, Fork, is_fork_name
 
+OPENING: Final = "opening"
+"""The fork that a reset returns to: the bank as its first start left it."""
+FORKS_MAX: Final = 20
+
+NAME_PATTERN: Final = r"^[a-z][a-z0-9]*(-[a-z0-9]+)*\Z"
+_NAME_CHARACTERS: Final = 30
+
+ForkName = Annotated[
+    str,
+    msgspec.Meta(
+        pattern=NAME_PATTERN,
+        max_length=_NAME_CHARACTERS,
+        description="lower-case letters and digits in groups joined by hyphens, with a letter first",
+    ),
+]
 FREE_BYTES_MIN = 256 * 1024 * 1024
 """What stays free on the disk."""
 _DATABASE_GONE = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError)
@@ -29,6 +49,16 @@ _DATABASE_SECONDS, _RETRY_SECONDS = 60.0, 0.5
 _FOLDER, _RECORD, _FILES, _NEW = "forks", "fork.json", "files", ".new"
 # A clock that runs shows after the rewind what it showed in the fork.
 _SHIFT_CLOCK = "UPDATE clock SET wall_anchor = wall_anchor + ($1::timestamptz - $2::timestamptz)"
+
+
+class SandboxFork(msgspec.Struct, kw_only=True):
+    """A copy of the whole bank: what its clock showed, when it was made, and its bytes on the disk."""
+
+    name: str
+    now: str
+    created_at: str
+    size: int
+    object_type: Literal["SandboxFork"] = "SandboxFork"
 
 
 class BankCopies:
@@ -42,14 +72,18 @@ class BankCopies:
         self._folder = state_dir / _FOLDER
         self._is_whole = True
 
-    def list_forks(self) -> list[Fork]:
+    def list_forks(self) -> list[SandboxFork]:
         """Return all forks, oldest first."""
         found = [self._read(each.parent) for each in self._folder.glob(f"*/{_RECORD}") if each.parent.suffix != _NEW]
         return sorted(found, key=lambda fork: (fork.created_at, fork.name))
 
-    def get(self, name: str) -> Fork:
+    def get(self, name: str) -> SandboxFork:
         """Return a fork. Raises NotFound."""
-        if not is_fork_name(name) or not (self._folder / name / _RECORD).is_file():
+        if (
+            len(name) > _NAME_CHARACTERS
+            or not re.match(NAME_PATTERN, name)
+            or not (self._folder / name / _RECORD).is_file()
+        ):
             raise NotFound(f"There is no fork {name}.")
         return self._read(self._folder / name)
 
@@ -66,12 +100,12 @@ class BankCopies:
         self._databases.of_fork(name)
         await self._check_disk(await self._databases.size(self._databases.bank) + self._files.size())
 
-    async def fork(self, name: str) -> Fork:
+    async def fork(self, name: str) -> SandboxFork:
         """Copy the bank under a name; its processes close it meanwhile."""
         async with self.pause():
             return await self.copy(name)
 
-    async def copy(self, name: str) -> Fork:
+    async def copy(self, name: str) -> SandboxFork:
         """Copy the bank under a name. Nobody may have it open."""
         database, folder = self._databases.of_fork(name), self._folder / f"{name}{_NEW}"
         shutil.rmtree(folder, ignore_errors=True)
@@ -82,7 +116,7 @@ class BankCopies:
         async with _connected(self._databases.address(database)) as conn:
             now = business_now(await read_clock(conn), wall)
         size = await self._databases.size(database) + self._files.size()
-        fork = Fork(name=name, created_at=wall, now=now, size=size)
+        fork = SandboxFork(name=name, created_at=iso_z(wall), now=iso_z(now), size=size)
         (folder / _RECORD).write_bytes(msgspec.json.encode(fork))
         shutil.rmtree(self._folder / name, ignore_errors=True)
         folder.replace(self._folder / name)
@@ -99,7 +133,7 @@ class BankCopies:
 
     async def replace_bank(self, name: str) -> None:
         """Let what was prepared be the bank. Nobody may have it open."""
-        made_at = self.get(name).created_at
+        made_at = datetime.fromisoformat(self.get(name).created_at)
         async with _connected(self._databases.address(self._databases.next)) as conn:
             await conn.execute(_SHIFT_CLOCK, wall_now(), made_at)
         self._is_whole = False
@@ -162,8 +196,8 @@ class BankCopies:
             taken = f"A copy takes {needed:,} bytes besides a reserve of {FREE_BYTES_MIN:,}"
             raise Refused("fork-disk-full", f"{taken}; {free:,} are free.")
 
-    def _read(self, folder: Path) -> Fork:
-        return msgspec.json.decode((folder / _RECORD).read_bytes(), type=Fork)
+    def _read(self, folder: Path) -> SandboxFork:
+        return msgspec.json.decode((folder / _RECORD).read_bytes(), type=SandboxFork)
 
 
 @asynccontextmanager

@@ -4,6 +4,8 @@ A copy is made by PostgreSQL from a template that nobody is connected to. One ba
 renames in one transaction.
 """
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import quote, unquote, urlsplit

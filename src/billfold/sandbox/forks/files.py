@@ -5,7 +5,7 @@ What differs between two starts of a sandbox (ports, certificates, keys made onc
 
 import shutil
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -18,30 +18,24 @@ class BankFiles:
     """The files of one bank by the names that their copies have. What is missing is copied as empty."""
 
     def __init__(self, *, folders: Mapping[str, Path], files: Mapping[str, Path]) -> None:
-        self._folders = folders
-        self._files = files
+        self._folders, self._places = frozenset(folders), {**folders, **files}
 
     def copy(self, target: Path) -> None:
         """Copy everything into a folder. SQLite databases may be in use."""
         target.mkdir(parents=True)
-        for name, source in self._folders.items():
-            _copy_folder(source, target / name)
-        for name, source in self._files.items():
-            _copy_file(source, target / name)
+        for name, place in self._places.items():
+            self._copy(name, place, target / name)
 
     def stage(self, copies: Path) -> None:
         """Put what a folder of copies has beside the files that it is to replace."""
         self.discard()
-        for name, place in self._folders.items():
+        for name, place in self._places.items():
             place.parent.mkdir(parents=True, exist_ok=True)
-            _copy_folder(copies / name, _next(place))
-        for name, place in self._files.items():
-            place.parent.mkdir(parents=True, exist_ok=True)
-            _copy_file(copies / name, _next(place))
+            self._copy(name, copies / name, _next(place))
 
     def swap(self) -> None:
         """Put what was staged into place. What an interrupted swap left over is completed."""
-        for place in self._places():
+        for place in self._places.values():
             if not _next(place).exists():
                 continue
             for each in _SQLITE_COMPANIONS if place.suffix == _SQLITE else ():
@@ -52,29 +46,26 @@ class BankFiles:
 
     def discard(self) -> None:
         """Remove what was staged."""
-        for place in self._places():
+        for place in self._places.values():
             with suppress(FileNotFoundError):
                 _next(place).unlink() if _next(place).is_file() else shutil.rmtree(_next(place))
 
     def size(self) -> int:
         """Return the bytes of everything."""
-        files = [each for folder in self._folders.values() for each in folder.rglob("*") if each.is_file()]
-        return sum(each.stat().st_size for each in [*files, *self._files.values()] if each.is_file())
+        files = [each for place in self._places.values() for each in (place, *place.rglob("*")) if each.is_file()]
+        return sum(each.stat().st_size for each in files)
 
-    def _places(self) -> Iterator[Path]:
-        yield from self._folders.values()
-        yield from self._files.values()
+    def _copy(self, name: str, source: Path, target: Path) -> None:
+        if name not in self._folders:
+            _copy_file(source, target)
+        elif source.is_dir():
+            shutil.copytree(source, target, symlinks=True)
+        else:
+            target.mkdir()
 
 
 def _next(place: Path) -> Path:
     return place.with_name(place.name + _NEXT)
-
-
-def _copy_folder(source: Path, target: Path) -> None:
-    if source.is_dir():
-        shutil.copytree(source, target, symlinks=True)
-    else:
-        target.mkdir()
 
 
 def _copy_file(source: Path, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""Payments by card as the network would send them: one operation for each thing that can happen to one."""
+"""Payments by card as the network would send them, one operation for each thing that can happen; cards are produced."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -9,7 +9,7 @@ from billfold.http.schemas import one_of
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations import store
-from billfold.payments.cards.authorizations.messages import Message, MessageAnswer, MessageType, answer_message
+from billfold.payments.cards.authorizations.messages import Message, MessageType, answer_message
 from billfold.payments.cards.authorizations.types import (
     Decision,
     DeclineReason,
@@ -19,12 +19,16 @@ from billfold.payments.cards.authorizations.types import (
     authorization_id_of,
 )
 from billfold.payments.cards.authorizations.worker import release_hold
+from billfold.payments.cards.commands import ProduceCard
+from billfold.payments.cards.processor import holder_of, processor_of
+from billfold.payments.cards.rules import require_order_open
 from billfold.payments.cards.settlement.booking import book_record
 from billfold.payments.cards.settlement.types import Chargeback, Presentment, RecordOfCard, Refund, Representment
-from billfold.payments.cards.store import get_card
+from billfold.payments.cards.store import get_card, get_order
 from billfold.payments.cards.types import CardType
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
+from billfold.platform.ids import derive
 from billfold.sandbox.card_processor.settlement import interchange_of, present, schedule_clearing
 from billfold.sandbox.operations import derived_id, request_id, sandbox_post
 
@@ -115,6 +119,12 @@ class CardDispute(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     amount_usdc: Cents | None = None
 
 
+class GenerateCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """The order of which the card is produced."""
+
+    card_order_id: UUID
+
+
 class CardDecision(msgspec.Struct, kw_only=True):
     """What the bank decided, and the reference under which the purchase goes on."""
 
@@ -140,7 +150,7 @@ async def swipe_card(caller: Caller, bank: Bank, data: CardSwipe) -> CardDecisio
     owner, card_id = await caller.owned(bank, "card", data.card_id)
     if (await get_card(bank.pool, owner, card_id)).type != CardType.VIRTUAL:
         raise Refused("card-type-mismatch", "Only virtual cards are swiped here.")
-    decision = await _send(caller, bank, card_id, MessageType.AUTHORIZATION, amount=data.amount_usdc)
+    decision = await _send(caller, bank, MessageType.AUTHORIZATION, data)
     if decision.approved_amount:
         settles_on = bank.calendars.add_fed_days(et_date(caller.now), SETTLES_AFTER)
         await schedule_clearing(bank, owner, authorization_id_of(card_id, decision.network_reference), settles_on)
@@ -150,39 +160,19 @@ async def swipe_card(caller: Caller, bank: Bank, data: CardSwipe) -> CardDecisio
 @sandbox_post("card-authorization/", name="sandbox_card_authorization", moves_money=True, refuses=("not-found",))
 async def authorize(caller: Caller, bank: Bank, data: CardPurchase) -> CardDecision:
     """Send an authorization, or the advice of one, as a terminal would."""
-    _, card_id = await caller.owned(bank, "card", data.card_id)
-    return await _send(
-        caller,
-        bank,
-        card_id,
-        MessageType.ADVICE if data.is_advice else MessageType.AUTHORIZATION,
-        reference=data.network_reference,
-        amount=data.amount_usdc,
-        merchant=data.merchant,
-        entry_mode=data.entry_mode,
-        cash=data.cash_usdc,
-        is_partial_allowed=data.is_partial_allowed,
-        is_purchase_only_allowed=data.is_purchase_only_allowed,
-        is_preauthorization=data.is_preauthorization,
-    )
+    return await _send(caller, bank, MessageType.ADVICE if data.is_advice else MessageType.AUTHORIZATION, data)
 
 
 @sandbox_post("card-increment/", name="sandbox_card_increment", moves_money=True, refuses=("not-found",))
 async def increment(caller: Caller, bank: Bank, data: CardIncrement) -> CardDecision:
     """Hold more for a purchase."""
-    _, card_id = await caller.owned(bank, "card", data.card_id)
-    return await _send(
-        caller, bank, card_id, MessageType.INCREMENT, reference=data.network_reference, amount=data.amount_usdc
-    )
+    return await _send(caller, bank, MessageType.INCREMENT, data)
 
 
 @sandbox_post("card-reversal/", name="sandbox_card_reversal", moves_money=True, refuses=("not-found",))
 async def reverse(caller: Caller, bank: Bank, data: CardReversal) -> CardDecision:
     """Reverse a purchase, or part of it, before it is cleared."""
-    _, card_id = await caller.owned(bank, "card", data.card_id)
-    return await _send(
-        caller, bank, card_id, MessageType.REVERSAL, reference=data.network_reference, amount=data.amount_usdc
-    )
+    return await _send(caller, bank, MessageType.REVERSAL, data)
 
 
 @sandbox_post("card-hold-expiry/", name="sandbox_card_hold_expiry", moves_money=True, refuses=("not-found",))
@@ -198,22 +188,13 @@ async def expire(caller: Caller, bank: Bank, data: CardHold) -> None:
 @sandbox_post("card-clearing/", name="sandbox_card_clearing", moves_money=True, refuses=("not-found",))
 async def clear(caller: Caller, bank: Bank, data: CardClearing) -> BookedCardRecord:
     """Clear a purchase: for what is held, less, more, in parts, late, or without any hold."""
-    return await _book(
-        caller,
-        bank,
-        Presentment,
-        data.card_id,
-        amount=data.amount_usdc,
-        network_reference=data.network_reference,
-        is_final=data.is_final,
-        merchant=data.merchant,
-    )
+    return await _book(caller, bank, Presentment, data.card_id, **_fields_of(data))
 
 
 @sandbox_post("card-refund/", name="sandbox_card_refund", moves_money=True, refuses=("not-found", "pocket-not-open"))
 async def refund(caller: Caller, bank: Bank, data: CardRefund) -> BookedCardRecord:
     """Refund to a card."""
-    return await _book(caller, bank, Refund, data.card_id, amount=data.amount_usdc, merchant=data.merchant)
+    return await _book(caller, bank, Refund, data.card_id, **_fields_of(data))
 
 
 @sandbox_post(
@@ -239,32 +220,26 @@ async def represent(caller: Caller, bank: Bank, data: CardDispute) -> BookedCard
 
 
 async def _send(
-    caller: Caller,
-    bank: Bank,
-    card_id: UUID,
-    kind: MessageType,
-    *,
-    reference: str | None = None,
-    merchant: Merchant = SHOP,
-    **fields: Any,
+    caller: Caller, bank: Bank, kind: MessageType, data: CardSwipe | CardPurchase | CardIncrement | CardReversal
 ) -> CardDecision:
+    _, card_id = await caller.owned(bank, "card", data.card_id)
     message_id = request_id(caller)
-    message = Message(
-        message_id=message_id,
-        type=kind,
-        card_id=card_id,
-        network_reference=reference or str(message_id),
-        merchant=merchant,
-        transmitted_at=caller.now,
-        **fields,
-    )
-    answer: MessageAnswer = await answer_message(bank, message)
+    fields = {"merchant": SHOP, **_fields_of(data)}
+    fields["network_reference"] = fields.get("network_reference") or str(message_id)
+    message = Message(message_id=message_id, type=kind, card_id=card_id, transmitted_at=caller.now, **fields)
+    answer = await answer_message(bank, message)
     return CardDecision(
         decision=answer.decision,
         approved_amount=answer.approved_amount,
         reason=answer.reason,
         network_reference=message.network_reference,
     )
+
+
+def _fields_of(data: msgspec.Struct) -> dict[str, Any]:
+    """Return what a request says of a payment, by the names of messages and records; its card apart."""
+    names = (name for name in data.__struct_fields__ if name not in {"card_id", "is_advice"})
+    return {name.removesuffix("_usdc"): getattr(data, name) for name in names}
 
 
 async def _dispute(
@@ -293,4 +268,29 @@ async def _book(
     await present(bank, record, settles_on)
     return msgspec.convert(
         {name: outcome[name] for name in ("record_id", "transaction_id")}, BookedCardRecord, strict=False
+    )
+
+
+@sandbox_post(
+    "generate-card/",
+    name="sandbox_generate_card",
+    refuses=("not-found", "card-order-not-open", "customer-not-open", "pocket-not-open", "pocket-frozen"),
+)
+async def generate_card(caller: Caller, bank: Bank, data: GenerateCard) -> None:
+    """Produce the physical card of an order. It is NOT_ACTIVATED; its id is in the order."""
+    owner, card_order_id = await caller.owned(bank, "card_order", data.card_order_id)
+    order = await get_order(bank.pool, owner, card_order_id)
+    require_order_open(order)
+    await holder_of(bank, owner, order.pocket_id)
+    card_id = derive(bank.seed, card_order_id, 0)
+    issued = await processor_of(bank).issue(card_id, on=et_date(caller.now))
+    await bank.engine.submit(
+        ProduceCard(
+            **caller.command_fields(owner),
+            references=(card_order_id,),
+            card_order_id=card_order_id,
+            card_id=card_id,
+            last_four=issued.last_four,
+            expires_on=issued.expires_on,
+        )
     )

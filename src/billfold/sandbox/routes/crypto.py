@@ -15,7 +15,7 @@ from billfold.payments.crypto.chains.json_rpc import NodeRefused, NodeUnavailabl
 from billfold.payments.crypto.chains.types import Chains
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.sandbox.chain.accounts import CHAIN_ID, TEST_DOLLAR, address_of
-from billfold.sandbox.chain.faucet import LOG_TRANSFER, Faucet, call_data
+from billfold.sandbox.chain.faucet import LOG_TRANSFER, Faucet, NodeFault, call_data
 from billfold.sandbox.operations import sandbox_post
 
 UNITS_MAX = 10**15
@@ -30,14 +30,6 @@ class DepositKind(StrEnum):
     TRANSFER = "TRANSFER"
     OTHER_TOKEN = "OTHER_TOKEN"  # noqa: S105 - a kind
     FALSE_LOG = "FALSE_LOG"
-
-
-class NodeFault(StrEnum):
-    """What is wrong with a node."""
-
-    DOWN = "DOWN"
-    LAG = "LAG"
-    LIE = "LIE"
 
 
 class CryptoDepositRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""Customers without onboarding, and what otherwise only the operator does with a customer or a Pocket."""
+"""Customers without onboarding, decisions on applications and counterparties, and what else the operator does."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -6,6 +6,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.agreements.types import AcceptedBy, Consent
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.commands import DecideVerification, ExpireVerification
 from billfold.accounts.customers.commands import EnrolCustomer, SetCustomerState
 from billfold.accounts.customers.rules import REASON_CHARS_MAX
 from billfold.accounts.customers.schemas import Name, parse_person_name
@@ -16,9 +18,16 @@ from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
+from billfold.onboarding.applications import store
+from billfold.onboarding.applications.decisions import decide
+from billfold.onboarding.applications.ports import CheckResult, CheckStatus
+from billfold.onboarding.applications.types import ApplicationKind
 from billfold.platform.dates import et_date
-from billfold.platform.errors import FieldError, InvalidInput
+from billfold.platform.errors import FieldError, InvalidInput, Refused
 from billfold.sandbox.operations import derived_id, sandbox_post
+from billfold.sandbox.simulation import NEEDED_OF_BUSINESS, NEEDED_OF_INDIVIDUAL
+
+Reason = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
 
 
 class CreateSandboxCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -150,4 +159,63 @@ async def set_pocket(caller: Caller, bank: Bank, pocket_id: UUID, data: PocketSt
     )
     return ChangedPocket(
         id=own_id, status=PocketStatus(answer.outcome["status"]), real_time_yield=answer.outcome["real_time_yield"]
+    )
+
+
+class ApplicationDecision(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How an application that was submitted shall be decided."""
+
+    application_id: UUID
+    status: Literal["APPROVED", "REJECTED", "MANUAL_REVIEW", "DOCUMENTS_NEEDED"]
+    reason: Reason | None = None
+
+
+@sandbox_post(
+    "application-decision/",
+    name="sandbox_application_decision",
+    refuses=("not-found", "application-not-in-review", "application-incomplete"),
+)
+async def decide_application(caller: Caller, bank: Bank, data: ApplicationDecision) -> None:
+    """Decide an application of the partner, or of one of its customers, whatever its check would find."""
+    row = await store.get_partner_application(bank.pool, caller.partner_id, data.application_id)
+    needed = NEEDED_OF_BUSINESS if row.kind == ApplicationKind.BUSINESS else NEEDED_OF_INDIVIDUAL
+    result = CheckResult(
+        status=CheckStatus(data.status),
+        reasons=(data.reason or f"SANDBOX_{data.status}",) if data.status != "APPROVED" else (),
+        documents=(needed,) if data.status == "DOCUMENTS_NEEDED" else (),
+    )
+    await decide(bank, row, result, origin=caller.origin, now=caller.now)
+
+
+class VerificationRequest(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """How the verification of a counterparty that is PENDING shall end."""
+
+    counterparty_id: UUID
+    status: Literal["APPROVED", "REJECTED", "EXPIRED"]
+    reason: Reason | None = None
+
+
+@sandbox_post(
+    "counterparty-verification/",
+    name="sandbox_counterparty_verification",
+    refuses=("not-found", "counterparty-not-pending", "document-not-in-review"),
+)
+async def end_verification(caller: Caller, bank: Bank, data: VerificationRequest) -> None:
+    """Approve or reject what a counterparty waits with, or let its time run out."""
+    owner, own_id = await caller.owned(bank, "counterparty", data.counterparty_id)
+    row = await counterparty_store.get_counterparty(bank.pool, owner, own_id)
+    if data.status == "EXPIRED":
+        if row.status != "PENDING":
+            raise Refused("counterparty-not-pending", f"The counterparty is {row.status}.")
+        expired = ExpireVerification(**caller.command_fields(owner), counterparty_id=own_id)
+        await bank.engine.submit(expired)
+        return
+    await bank.engine.submit(
+        DecideVerification(
+            **caller.command_fields(owner),
+            references=tuple(counterparty_store.document_ids_of(row)),
+            counterparty_id=own_id,
+            approved=data.status == "APPROVED",
+            reason=data.reason,
+        )
     )

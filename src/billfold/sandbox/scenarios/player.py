@@ -1,23 +1,42 @@
-"""Plays scenarios through the Partner API: what a partner sends, and what the sandbox lets happen."""
+"""The scenarios there are, and how one is played: through the Partner API, as a partner would do it.
+
+A scenario is a file of steps. A step does requests of `requests.json`, and what the functions of a `Player` do. Names
+in braces stand for what was given or kept before: `{pocket}`, or `{{payee}}` for what is kept under a payee's name.
+"""
+
+from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from datetime import date, datetime, time, timedelta
-from typing import Any, NamedTuple
+from importlib import resources
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, Protocol
 
+import msgspec
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
+from billfold.client.partner_api import PartnerApi
+from billfold.payments.cards.detail_keys import KEY_BITS
 from billfold.platform.dates import ET, et_date, et_instant, iso_z
-from billfold.sandbox.scenarios.recording_client import RecordingClient
+from billfold.sandbox.credentials_file import SandboxFile
+from billfold.sandbox.sandbox_client import partner_http
+from billfold.sandbox.scenarios.story import CLOCK, RecordingClient
 
-BOX, V1, V2 = "/api/v1/sandbox", "/api/v1", "/api/v2"
-_ADDRESS = {
-    "street_address": "9 Larkmoor Road",
-    "city": "Vantorp",
-    "state": "NV",
-    "postal_code": "89001",
-    "country": "US",
-}
-_OPENS = time(10, 0)
-_MONDAY, _WEEK = 0, timedelta(days=7)
+
+class Progress(Protocol):
+    """Where a scenario reports how far it is."""
+
+    def begin(self, title: str) -> None:
+        """Begin the next step; the one before it is completed."""
+
+    def note(self, detail: str) -> None:
+        """Report the result of the current step."""
+
+
+_NAME: Final = re.compile(r"\{([^{}]+)\}")
 
 
 class MarketChanges(NamedTuple):
@@ -27,136 +46,128 @@ class MarketChanges(NamedTuple):
     close_market: Callable[[date, str], None]
 
 
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A request, and what is kept of its answer: names, each with a place in it."""
+
+    get: str = ""
+    post: str = ""
+    body: Any = None
+    keep: dict[str, str] | str = {}
+
+
+class Step(msgspec.Struct, frozen=True):
+    """What is done, each with its values, and what is said of it afterwards."""
+
+    title: str
+    do: list[tuple[str, dict[str, Any]]]
+    says: str
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """A story that can be played again and again, each time by a customer of its own."""
+
+    name: str
+    description: str
+    steps: list[Step]
+
+
+def _content(name: str) -> bytes:
+    return resources.files(__package__).joinpath(f"{name}.json").read_bytes()
+
+
+_REQUESTS: Final = msgspec.json.decode(_content("requests"), type=dict[str, list[Request]])
+_READ: Final = (msgspec.json.decode(_content(name), type=Scenario) for name in ("bad_week", "payday", "card_month"))
+SCENARIOS: Final[Mapping[str, Scenario]] = MappingProxyType({each.name: each for each in _READ})
+
+
 class Player:
-    """One playing of a scenario. `ids` are those of what it has made, by names of its own."""
+    """One playing of a scenario. `kept` is what it was given and has made, by names of its own."""
 
-    def __init__(self, client: RecordingClient, market: MarketChanges, customer_name: str) -> None:
-        self.client = client
-        self.market = market
-        self.customer_name = customer_name
-        self.ids: dict[str, str] = {}
+    def __init__(self, client: RecordingClient, market: MarketChanges, name: str) -> None:
+        self._client, self._market = client, market
+        self._kept: dict[str, Any] = {"name": name}
+        self._monday = date.min
 
-    # -- time ------------------------------------------------------------------------------
+    def play(self, step: Step) -> str:
+        """Do a step; return what came of it."""
+        for name, values in step.do:
+            if name in _REQUESTS:
+                self._send(_REQUESTS[name], values)
+            else:
+                getattr(self, name)(**values)
+        return str(_filled(step.says, self._kept))
 
-    def now(self) -> datetime:
-        """Return what the bank's clock shows."""
-        return datetime.fromisoformat(self.client.get(f"{BOX}/clock/").at("now"))
+    def _send(self, requests: list[Request], values: Mapping[str, Any]) -> None:
+        for each in requests:
+            known = self._kept | _filled(values, self._kept)
+            method = self._client.get if each.get else self._client.post
+            answer = method(_filled(each.get or each.post, known), *([] if each.get else [_filled(each.body, known)]))
+            keep = _filled(each.keep, known)
+            self._kept |= {name: answer.at(place) for name, place in keep.items()}
 
-    def today(self) -> date:
-        """Return the day in New York."""
-        return et_date(self.now())
+    def go_to(self, day: int, at: str = "10:00") -> None:
+        """Move the clock to a time so many days after the Monday of the story, unless it is later already."""
+        until = et_instant(self._monday + timedelta(days=day), time.fromisoformat(at))
+        happened = {}
+        if until > self._now():
+            happened = self._client.post(f"{CLOCK}advance/", {"until": iso_z(until)}).at("happened")
+        self._kept["happened"] = ", ".join(f"{kind} {count}" for kind, count in happened.items()) or "nothing"
 
-    def go_to(self, day: date, at: time = _OPENS) -> str:
-        """Move the clock to a time of a day in New York, unless it is later already; say what was done on the way."""
-        until = et_instant(day, at)
-        if until <= self.now():
-            return "nothing"
-        answer = self.client.post(f"{BOX}/clock/advance/", {"until": iso_z(until)})
-        return _counted(answer.at("happened"))
-
-    def next_week(self) -> str:
+    def next_week(self) -> None:
         """Move the clock to the next Monday on which the bank is open."""
-        now = self.now().astimezone(ET)
-        monday = now.date() + timedelta(days=(7 - now.weekday()) % 7 or 7)
-        while True:
-            happened = self.go_to(monday)
-            if self.client.get(f"{BOX}/clock/").at("business_date") == monday.isoformat():
-                self.ids["monday"] = monday.isoformat()
-                return f"{monday:%A, %B} {monday.day}. On the way: {happened}."
-            monday += _WEEK
+        now = self._now().astimezone(ET)
+        self._monday = now.date() + timedelta(days=7 - now.weekday())
+        self.go_to(0)
+        while self._client.get(CLOCK).at("business_date") != self._monday.isoformat():
+            self._monday += timedelta(days=7)
+            self.go_to(0)
+        self._kept["when"] = f"{self._monday:%A, %B} {self._monday.day}. On the way: {self._kept['happened']}."
 
-    def weekday(self, days: int) -> date:
-        """Return the day so many days after the Monday of the story."""
-        return date.fromisoformat(self.ids["monday"]) + timedelta(days=days)
+    def close_market(self, day: int, reason: str) -> None:
+        """Close the bond market on a day of the story."""
+        self._kept["closed"] = self._monday + timedelta(days=day)
+        self._market.close_market(self._kept["closed"], reason)
 
-    # -- who and what there is -----------------------------------------------------------------
+    def shift_rates(self, basis_points: int) -> None:
+        """Let rates be others from tomorrow on."""
+        self._market.shift_rates(et_date(self._now()), basis_points)
 
-    def open_customer(self) -> None:
-        """Make the customer of this playing."""
-        self.ids["customer"] = self.client.post(f"{BOX}/customers/", {"name": self.customer_name}).at("id")
+    def unread_key(self) -> None:
+        """Make a public key that nobody has the private one of: nobody reads the number of the card."""
+        digest = hashlib.shake_256(self._kept["customer"].encode()).digest(KEY_BITS // 8)
+        key = rsa.RSAPublicNumbers(65_537, int.from_bytes(digest) | 1 << KEY_BITS - 1 | 1).public_key()
+        self._kept["public_key"] = key.public_bytes(Encoding.PEM, PublicFormat.PKCS1).decode()
 
-    def open_pocket(self, name: str, strategy: str) -> str:
-        """Open a Pocket of the customer; return its id."""
-        path = f"{V2}/customers/{self.ids['customer']}/pockets/"
-        pocket = str(self.client.post(path, {"pocket_name": name, "deposit_strategy_id": strategy}).at("id"))
-        self.ids[name] = pocket
-        self.ids[f"{name} portal"] = self.client.get(f"{V2}/pockets/{pocket}/portals/").at("items.0.id")
-        return pocket
-
-    def add_counterparty(self, name: str, kind: str, number: str) -> str:
-        """Add a business at another bank, verified; return its id."""
-        account = (
-            {"account_number": number, "account_type": "CHECKING"}
-            if kind == "ach"
-            else {"identifier": number, "address": _ADDRESS}
-        )
-        body = {
-            "type": kind,
-            "counterparty_name": {"type": "business", "business_name": name},
-            "routing_number": "021000021",
-            "verification": {"type": "incoming_wire"},
-            **account,
-        }
-        made = self.client.post(f"{V2}/customers/{self.ids['customer']}/counterparties/", body).at("id")
-        self.client.post(f"{BOX}/counterparty-verification/", {"counterparty_id": made, "status": "APPROVED"})
-        self.ids[name] = str(made)
-        return str(made)
-
-    def value(self, pocket: str) -> str:
-        """Return what a Pocket is worth."""
-        return str(self.client.get(f"{V2}/pockets/{self.ids[pocket]}/").at("portfolio.total_value.formatted"))
-
-    # -- money ------------------------------------------------------------------------------------
-
-    def receive_wire(self, pocket: str, cents: int, sender: str) -> None:
-        """Let a wire arrive."""
-        body = {"portal_id": self.ids[f"{pocket} portal"], "amount_usdc": cents, "sender_name": sender}
-        self.client.post(f"{BOX}/wire/", body)
-
-    def receive_ach(self, pocket: str, cents: int, company: str) -> None:
-        """Let an ACH credit arrive."""
-        body = {"account_id": self.ids[pocket], "amount_usdc": cents, "company_name": company}
-        self.client.post(f"{BOX}/fund/", body)
-
-    def send_wire(self, pocket: str, payee: str, cents: int, description: str) -> str:
-        """Send a wire; return its id."""
-        body = {"counterparty_id": self.ids[payee], "amount_usdc": cents, "description": description}
-        return str(self.client.post(f"{V1}/service-accounts/{self.ids[pocket]}/wires/", body).at("id"))
-
-    def originate(self, pocket: str, payee: str, cents: int, *, direction: str = "CREDIT", purpose: str) -> str:
-        """Originate an ACH entry; return its id."""
-        body = {
-            "counterparty_id": self.ids[payee],
-            "direction": direction,
-            "amount_usdc": cents,
-            "sec_code": "PPD",
-            "company_entry_description": purpose,
-        }
-        path = f"{V1}/service-accounts/{self.ids[pocket]}/ach-originating/"
-        return str(self.client.post(path, body).at("id"))
-
-    def submit_ach(self) -> None:
-        """Send every origination that waits for a window."""
-        self.client.post(f"{BOX}/ach/submit/", {})
-
-    def move_ach(self, origination: str, move: str, **more: str) -> None:
-        """Let something happen to an origination."""
-        self.client.post(f"{BOX}/ach/{self.ids[origination]}/", {"move": move, **more})
-
-    def ach_status(self, pocket: str, origination: str) -> str:
-        """Return the status of an origination."""
-        path = f"{V1}/service-accounts/{self.ids[pocket]}/ach-originating/{self.ids[origination]}/"
-        return str(self.client.get(path).at("status"))
-
-    def simulate(self, path: str, **body: Any) -> dict[str, Any]:
-        """Let something happen that the sandbox has an operation for."""
-        return self.client.post(f"{BOX}/{path}", body).body or {}
+    def _now(self) -> datetime:
+        return datetime.fromisoformat(self._client.get(CLOCK).at("now"))
 
 
-def seed_of(bank_seed: bytes, scenario: str, nth: int) -> bytes:
-    """Return what the keys of a playing derive from: the same in the same bank."""
-    return hashlib.blake2b(f"{scenario}:{nth}".encode(), key=bank_seed[:64], digest_size=32).digest()
+def _filled(value: Any, known: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
+    """Return a value with what the names in braces stand for: alone in a text, as it is; else in words."""
+    if isinstance(value, dict):
+        return {_filled(name, known): _filled(each, known) for name, each in value.items()}
+    while isinstance(value, str) and (found := _NAME.search(value)):
+        name = known[found[1]]
+        if found[0] == value:
+            return name
+        words = str(len(name) if isinstance(name, list) else name)
+        value = value[: found.start()] + words + value[found.end() :]
+    return value
 
 
-def _counted(happened: dict[str, int]) -> str:
-    return ", ".join(f"{kind} {count}" for kind, count in happened.items()) or "nothing"
+def play(
+    scenario: Scenario, credentials: SandboxFile, market: MarketChanges, *, bank_seed: bytes, progress: Progress
+) -> None:
+    """Play a scenario; blocks. Raises CliError when the bank refuses something.
+
+    What it creates is named after how often this bank has seen it, and derived from that: the same in the same bank.
+    """
+    with partner_http(credentials) as http:
+        title = scenario.name.replace("-", " ").capitalize()
+        earlier = [each for each in PartnerApi(http).customers() if str(each.name).startswith(f"{title} ")]
+        nth = len(earlier) + 1
+        seed = hashlib.blake2b(f"{scenario.name}:{nth}".encode(), key=bank_seed[:64], digest_size=32).digest()
+        player = Player(RecordingClient(http, seed=seed), market, f"{title} {nth}")
+        for step in scenario.steps:
+            progress.begin(step.title)
+            progress.note(player.play(step))

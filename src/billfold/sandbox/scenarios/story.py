@@ -1,30 +1,34 @@
 """The opening story: a customer's money becomes bills, moves, settles, matures and is bought again.
 
-It is played through the public API only. Every figure it prints is read from an answer and
-noted with the place it was read from, so that anybody can look it up in the transcript.
+It is played through the public API only, by a client that writes every answer to a file byte for byte. Every figure
+that it prints is read from an answer and noted with its place, so that anybody can look it up in the transcript.
 """
 
+import time as clock
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 from uuid import UUID
 
+import httpx
+import msgspec
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from billfold.cli.context import CliError
+from billfold.platform import ids
 from billfold.platform.dates import et_date, et_instant, iso_z
-from billfold.sandbox.scenarios.recording_client import Answer, RecordingClient
 
 DEPOSIT_CENTS = 250_000_00
 ACH_CENTS, ACH_TIMES = 15_000_00, 3
 MOVED_CENTS = 60_000_00
 SENDER = "Northwind Trading LLC"
 COMPANY = "Contoso Payroll"
-_CLOCK = "/api/v1/sandbox/clock/"
+CLOCK = "/api/v1/sandbox/clock/"
 _OPENS, _SETTLED = time(9), time(17, 30)
 
 _HOLDINGS = ("CUSIP", "matures", "bills", "mark", "yield", "value")
@@ -48,6 +52,89 @@ _EARNED = (
     ("paid out", "withdrawals.formatted"),
     ("worth now", "end_value.formatted"),
 )
+_LATER = (httpx.codes.TOO_MANY_REQUESTS, httpx.codes.SERVICE_UNAVAILABLE)
+_RETRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of the bank. `text` is the body as it came."""
+
+    number: int
+    method: str
+    path: str
+    status: int
+    text: str
+    body: Any = field(repr=False)
+
+    def at(self, where: str) -> Any:  # noqa: ANN401 - whatever the bank answered
+        """Return what stands at a place like `items.0.amount.formatted`."""
+        found = self.body
+        for part in where.split("."):
+            found = found[int(part)] if isinstance(found, list) else found[part]
+        return found
+
+
+class RecordingClient:
+    """Calls with an httpx client that signs, which it closes. Use it as a context."""
+
+    def __init__(self, http: httpx.Client, *, seed: bytes, transcript: Path | None = None) -> None:
+        self._http = http
+        self._seed = seed
+        self._transcript = transcript.open("w", encoding="utf-8") if transcript else None
+        self.answers: list[Answer] = []
+
+    def __enter__(self) -> Self:
+        """Return the client."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close connections and the transcript."""
+        self._http.close()
+        if self._transcript:
+            self._transcript.close()
+
+    def get(self, path: str) -> Answer:
+        """Read; the path may carry a query."""
+        return self._call("GET", path, b"")
+
+    def post(self, path: str, body: dict[str, Any] | None = None) -> Answer:
+        """Create or change."""
+        return self._call("POST", path, b"" if body is None else msgspec.json.encode(body))
+
+    def _call(self, method: str, path: str, body: bytes) -> Answer:
+        number = len(self.answers) + 1
+        command = ids.command_id("story", str(number))
+        headers = {"x-service-idempotency": str(ids.derive(self._seed, command, 0))}
+        if body:
+            headers["content-type"] = "application/json"
+        received = self._send(method, path, headers=headers, content=body or None)
+        if received.is_error:
+            raise CliError(
+                f"{method} {path} was answered {received.status_code}: {received.text}", "See the log of the server."
+            )
+        text = received.text
+        parsed = received.json() if text else None
+        answer = Answer(number, method, path, status=received.status_code, text=text, body=parsed)
+        self.answers.append(answer)
+        if self._transcript:
+            line = {"method": method, "path": path, "status": answer.status, "body": text}
+            self._transcript.write(msgspec.json.encode(line).decode() + "\n")
+            self._transcript.flush()
+        return answer
+
+    def _send(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Send a request, again when it is asked to come later: its key lets it do nothing twice."""
+        try:
+            response = self._http.request(method, path, **request)
+            for _ in range(_RETRIES):
+                if response.status_code not in _LATER:
+                    break
+                clock.sleep(int(response.headers.get("retry-after", 1)))
+                response = self._http.request(method, path, **request)
+        except httpx.TransportError as error:
+            raise CliError(f"{method} {path} did not reach the bank: {error}", "Is the server up?") from error
+        return response
 
 
 class Figure(NamedTuple):
@@ -56,14 +143,6 @@ class Figure(NamedTuple):
     answer: int
     where: str
     shown: str
-
-
-@dataclass(frozen=True, slots=True)
-class StoryResult:
-    """What the story leaves behind: two Pockets of one customer."""
-
-    customer_id: str
-    pocket_ids: tuple[UUID, UUID]
 
 
 @dataclass(slots=True)
@@ -75,8 +154,8 @@ class Story:
     figures: list[Figure] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)
 
-    def play(self) -> StoryResult:
-        """Play it from the first line to the last. Raises CliError when the bank refuses a request."""
+    def play(self) -> tuple[UUID, UUID]:
+        """Play it from the first line to the last; return its Pockets. Raises CliError when a request is refused."""
         customer = self._customer()
         self._begin()
         first = self._open(customer, "Operating reserve", "UST-4W")
@@ -95,13 +174,13 @@ class Story:
             self._earnings(pocket)
         for pocket in (first, second):
             self._check_bank_account(pocket)
-        return StoryResult(customer, (UUID(first), UUID(second)))
+        return UUID(first), UUID(second)
 
     # -- what happens ------------------------------------------------------------------
 
     def _begin(self) -> None:
         """Wait for the next business day where the clock shows a weekend or a holiday."""
-        clock = self.client.get(_CLOCK)
+        clock = self.client.get(CLOCK)
         today = et_date(datetime.fromisoformat(clock.at("now")))
         if clock.at("business_date") != today.isoformat():
             self._heading("The bank is closed: the next business day")
@@ -170,7 +249,7 @@ class Story:
 
     def _settle(self, *pockets: str) -> None:
         self._heading("The next business day: trades settle")
-        today = et_date(datetime.fromisoformat(self.client.get(_CLOCK).at("now")))
+        today = et_date(datetime.fromisoformat(self.client.get(CLOCK).at("now")))
         self._clock(self._next_business_day(today), _SETTLED)
         for pocket in pockets:
             self._trades(pocket)
@@ -222,7 +301,7 @@ class Story:
         return day
 
     def _clock(self, day: date, at: time) -> Answer:
-        response = self.client.post(f"{_CLOCK}advance/", {"until": iso_z(et_instant(day, at))})
+        response = self.client.post(f"{CLOCK}advance/", {"until": iso_z(et_instant(day, at))})
         done = ", ".join(f"{kind} {self._show(response, f'happened.{kind}')}" for kind in response.at("happened"))
         self._line(
             f"The clock shows {self._show(response, 'now')}, business date"

@@ -47,23 +47,20 @@ class Request(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 async def submit(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Nothing) -> None:
     """Hand the message of a PENDING wire over before its hour: it is PROCESSING then, also if it was already."""
     del data
-    owner, own_id = await caller.owned(bank, "wire", wire_id)
-    await fedwire.submit(bank, owner, own_id)
+    await fedwire.submit(bank, *await caller.owned(bank, "wire", wire_id))
 
 
 @sandbox_post("wires/{wire_id}/acknowledge/", name="sandbox_acknowledge_wire", refuses=("wire-not-processing",))
 async def acknowledge(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Nothing) -> None:
     """Let a PROCESSING wire settle (pacs.002, ACSC): it is COMPLETED then, also if it was already."""
     del data
-    owner, own_id = await caller.owned(bank, "wire", wire_id)
-    await fedwire.settle(bank, owner, own_id, code=None)
+    await fedwire.settle(bank, *await caller.owned(bank, "wire", wire_id), code=None)
 
 
 @sandbox_post("wires/{wire_id}/reject/", name="sandbox_reject_wire", refuses=("wire-not-processing",))
 async def reject(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Rejection) -> None:
     """Let a PROCESSING wire be rejected (pacs.002, RJCT): the money is back then."""
-    owner, own_id = await caller.owned(bank, "wire", wire_id)
-    await fedwire.settle(bank, owner, own_id, code=data.reason)
+    await fedwire.settle(bank, *await caller.owned(bank, "wire", wire_id), code=data.reason)
 
 
 @sandbox_post(
@@ -73,13 +70,12 @@ async def return_wire(
     caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: ReturnRequest
 ) -> None:
     """Let a COMPLETED wire of ours come back (pacs.004), as a wire of the type RETURN."""
-    owner, own_id = await caller.owned(bank, "wire", wire_id)
+    wire = await caller.owned(bank, "wire", wire_id)
     returned = Returned(data.amount_usdc, data.charges_usdc)
-    await fedwire.give_back(bank, owner, own_id, reason=data.reason, information=data.information, returned=returned)
+    await fedwire.give_back(bank, *wire, reason=data.reason, information=data.information, returned=returned)
 
 
 @sandbox_post("wires/{wire_id}/request-return/", name="sandbox_request_wire_return", refuses=("wire-not-completed",))
 async def request_return(caller: Caller, bank: Bank, fedwire: SimulatedFedwire, wire_id: UUID, data: Request) -> None:
     """Let the sender of a wire that arrived ask for it (camt.056); the operator decides."""
-    owner, own_id = await caller.owned(bank, "wire", wire_id)
-    await fedwire.ask_for(bank, owner, own_id, reason=data.reason)
+    await fedwire.ask_for(bank, *await caller.owned(bank, "wire", wire_id), reason=data.reason)

@@ -8,6 +8,7 @@ the same answer to the last digit.
 from collections.abc import Sequence
 from datetime import date, datetime
 from hashlib import blake2b
+from typing import Any
 from uuid import UUID
 
 from billfold.payments.wires.iso20022.types import (
@@ -25,19 +26,12 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequest,
     ReturnRequestResponse,
 )
-from billfold.sandbox.magic_values import MagicValue
 
 SENDER = "026009593"
 """The routing number of the bank that sends, unless another is named."""
 ACCOUNT_CLOSED = "AC04"
 _REFUSED_CENTS = 1
-MAGIC_VALUES = (
-    MagicValue(
-        "wires", "amount", f"ends in {_REFUSED_CENTS:02}", f"The receiving bank refuses the wire ({ACCOUNT_CLOSED})."
-    ),
-)
 _SOURCE = "SIMFED01"
-_POWERS_OF_TEN = {count: int("1" + "0" * count) for count in (6, 10, 12)}
 
 
 class SimulatedFed:
@@ -62,15 +56,14 @@ class SimulatedFed:
     def status(self, message: CreditTransfer | PaymentReturn, now: datetime, code: str | None) -> FedwireMessage:
         """Return that a message has settled, or was rejected for a code."""
         number = _digits(f"status:{message.message_id}:{code}", 6)
-        status = PaymentStatus(
+        return self._wire(
+            PaymentStatus,
+            now,
             message_id=f"{now:%Y%m%d}{_SOURCE}{number:06}{message.message_id[-6:]}",
-            created_at=now,
             original=original_of(message),
             status="ACSC" if code is None else "RJCT",
             reason=code,
-            receiver=self._routing_number,
         )
-        return self._wire(status, now)
 
     def payment(
         self,
@@ -86,16 +79,16 @@ class SimulatedFed:
     ) -> FedwireMessage:
         """Return the payment of this name; the same name gives the same payment."""
         bank = sender_routing_number or SENDER
-        message = CreditTransfer(
+        return self._wire(
+            CreditTransfer,
+            now,
             message_id=_imad(day, f"payment:{seed_text}"),
-            created_at=now,
             uetr=str(UUID(bytes=blake2b(seed_text.encode(), digest_size=16).digest(), version=4)),
             end_to_end_id="NOTPROVIDED",
             instruction_id=f"W{_digits(seed_text, 12):012}",
             amount=amount,
             settles_on=day,
             sender=bank,
-            receiver=self._routing_number,
             debtor=Party(name=sender_name),
             debtor_account=Account(number=sender_account_number) if sender_account_number else None,
             debtor_agent=Agent(routing_number=bank),
@@ -103,7 +96,6 @@ class SimulatedFed:
             creditor=Party(name="Holder of the account"),
             creditor_account=Account(number=account_number),
         )
-        return self._wire(message, now)
 
     def payment_return(
         self,
@@ -120,9 +112,10 @@ class SimulatedFed:
         """Return that the receiver of a payment of ours sends it back, or what is outstanding of it, less charges."""
         nth = "" if outstanding in {None, payment_message.amount} else f":{outstanding}"
         settled = payment_message.amount - charges if amount is None else amount
-        message = PaymentReturn(
+        return self._wire(
+            PaymentReturn,
+            now,
             message_id=_imad(day, f"return:{payment_message.message_id}{nth}"),
-            created_at=now,
             original=original_of(payment_message),
             original_amount=None if settled == payment_message.amount else payment_message.amount,
             amount=settled,
@@ -130,65 +123,61 @@ class SimulatedFed:
             charges=charges or None,
             charged_by=Agent(routing_number=payment_message.receiver) if charges else None,
             sender=payment_message.receiver,
-            receiver=self._routing_number,
             debtor=Party(name=payment_message.creditor.name),
             creditor=Party(name=payment_message.debtor.name),
             reason=reason,
             information=information,
             kind=payment_message.kind,
         )
-        return self._wire(message, now)
 
     def return_request(
         self, payment_message: CreditTransfer, now: datetime, day: date, *, reason: str
     ) -> FedwireMessage:
         """Return that the sender of a payment to us asks for it back."""
-        message = ReturnRequest(
+        return self._wire(
+            ReturnRequest,
+            now,
             message_id=_imad(day, f"request:{payment_message.message_id}"),
-            created_at=now,
             case_id=f"CASE{_digits(payment_message.message_id, 12):012}",
             sender=payment_message.sender,
-            receiver=self._routing_number,
             creator=Party(name=payment_message.debtor.name),
             original=original_of(payment_message),
             amount=payment_message.amount,
             settled_on=payment_message.settles_on,
             reason=reason,
         )
-        return self._wire(message, now)
 
     def accept_return(self, request: ReturnRequest, now: datetime) -> FedwireMessage:
         """Return the answer that accepts our return request."""
-        message = ReturnRequestResponse(
+        return self._wire(
+            ReturnRequestResponse,
+            now,
             message_id=f"ANSWER{_digits(request.message_id, 12):012}",
-            created_at=now,
             case_id=request.case_id,
             sender=request.receiver,
-            receiver=self._routing_number,
             creator=Party(name="Receiving bank"),
             verdict="CNCL",
             original=request.original,
         )
-        return self._wire(message, now)
 
     def give_back(self, request: ReturnRequest, now: datetime, day: date) -> FedwireMessage:
         """Return the payment that we requested to be returned."""
-        message = PaymentReturn(
+        return self._wire(
+            PaymentReturn,
+            now,
             message_id=_imad(day, f"return:{request.original.message_id}"),
-            created_at=now,
             original=request.original,
             amount=request.amount,
             settles_on=day,
             sender=request.receiver,
-            receiver=self._routing_number,
             debtor=Party(name="Receiving bank"),
             creditor=request.creator,
             reason="FOCR",
             information="Returned as requested",
         )
-        return self._wire(message, now)
 
-    def _wire(self, message: Message, now: datetime) -> FedwireMessage:
+    def _wire(self, shape: type[Message], now: datetime, **fields: Any) -> FedwireMessage:
+        message = shape(created_at=now, receiver=self._routing_number, **fields)
         header = Header(
             sender=FEDWIRE_ROUTING_NUMBER,
             receiver=self._routing_number,
@@ -202,19 +191,13 @@ class SimulatedFed:
 
 def original_of(message: CreditTransfer | PaymentReturn) -> OriginalMessage:
     """Return what an answer says of the message it answers."""
-    if isinstance(message, CreditTransfer):
-        return OriginalMessage(
-            message_id=message.message_id,
-            message_name="pacs.008.001.08",
-            created_at=message.created_at,
-            uetr=message.uetr,
-            end_to_end_id=message.end_to_end_id,
-        )
+    is_payment = isinstance(message, CreditTransfer)
     return OriginalMessage(
         message_id=message.message_id,
-        message_name="pacs.004.001.10",
+        message_name="pacs.008.001.08" if is_payment else "pacs.004.001.10",
         created_at=message.created_at,
-        uetr=message.original.uetr,
+        uetr=message.uetr if isinstance(message, CreditTransfer) else message.original.uetr,
+        end_to_end_id=message.end_to_end_id if isinstance(message, CreditTransfer) else None,
     )
 
 
@@ -223,5 +206,5 @@ def _imad(day: date, seed_text: str) -> str:
 
 
 def _digits(seed_text: str, count: int) -> int:
-    digest_number = int.from_bytes(blake2b(seed_text.encode(), digest_size=16).digest())
-    return digest_number % _POWERS_OF_TEN[count]
+    number: int = int.from_bytes(blake2b(seed_text.encode(), digest_size=16).digest()) % 10**count
+    return number

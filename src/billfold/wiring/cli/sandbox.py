@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 from uuid import UUID
 
 import httpx
@@ -24,7 +24,7 @@ from rich.markup import escape
 from rich.panel import Panel
 
 from billfold.cli.context import CliError, Database
-from billfold.cli.output import console, print_error, print_line, print_success
+from billfold.cli.output import console, key_value_table, print_error, print_line, print_success, table
 from billfold.cli.process_supervisor import Supervisor, stop_on_signals
 from billfold.cli.resources import with_connection
 from billfold.data_keys.keys import DataKeys
@@ -35,24 +35,20 @@ from billfold.platform.logs import configure_logging
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.launch import card_host_command, listen_to_network
 from billfold.sandbox.chain.launch import start_local_chain
-from billfold.sandbox.control.cli import group
+from billfold.sandbox.control.cli import group, run_task
+from billfold.sandbox.control.tasks import CARD_PROCESSOR, RunningSandbox, perform_tasks
 from billfold.sandbox.credentials_file import SandboxFile, StoryStage, read_sandbox_file, write_sandbox_file
+from billfold.sandbox.forks.copies import OPENING, BankCopies
 from billfold.sandbox.forks.lease import SANDBOX_LOCK
-from billfold.sandbox.forks.types import OPENING
-from billfold.sandbox.processes.line_process import environment_of_others
+from billfold.sandbox.line_process import environment_of_others
 from billfold.sandbox.provisioning import prepare_sandbox
-from billfold.sandbox.running import CARD_PROCESSOR, RunningSandbox, perform_tasks
 from billfold.sandbox.sandbox_client import partner_http
-from billfold.sandbox.scenarios.cli import play
-from billfold.sandbox.scenarios.recording_client import RecordingClient
-from billfold.sandbox.scenarios.story import Story, StoryResult
-from billfold.sandbox.simulations.cli import list_simulations
+from billfold.sandbox.scenarios.player import SCENARIOS
+from billfold.sandbox.scenarios.story import RecordingClient, Story
+from billfold.sandbox.simulations import magic_values, simulations
 from billfold.wiring.cli.serve import check_ports, child_command_line, find_silent_port, start_https
 from billfold.wiring.cli.verify import print_report, verify_with_progress
 from billfold.wiring.cli_context import Wiring
-
-if TYPE_CHECKING:
-    from billfold.sandbox.forks.copies import BankCopies
 
 UP_SECONDS = 60.0
 _POLL_SECONDS = 0.1
@@ -65,12 +61,95 @@ _STORY_INTERRUPTED = (
 Port = Annotated[int | None, typer.Option(min=1, max=65_535)]
 
 
-class _Options(NamedTuple):
-    """The options of the command line."""
+class _Start(NamedTuple):
+    """One start of the sandbox. `changes` are the settings that the command line overrides."""
 
-    exit_after_story: bool
+    context: Wiring
+    settings: Settings
+    database: Database
+    step: _StepTimer
+    changes: Mapping[str, object]
     play_story: bool
-    changes: dict[str, object]
+    exit_after_story: bool
+
+    async def run(self, listener: socket.socket) -> None:
+        """Run it, with a management port where there is one."""
+        checked = manage_children(self.settings, self.database.dsn, partial(find_silent_port, self.settings))
+        async with checked as (_, counting):
+            await self._run_processes(listener, counting)
+
+    async def _run_processes(self, listener: socket.socket, counting: Mapping[str, str]) -> None:
+        configure_logging("ERROR")  # its processes have logs of their own
+        context, settings, database = self.context, self.settings, self.database
+        stop = stop_on_signals()
+        copies = context.copies(settings, database.owner_dsn)
+        await copies.recover()
+        is_new = read_sandbox_file(settings.state_dir) is None
+        saved = await self._prepare(listener.getsockname()[1])
+        if is_new and not self.play_story:
+            await copies.copy(OPENING)
+        environment = context.environment(settings, database.dsn, **self.changes) | dict(counting)
+        supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
+        plain = await context.serve_plain(settings)
+        try:
+            chain = await self._start_processes(supervisor, listener)
+            await _wait_until_up(saved, settings.state_dir / "logs", stop)
+            self.step.end()
+            if self.play_story and not stop.is_set():
+                saved = await self._play_story_once(copies, saved)
+            if not (stop.is_set() or self.exit_after_story):
+                running = RunningSandbox(context, settings, database, supervisor=supervisor, copies=copies, saved=saved)
+                async with perform_tasks(settings.state_dir, copies, running):
+                    _print_credentials(settings, saved, chain)
+                    await stop.wait()
+        finally:
+            plain.close()
+            await supervisor.stop()
+
+    async def _prepare(self, card_port: int) -> SandboxFile:
+        """Bring the database up to date, and return whom to be in the bank."""
+        context, settings, database, step = self.context, self.settings, self.database, self.step
+        step("Migrating the database")
+        await with_connection(database.owner_dsn, lambda conn: runner.up(conn, step))
+        step("Initializing the bank")
+        await context.initialize_database(settings, database.owner_dsn)
+        return await prepare_sandbox(context, settings, database.dsn, card_port=card_port, report=step)
+
+    async def _start_processes(self, supervisor: Supervisor, listener: socket.socket) -> str:
+        """Start every process of the sandbox; say where its chain is."""
+        logs = self.settings.state_dir / "logs"
+        chain = "the chains of BILLFOLD_CHAINS"
+        if self.settings.chains is None:
+            chain = await start_local_chain(supervisor, self.settings.state_dir)
+        self.step("Starting the server")
+        await start_https(supervisor, logs)
+        await supervisor.start("worker", child_command_line("worker", "--with-parent"), logs / "worker.log")
+        host = card_host_command(self.settings)
+        outside = environment_of_others()
+        await supervisor.start(
+            CARD_PROCESSOR, host, logs / "card_processor.log", environment=outside, listener=listener
+        )
+        return chain
+
+    async def _play_story_once(self, copies: BankCopies, saved: SandboxFile) -> SandboxFile:
+        """Play the story once in the life of this bank, verify the ledger after it, and keep a fork for a reset."""
+        if saved.story == "played":
+            if self.exit_after_story:
+                print_success(_STORY_PLAYED)
+            return saved
+        if saved.story == "playing":
+            print_error(*_STORY_INTERRUPTED)
+            return saved
+        began = monotonic()
+        _save_stage(self.settings, saved, "playing")
+        async with self.context.bank(self.settings, self.database.dsn) as bank, bank.pool.acquire() as conn:
+            pocket_ids = await asyncio.to_thread(_play, self.settings, saved, bank.seed)
+            console.rule("The ledger is verified", align="left", style="cyan")
+            print_report(await verify_with_progress(conn, vault=bank.vault, keys=bank.ports[DataKeys]))
+        played = _save_stage(self.settings, saved, "played", *pocket_ids)
+        print_success(f"The story took {monotonic() - began:.1f} seconds.")
+        await copies.fork(OPENING)
+        return played
 
 
 @group.without_command
@@ -96,7 +175,6 @@ def sandbox(
     if settings.is_production:
         raise CliError("This is configured as a production bank.", "Unset BILLFOLD_ENVIRONMENT.")
     check_ports(settings)
-    options = _Options(exit_after_story, play_story=not no_story, changes=changes)
     step = _StepTimer()
     with _sandbox_lock(settings.state_dir):
         if fresh:
@@ -104,132 +182,49 @@ def sandbox(
         try:
             step("Starting the database")
             with context.database(settings, step) as database, listen_to_network(settings) as listener:
-                asyncio.run(_run(context, settings, database, options=options, step=step, listener=listener))
+                start = _Start(context, settings, database, step, changes, not no_story, exit_after_story)
+                asyncio.run(start.run(listener))
         finally:
             step.end()
 
 
-async def _run(
+@group.command("play bad-week", "play --list")
+def play(
     context: Wiring,
-    settings: Settings,
-    database: Database,
+    name: Annotated[str, typer.Argument(help="The scenario.")] = "",
     *,
-    options: _Options,
-    step: _StepTimer,
-    listener: socket.socket,
+    list_all: Annotated[bool, typer.Option("--list", help="List the scenarios.")] = False,
+) -> str | None:
+    """Play a scenario: real objects and events of a customer of its own, while the clock goes on."""
+    if list_all:
+        console.print(key_value_table((each.name, each.description) for each in SCENARIOS.values()))
+        return None
+    if name not in SCENARIOS:
+        raise CliError(f"There is no scenario {name!r}.", "See `billfold sandbox play --list`.")
+    run_task(context, f"/scenarios/{name}/play/")
+    return f"{name} has been played. `billfold sandbox reset` returns to the bank of the beginning."
+
+
+@group.command("simulations", "simulations --json")
+def list_simulations(
+    *, as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, for programs.")] = False
 ) -> None:
-    """Run it, with a management port where there is one."""
-    async with manage_children(settings, database.dsn, partial(find_silent_port, settings)) as (_, counting):
-        await _run_processes(
-            context, settings, database, options=options, step=step, listener=listener, counting=counting
-        )
+    """List what a sandbox simulates, and the values that its counterparts obey."""
+    items, values = simulations(), magic_values()
+    if as_json:
+        listed = [
+            {name: value for name, value in each.items() if name != "object_type"}
+            for each in msgspec.to_builtins(items)
+        ]
+        typer.echo(msgspec.json.encode({"items": listed, "magic_values": values}))
+        return
+    rows = [(each.path.removeprefix("/api/v1/sandbox/"), each.summary, ", ".join(each.events)) for each in items]
+    console.print(table("Simulations, below /api/v1/sandbox/", ("path", "what happens", "events"), rows))
+    obeyed = [(each.field, each.value, each.effect) for each in values]
+    console.print(table("Magic values", ("field", "value", "effect"), obeyed))
 
 
-async def _run_processes(
-    context: Wiring,
-    settings: Settings,
-    database: Database,
-    *,
-    options: _Options,
-    step: _StepTimer,
-    listener: socket.socket,
-    counting: Mapping[str, str],
-) -> None:
-    configure_logging("ERROR")  # its processes have logs of their own
-    stop = stop_on_signals()
-    copies = context.copies(settings, database.owner_dsn)
-    await copies.recover()
-    is_new = read_sandbox_file(settings.state_dir) is None
-    saved_sandbox = await _prepare(context, settings, database, step=step, card_port=listener.getsockname()[1])
-    if is_new and not options.play_story:
-        await copies.copy(OPENING)
-    environment = context.environment(settings, database.dsn, **options.changes) | dict(counting)
-    supervisor = Supervisor(environment, print_error, watch=database.restart_if_stopped)
-    plain = await context.serve_plain(settings)
-    try:
-        chain = await _start_processes(supervisor, settings, step, listener=listener)
-        await _wait_until_up(saved_sandbox, settings.state_dir / "logs", stop)
-        step.end()
-        if not stop.is_set():
-            saved_sandbox = await _play_story_once(
-                context, settings, database, copies=copies, saved_sandbox=saved_sandbox, options=options
-            )
-        if not (stop.is_set() or options.exit_after_story):
-            running = RunningSandbox(
-                context, settings, database, supervisor=supervisor, copies=copies, saved=saved_sandbox
-            )
-            async with perform_tasks(settings.state_dir, copies, running):
-                _print_credentials(settings, saved_sandbox, chain)
-                await stop.wait()
-    finally:
-        plain.close()
-        await supervisor.stop()
-
-
-async def _prepare(
-    context: Wiring, settings: Settings, database: Database, *, step: _StepTimer, card_port: int
-) -> SandboxFile:
-    """Bring the database up to date, and return whom to be in the bank."""
-    step("Migrating the database")
-    await with_connection(database.owner_dsn, lambda conn: runner.up(conn, step))
-    step("Initializing the bank")
-    await context.initialize_database(settings, database.owner_dsn)
-    return await prepare_sandbox(context, settings, database.dsn, card_port=card_port, report=step)
-
-
-async def _start_processes(
-    supervisor: Supervisor, settings: Settings, step: _StepTimer, *, listener: socket.socket
-) -> str:
-    """Start every process of the sandbox; say where its chain is."""
-    logs = settings.state_dir / "logs"
-    chain = "the chains of BILLFOLD_CHAINS"
-    if settings.chains is None:
-        chain = await start_local_chain(supervisor, settings.state_dir)
-    step("Starting the server")
-    await start_https(supervisor, logs)
-    await supervisor.start("worker", child_command_line("worker", "--with-parent"), logs / "worker.log")
-    await supervisor.start(
-        CARD_PROCESSOR,
-        card_host_command(settings),
-        logs / "card_processor.log",
-        environment=environment_of_others(),
-        listener=listener,
-    )
-    return chain
-
-
-async def _play_story_once(
-    context: Wiring,
-    settings: Settings,
-    database: Database,
-    *,
-    copies: BankCopies,
-    saved_sandbox: SandboxFile,
-    options: _Options,
-) -> SandboxFile:
-    """Play the story once in the life of this bank, verify the ledger after it, and keep a fork for a reset."""
-    if not options.play_story:
-        return saved_sandbox
-    if saved_sandbox.story == "played":
-        if options.exit_after_story:
-            print_success(_STORY_PLAYED)
-        return saved_sandbox
-    if saved_sandbox.story == "playing":
-        print_error(*_STORY_INTERRUPTED)
-        return saved_sandbox
-    began = monotonic()
-    _save_stage(settings, saved_sandbox, "playing")
-    async with context.bank(settings, database.dsn) as bank, bank.pool.acquire() as conn:
-        ending = await asyncio.to_thread(_play, settings, saved_sandbox, bank.seed)
-        console.rule("The ledger is verified", align="left", style="cyan")
-        print_report(await verify_with_progress(conn, vault=bank.vault, keys=bank.ports[DataKeys]))
-    played = _save_stage(settings, saved_sandbox, "played", *ending.pocket_ids)
-    print_success(f"The story took {monotonic() - began:.1f} seconds.")
-    await copies.fork(OPENING)
-    return played
-
-
-def _play(settings: Settings, saved_sandbox: SandboxFile, seed: bytes) -> StoryResult:
+def _play(settings: Settings, saved_sandbox: SandboxFile, seed: bytes) -> tuple[UUID, UUID]:
     transcript = settings.state_dir / "story.jsonl"
     with RecordingClient(partner_http(saved_sandbox), seed=seed, transcript=transcript) as client:
         return Story(client, console).play()
@@ -341,7 +336,3 @@ class _StepTimer:
             seconds = monotonic() - self._began
             print_success(f"{escape(self._text)} [dim]{seconds:.1f} s[/]")
             self._text = ""
-
-
-group.command("play bad-week", "play --list")(play)
-group.command("simulations", "simulations --json")(list_simulations)

@@ -1,7 +1,7 @@
-"""The process of the authorisation host: `python -m billfold.sandbox.card_processor.host FOLDER`.
+"""The process of the authorisation host: `python -m billfold.sandbox.card_processor.host FOLDER DESCRIPTOR`.
 
-The folder is the processor's; it holds the settings of the host. It leaves no core dump, ends with the process that
-started it, and whatever kills it, what it owes the bank is sent when it runs again.
+The folder is the processor's, with the settings of the host; the descriptor is of the socket that listens. It leaves no
+core dump and ends with the process that started it. Whatever kills it, what it owes the bank is sent by its next run.
 """
 
 import asyncio
@@ -9,7 +9,6 @@ import resource
 import signal
 import socket
 import sys
-from functools import partial
 from pathlib import Path
 
 import uvloop
@@ -17,12 +16,8 @@ import uvloop
 from billfold.cli.process_supervisor import exit_with_parent
 from billfold.platform.logs import configure_logging, logger
 from billfold.sandbox.card_processor.host.authorize import AuthorizationHost
-from billfold.sandbox.card_processor.host.bank_client import BankClient
-from billfold.sandbox.card_processor.host.conversation import Conversation
-from billfold.sandbox.card_processor.host.forwarding import Forwarder
-from billfold.sandbox.card_processor.host.journal import Journal
-from billfold.sandbox.card_processor.host.mac import MacKey
-from billfold.sandbox.card_processor.host.secret_checks import SecretChecks
+from billfold.sandbox.card_processor.host.bank_client import BankClient, Forwarder
+from billfold.sandbox.card_processor.host.journal import Journal, SecretChecks
 from billfold.sandbox.card_processor.host.server import NetworkServer
 from billfold.sandbox.card_processor.host.settings import HostSettings, read_settings
 from billfold.sandbox.card_processor.vault import CardVault
@@ -36,9 +31,7 @@ async def run(folder: Path, settings: HostSettings, *, listener: socket.socket, 
     host = AuthorizationHost(store, bank, checks, stand_in_cents=options.stand_in_cents)
     forwarder = Forwarder(store, bank)
     host.on_owed = forwarder.wake
-    mac = MacKey(options.mac_algorithm, bytes.fromhex(options.mac_key or ""))
-    converse = partial(Conversation, host, mac, mac_required=settings.mac_required)
-    server = await asyncio.start_server(NetworkServer(converse, options.length_prefix).serve, sock=listener)
+    server = await asyncio.start_server(NetworkServer(host, settings).serve, sock=listener)
     forwarding = asyncio.create_task(forwarder.run())
     logger(__name__).info("card_network_served", address=listener.getsockname())
     try:
@@ -59,14 +52,9 @@ async def _main(folder: Path, listener: socket.socket) -> None:
     await run(folder, read_settings(folder), listener=listener, stop=stop)
 
 
-def main() -> None:
-    """Run until a signal stops it; the arguments are a folder and the descriptor of the socket that listens."""
+if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     configure_logging()
     exit_with_parent()
-    folder, descriptor = sys.argv[1:]
-    uvloop.run(_main(Path(folder), socket.socket(fileno=int(descriptor))))
-
-
-if __name__ == "__main__":
-    main()
+    state, descriptor = sys.argv[1:]
+    uvloop.run(_main(Path(state), socket.socket(fileno=int(descriptor))))

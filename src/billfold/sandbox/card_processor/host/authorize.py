@@ -4,23 +4,29 @@ Messages of one purchase are decided one after the other, in the order of their 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Final
 from uuid import UUID, uuid5
+from weakref import WeakValueDictionary
 
-from billfold.payments.cards.authorizations.types import Decision, DeclineReason
+from billfold.payments.cards.authorizations.messages import MessageAnswer, MessageType
+from billfold.payments.cards.authorizations.types import Decision, DeclineReason, EntryMode
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import iso_z
 from billfold.platform.logs import logger
 from billfold.sandbox.card_processor.host import journal
-from billfold.sandbox.card_processor.host.bank_client import Answer, BankAway, BankClient, BankMessage, MessageRefused
-from billfold.sandbox.card_processor.host.journal import Found, Journal, Kept, Reply
-from billfold.sandbox.card_processor.host.requests import CASH_MACHINE, Kind, Request
-from billfold.sandbox.card_processor.host.response_codes import Outcome
-from billfold.sandbox.card_processor.host.secret_checks import SecretChecks
+from billfold.sandbox.card_processor.host.bank_client import BankAway, BankClient, MessageRefused
+from billfold.sandbox.card_processor.host.journal import (
+    BankMessage,
+    Found,
+    Journal,
+    Kept,
+    Reply,
+    SecretChecks,
+)
+from billfold.sandbox.card_processor.host.requests import Outcome, Request
 
 log = logger(__name__)
 
@@ -28,17 +34,14 @@ REPLY_SECONDS: Final = 2.0
 """How long the network waits."""
 _OWN_SECONDS: Final = 0.1
 """What of it the host keeps for itself, to keep the reply and to write it. The bank answers earlier than that."""
-_REASONS: Final[Mapping[str, Outcome]] = MappingProxyType(
+_REASONS: Final[Mapping[DeclineReason | None, Outcome]] = MappingProxyType(
     {
-        DeclineReason.CARD_CLOSED: Outcome.RESTRICTED_CARD,
+        **dict.fromkeys((DeclineReason.CARD_CLOSED, DeclineReason.CARD_FROZEN), Outcome.RESTRICTED_CARD),
+        **dict.fromkeys((DeclineReason.CARD_NOT_ACTIVATED, DeclineReason.CARD_OFFLINE), Outcome.RESTRICTED_CARD),
+        **dict.fromkeys((DeclineReason.CARD_LIMIT, DeclineReason.CATEGORY_LIMIT), Outcome.EXCEEDS_AMOUNT_LIMIT),
         DeclineReason.CARD_EXPIRED: Outcome.EXPIRED_CARD,
-        DeclineReason.CARD_FROZEN: Outcome.RESTRICTED_CARD,
-        DeclineReason.CARD_LIMIT: Outcome.EXCEEDS_AMOUNT_LIMIT,
-        DeclineReason.CARD_NOT_ACTIVATED: Outcome.RESTRICTED_CARD,
         DeclineReason.CARD_NOT_FOUND: Outcome.INVALID_CARD_NUMBER,
-        DeclineReason.CARD_OFFLINE: Outcome.RESTRICTED_CARD,
         DeclineReason.CATEGORY_BLOCKED: Outcome.NOT_PERMITTED_TO_CARDHOLDER,
-        DeclineReason.CATEGORY_LIMIT: Outcome.EXCEEDS_AMOUNT_LIMIT,
         DeclineReason.DUPLICATE: Outcome.DUPLICATE_TRANSMISSION,
         DeclineReason.INSUFFICIENT_FUNDS: Outcome.INSUFFICIENT_FUNDS,
         DeclineReason.MAGSTRIPE_OFF: Outcome.NOT_PERMITTED_TO_CARDHOLDER,
@@ -46,7 +49,7 @@ _REASONS: Final[Mapping[str, Outcome]] = MappingProxyType(
         DeclineReason.SUSPECTED_FRAUD: Outcome.SUSPECTED_FRAUD,
     }
 )
-_PURCHASES: Final = frozenset({Kind.AUTHORIZATION, Kind.INCREMENT})
+_PURCHASES: Final = frozenset({MessageType.AUTHORIZATION, MessageType.INCREMENT})
 _APPROVAL_CODES: Final = 1_000_000
 
 
@@ -57,7 +60,7 @@ class AuthorizationHost:
         self._journal, self._bank, self._checks = store, bank, checks
         self._stand_in_cents = stand_in_cents
         self._under_way: dict[tuple[UUID, str, int], asyncio.Task[Reply]] = {}
-        self._purchases: dict[str, tuple[asyncio.Lock, int]] = {}
+        self._purchases: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self.on_owed: Callable[[], None] = lambda: None
 
     async def respond(self, request: Request) -> Reply:
@@ -72,7 +75,7 @@ class AuthorizationHost:
 
     async def _respond(self, request: Request) -> Reply:
         until = monotonic() + REPLY_SECONDS - _OWN_SECONDS
-        async with self._one_at_a_time(request.network_reference):
+        async with self._purchases.setdefault(request.network_reference, asyncio.Lock()):
             found = await self._journal.call(lambda vault: journal.look_up(vault, request, self._checks.find_wrong))
             if found.is_known:
                 assert found.reply is not None
@@ -85,10 +88,8 @@ class AuthorizationHost:
     async def _decide(self, request: Request, found: Found, until: float) -> Kept:
         """Decide about a message that is new, and keep the decision."""
         kept = _undecided(request, found)
-        if found.reply is not None:
-            return await self._keep(request, kept._replace(reply=found.reply))
-        if request.is_declined:
-            return await self._keep(request, kept._replace(reply=Reply(Outcome.APPROVED)))
+        if found.reply is not None or request.is_declined:
+            return await self._keep(request, kept._replace(reply=found.reply or Reply(Outcome.APPROVED)))
         message = _bank_message(request, found, kept)
         try:
             answer = await self._ask_bank(message, until, is_owed=found.is_owed)
@@ -100,14 +101,14 @@ class AuthorizationHost:
             return await self._keep(request, kept._replace(reply=Reply(Outcome.SYSTEM_MALFUNCTION)))
         return await self._keep(request, kept._replace(reply=_reply_of(request, kept, answer), by_bank=True))
 
-    async def _ask_bank(self, message: BankMessage, until: float, *, is_owed: bool) -> Answer:
+    async def _ask_bank(self, message: BankMessage, until: float, *, is_owed: bool) -> MessageAnswer:
         if is_owed:
             raise BankAway("earlier messages of the purchase are to come first", may_have=False)
         return await self._bank.send(message, until - monotonic())
 
     async def _decide_alone(self, request: Request, kept: Kept, message: BankMessage, *, may_have: bool) -> Kept:
         """Decide without the bank: it gets what was decided later, and loses what it may have decided too late."""
-        if kept.kind == Kind.REVERSAL:
+        if kept.kind == MessageType.REVERSAL:
             return await self._keep(request, kept._replace(reply=Reply(Outcome.REVERSAL_ACCEPTED), owed=(message,)))
         code = _approval_code(request.message_id)
         approved = kept._replace(reply=Reply(Outcome.APPROVED, request.amount, code))
@@ -115,12 +116,12 @@ class AuthorizationHost:
             return await self._keep(request, approved._replace(owed=(message,)))
         declined = kept._replace(reply=Reply(Outcome.ISSUER_INOPERATIVE))
         if may_have and kept.kind in _PURCHASES:
-            released = request.amount if kept.kind == Kind.INCREMENT else None
-            declined = declined._replace(owed=(_follow_up(message, Kind.REVERSAL, amount=released),))
-        if kept.kind != Kind.AUTHORIZATION or request.entry_mode == CASH_MACHINE or request.cash:
+            released = request.amount if kept.kind == MessageType.INCREMENT else None
+            declined = declined._replace(owed=(_follow_up(message, MessageType.REVERSAL, amount=released),))
+        if kept.kind != MessageType.AUTHORIZATION or request.entry_mode == EntryMode.ATM or request.cash:
             return await self._keep(request, declined)
         # The bank holds what an advice says at least: no more, if it had approved the purchase after all.
-        advice = _follow_up(message, Kind.ADVICE, amount=request.amount)
+        advice = _follow_up(message, MessageType.ADVICE, amount=request.amount)
         approved = approved._replace(owed=(advice,), stood_in=True)
         stand_in = partial(journal.stand_in, request=request, approved=approved, declined=declined)
         return await self._journal.call(lambda vault: stand_in(vault, most=self._stand_in_cents))
@@ -128,69 +129,51 @@ class AuthorizationHost:
     async def _keep(self, request: Request, kept: Kept) -> Kept:
         return await self._journal.call(lambda vault: journal.keep(vault, request, kept))
 
-    @asynccontextmanager
-    async def _one_at_a_time(self, reference: str) -> AsyncIterator[None]:
-        lock, waiting = self._purchases.get(reference, (asyncio.Lock(), 0))
-        self._purchases[reference] = (lock, waiting + 1)
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, waiting = self._purchases[reference]
-            if waiting == 1:
-                del self._purchases[reference]
-            else:
-                self._purchases[reference] = (lock, waiting - 1)
-
 
 def _undecided(request: Request, found: Found) -> Kept:
     """Return what a message is, seen from the earlier ones of its purchase."""
     earlier, kind = found.earlier, request.kind
-    if earlier and kind == Kind.AUTHORIZATION:
-        kind = Kind.INCREMENT
+    if earlier and kind == MessageType.AUTHORIZATION:
+        kind = MessageType.INCREMENT
     # A reversal may have a retrieval reference number of its own.
-    reference = earlier.network_reference if earlier and kind == Kind.REVERSAL else request.network_reference
+    reference = earlier.network_reference if earlier and kind == MessageType.REVERSAL else request.network_reference
     return Kept(card_id=found.card_id, kind=kind, network_reference=reference, reply=Reply(Outcome.DO_NOT_HONOR))
 
 
 def _bank_message(request: Request, found: Found, kept: Kept) -> BankMessage:
     amount: int | None = request.amount
-    if kept.kind == Kind.REVERSAL:
-        is_increment = found.earlier is not None and found.earlier.kind == Kind.INCREMENT
+    if kept.kind == MessageType.REVERSAL:
+        is_increment = found.earlier is not None and found.earlier.kind == MessageType.INCREMENT
         amount = found.earlier.amount if found.earlier and is_increment and not request.released else request.released
+    said = ("is_partial_allowed", "is_purchase_only_allowed", "is_preauthorization", "entry_mode", "merchant")
     return {
         "message_id": str(request.message_id),
         "type": kept.kind,
         "card_id": kept.card_id,
         "network_reference": kept.network_reference,
         "amount": amount,
-        "currency": "USD",
         "cash": request.cash if kept.kind in _PURCHASES else 0,
-        "is_partial_allowed": request.is_partial_allowed,
-        "is_purchase_only_allowed": request.is_purchase_only_allowed,
-        "is_preauthorization": request.is_preauthorization,
-        "entry_mode": request.entry_mode,
-        "merchant": request.merchant,
         "transmitted_at": iso_z(request.transmitted_at),
+        **{name: getattr(request, name) for name in said},
     }
 
 
-def _follow_up(message: BankMessage, kind: Kind, *, amount: int | None) -> BankMessage:
+def _follow_up(message: BankMessage, kind: MessageType, *, amount: int | None) -> BankMessage:
     """Return a message about one that the bank did not answer."""
     message_id = uuid5(UUID(message["message_id"]), kind)
     return {**message, "message_id": str(message_id), "type": kind, "amount": amount}
 
 
-def _reply_of(request: Request, kept: Kept, answer: Answer) -> Reply:
+def _reply_of(request: Request, kept: Kept, answer: MessageAnswer) -> Reply:
     if answer.decision not in {Decision.APPROVED, Decision.PARTIALLY_APPROVED}:
-        return Reply(_REASONS.get(answer.reason or "", Outcome.DO_NOT_HONOR))
-    if kept.kind == Kind.REVERSAL:
+        return Reply(_REASONS.get(answer.reason, Outcome.DO_NOT_HONOR))
+    if kept.kind == MessageType.REVERSAL:
         return Reply(Outcome.REVERSAL_ACCEPTED)
     outcome = Outcome.APPROVED
     if answer.decision == Decision.PARTIALLY_APPROVED:
         is_whole_purchase = request.is_purchase_only_allowed and answer.approved_amount == request.amount - request.cash
         outcome = Outcome.APPROVED_WITHOUT_CASH if is_whole_purchase else Outcome.APPROVED_IN_PART
-    code = _approval_code(UUID(answer.authorization_id) if answer.authorization_id else request.message_id)
+    code = _approval_code(answer.authorization_id or request.message_id)
     return Reply(outcome, answer.approved_amount, code)
 
 

@@ -1,26 +1,26 @@
 """What the host keeps in the processor's store: replies it gave, messages it owes the bank, and wrong PINs and CVVs.
 
-One thread owns the connection. What was requested while it committed is committed together, so that a disk that takes
-its time costs many messages no more than one.
+One thread owns the connection, so that the event loop never waits for a disk.
 """
 
 import asyncio
-import queue
-import threading
+import hmac
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
+from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
+from cryptography.hazmat.primitives.ciphers import Cipher, modes
 
+from billfold.payments.cards.authorizations.messages import MessageType
 from billfold.platform.clock import wall_now
-from billfold.sandbox.card_processor.host.bank_client import BankMessage
-from billfold.sandbox.card_processor.host.requests import Kind, Request
-from billfold.sandbox.card_processor.host.response_codes import Outcome
+from billfold.sandbox.card_processor.host.requests import Outcome, Request
 from billfold.sandbox.card_processor.vault import CardVault
 
 T = TypeVar("T")
-_Call = tuple[Callable[[CardVault], Any], "asyncio.Future[Any]"]
+BankMessage = dict[str, Any]
 _HARMLESS: Final = frozenset(
     {"APPROVED", "APPROVED_IN_PART", "APPROVED_WITHOUT_CASH", "REVERSAL_ACCEPTED", "INSUFFICIENT_FUNDS"}
 )
@@ -76,17 +76,16 @@ class Reply(NamedTuple):
 class Earlier(NamedTuple):
     """A message of the same purchase that was answered."""
 
-    kind: Kind
+    kind: MessageType
     network_reference: str
     amount: int
-    approval_code: str | None
 
 
 class Kept(NamedTuple):
     """A decision, and the messages that the bank must get because of it, in their order."""
 
     card_id: str
-    kind: Kind
+    kind: MessageType
     network_reference: str
     reply: Reply
     owed: tuple[BankMessage, ...] = ()
@@ -116,66 +115,33 @@ class Found(NamedTuple):
 
 
 class Journal:
-    """The store, from the event loop: each verb is one transaction on the thread of the store."""
+    """The store, from the event loop: each call is one transaction on the thread of the store."""
 
     def __init__(self, vault: CardVault) -> None:
         vault.database.executescript(_TABLES)
         vault.database.execute("DELETE FROM exchange WHERE received_at < ?", ((wall_now() - _KEPT).isoformat(),))
         self._vault = vault
-        self._queue: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="journal", daemon=True)
-        self._thread.start()
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
 
     async def call(self, work: Callable[[CardVault], T]) -> T:
         """Do work on the store, and return once it is on disk."""
-        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        self._queue.put((work, done))
-        return await done
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._commit, work)
 
     def close(self) -> None:
         """End the thread once all is done, and close the store."""
-        self._queue.put(None)
-        self._thread.join()
+        self._thread.shutdown()
         self._vault.database.close()
 
-    def _run(self) -> None:
-        is_open = True
-        while is_open:
-            batch = [self._queue.get()]
-            while not self._queue.empty():
-                batch.append(self._queue.get())
-            is_open = None not in batch
-            _commit(self._vault, [each for each in batch if each is not None])
-
-
-def _commit(vault: CardVault, calls: list[_Call]) -> None:
-    """Do the work of all calls in one transaction, and report once it is on disk."""
-    try:
-        vault.database.execute("BEGIN IMMEDIATE")
-        ends = [_run_call(vault, work) for work, _ in calls]
-        vault.database.execute("COMMIT")
-    except Exception as failure:  # noqa: BLE001 - the disk is full, or another process holds the store
-        if vault.database.in_transaction:
-            vault.database.execute("ROLLBACK")
-        ends = [(None, failure) for _ in calls]
-    for (_, done), (result, error) in zip(calls, ends, strict=True):
-        done.get_loop().call_soon_threadsafe(_settle, done, result, error)
-
-
-def _run_call(vault: CardVault, work: Callable[[CardVault], Any]) -> tuple[Any, Exception | None]:
-    try:
-        return work(vault), None
-    except Exception as error:  # noqa: BLE001 - it is the caller's
-        return None, error
-
-
-def _settle(done: asyncio.Future[Any], result: Any, error: Exception | None) -> None:  # noqa: ANN401
-    if done.done():  # whoever waited is gone
-        return
-    if error is None:
-        done.set_result(result)
-    else:
-        done.set_exception(error)
+    def _commit(self, work: Callable[[CardVault], T]) -> T:
+        self._vault.database.execute("BEGIN IMMEDIATE")
+        try:
+            result = work(self._vault)
+            self._vault.database.execute("COMMIT")
+        except BaseException:
+            if self._vault.database.in_transaction:
+                self._vault.database.execute("ROLLBACK")
+            raise
+        return result
 
 
 def look_up(
@@ -205,7 +171,7 @@ def look_up(
 
 def _earlier(vault: CardVault, request: Request, card_id: str) -> Earlier | None:
     """Return the approved message that this one reverses or adds to."""
-    columns = "kind, network_reference, amount, approval_code"
+    columns = "kind, network_reference, amount"
     approved = "card_id = ? AND amount > 0 AND outcome IN ('APPROVED', 'APPROVED_IN_PART', 'APPROVED_WITHOUT_CASH')"
     row = None
     if request.original is not None:
@@ -220,7 +186,7 @@ def _earlier(vault: CardVault, request: Request, card_id: str) -> Earlier | None
             " AND kind IN ('AUTHORIZATION', 'ADVICE') ORDER BY received_at DESC LIMIT 1",
             (request.network_reference, card_id),
         ).fetchone()
-    return Earlier(Kind(row[0]), *row[1:]) if row else None
+    return Earlier(MessageType(row[0]), *row[1:]) if row else None
 
 
 def keep(vault: CardVault, request: Request, kept: Kept) -> Kept:
@@ -316,3 +282,52 @@ def _today() -> str:
 def _content(vault: CardVault, request: Request) -> bytes:
     """Return what two transmissions of a message have in common, as a digest: it holds a card number."""
     return vault.digest(f"{request.pan} {request.kind} {request.amount} {request.released}")
+
+
+PIN_TRIES: Final = 3
+CVV_TRIES: Final = 5
+"""How many wrong ones a card has in a day (UTC) before even the right one is refused."""
+_HALF: Final = 8
+_BLOCK_DIGITS: Final = 16
+_ACCOUNT_DIGITS: Final = 12
+_PIN_DIGITS: Final = range(4, 13)
+
+
+class SecretChecks:
+    """The checks, with the key of 16 bytes under which the network enciphers PINs."""
+
+    def __init__(self, pin_key: bytes) -> None:
+        self._cipher = Cipher(TripleDES(pin_key + pin_key[:_HALF]), modes.ECB())  # noqa: S305 - of one block
+
+    def find_wrong(self, vault: CardVault, request: Request, card_id: str) -> Outcome | None:
+        """Return what is wrong, or None. What cannot be declined any more is not checked."""
+        card = vault.find(card_id)
+        if card is None or request.kind in {MessageType.REVERSAL, MessageType.ADVICE}:
+            return None
+        if request.expires is not None and request.expires != card.expires_on.strftime("%y%m"):
+            return Outcome.EXPIRED_CARD
+        if request.cvv is not None:
+            is_right = hmac.compare_digest(request.cvv.encode(), vault.cvv(card).encode())
+            if is_exhausted(vault, card_id, "cvv", CVV_TRIES) or not is_right:
+                count_wrong(vault, card_id, "cvv")
+                return Outcome.SECURITY_VIOLATION
+        return self._wrong_pin(vault, request, card_id) if request.pin_block is not None else None
+
+    def _wrong_pin(self, vault: CardVault, request: Request, card_id: str) -> Outcome | None:
+        if is_exhausted(vault, card_id, "pin", PIN_TRIES):
+            return Outcome.PIN_TRIES_EXCEEDED
+        if vault.is_pin(card_id, self._pin(request)):
+            return None
+        count_wrong(vault, card_id, "pin")
+        return Outcome.INCORRECT_PIN
+
+    def _pin(self, request: Request) -> str:
+        """Return the PIN of a block in ISO 9564 format 0; empty if there is none in it."""
+        block = bytes.fromhex(request.pin_block or "")
+        clear = self._cipher.decryptor().update(block)
+        account = bytes.fromhex(request.pan[-_ACCOUNT_DIGITS - 1 : -1].zfill(_BLOCK_DIGITS))
+        digits = bytes(one ^ other for one, other in zip(clear, account, strict=True)).hex().upper()
+        length = int(digits[1], 16)
+        pin, fill = digits[2 : 2 + length], digits[2 + length :]
+        is_block = digits[0] == "0" and length in _PIN_DIGITS and pin.isdecimal() and not fill.strip("F")
+        return pin if is_block else ""

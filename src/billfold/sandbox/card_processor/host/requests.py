@@ -3,35 +3,68 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
+from enum import Enum
 from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-from billfold.sandbox.card_processor.host.layouts import FormatError, Message
-from billfold.sandbox.card_processor.host.response_codes import Outcome
+from billfold.payments.cards.authorizations.messages import MessageType
+from billfold.payments.cards.authorizations.types import EntryMode
+from billfold.sandbox.card_processor.host.messages import FormatError, Message
+
+
+class Outcome(Enum):
+    """How a message ends: the response code of 1987 and the action code of 1993."""
+
+    APPROVED = ("00", "000")
+    APPROVED_IN_PART = ("10", "002")
+    APPROVED_WITHOUT_CASH = ("87", "002")
+    REVERSAL_ACCEPTED = ("00", "400")
+    NETWORK_ACCEPTED = ("00", "800")
+    DO_NOT_HONOR = ("05", "100")
+    EXPIRED_CARD = ("54", "101")
+    SUSPECTED_FRAUD = ("59", "102")
+    RESTRICTED_CARD = ("62", "104")
+    PIN_TRIES_EXCEEDED = ("75", "106")
+    INVALID_AMOUNT = ("13", "110")
+    INVALID_CARD_NUMBER = ("14", "111")
+    INSUFFICIENT_FUNDS = ("51", "116")
+    INCORRECT_PIN = ("55", "117")
+    NOT_PERMITTED_TO_CARDHOLDER = ("57", "119")
+    EXCEEDS_AMOUNT_LIMIT = ("61", "121")
+    SECURITY_VIOLATION = ("63", "122")
+    INVALID_TRANSACTION = ("12", "902")
+    FORMAT_ERROR = ("30", "904")
+    ISSUER_INOPERATIVE = ("91", "907")
+    SYSTEM_MALFUNCTION = ("96", "909")
+    DUPLICATE_TRANSMISSION = ("94", "913")
+    ORIGINAL_NOT_FOUND = ("25", "914")
+    MAC_INCORRECT = ("63", "916")
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether less is approved than was requested."""
+        return self in {Outcome.APPROVED_IN_PART, Outcome.APPROVED_WITHOUT_CASH}
+
+    def code(self, *, is_1993: bool) -> str:
+        """Return the code of a standard."""
+        return self.value[is_1993]
+
 
 USD: Final = "840"
 _PROMISED: Final = frozenset({"00", "10", "87", "000", "001", "002", "003"})
 _HALF_YEAR: Final = timedelta(days=182)
-_CHIP, _CONTACTLESS, _MAGSTRIPE, _KEYED = "CHIP", "CONTACTLESS", "MAGSTRIPE", "KEYED"
-_ECOMMERCE, _RECURRING, CASH_MACHINE = "ECOMMERCE", "RECURRING", "ATM"
-_ENTRY_1987: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "02": _MAGSTRIPE,
-        "05": _CHIP,
-        "07": _CONTACTLESS,
-        "10": _RECURRING,
-        "80": _MAGSTRIPE,
-        "81": _ECOMMERCE,
-        "90": _MAGSTRIPE,
-        "91": _CONTACTLESS,
-        "95": _CHIP,
-    }
+_ENTRY_1987: Final[Mapping[str, EntryMode]] = MappingProxyType(
+    dict.fromkeys(("05", "95"), EntryMode.CHIP)
+    | dict.fromkeys(("07", "91"), EntryMode.CONTACTLESS)
+    | dict.fromkeys(("02", "80", "90"), EntryMode.MAGSTRIPE)
+    | {"10": EntryMode.RECURRING, "81": EntryMode.ECOMMERCE}
 )
-_ENTRY_1993: Final[Mapping[str, str]] = MappingProxyType(
-    {"2": _MAGSTRIPE, "5": _CHIP, "7": _CONTACTLESS, "A": _CONTACTLESS, "B": _MAGSTRIPE, "M": _CONTACTLESS}
-    | dict.fromkeys("STUV", _ECOMMERCE)
+_ENTRY_1993: Final[Mapping[str, EntryMode]] = MappingProxyType(
+    dict.fromkeys("2B", EntryMode.MAGSTRIPE)
+    | dict.fromkeys("7AM", EntryMode.CONTACTLESS)
+    | dict.fromkeys("STUV", EntryMode.ECOMMERCE)
+    | {"5": EntryMode.CHIP}
 )
 _REFERENCE: Final = re.compile("[!-~]+")
 _WITH_CASH_BACK: Final = "09"
@@ -39,17 +72,6 @@ _CASH_AMOUNT: Final = re.compile(r"\d\d40(840)[CD](\d{12})")
 _AMOUNT_WIDTH: Final = 20
 _ESTIMATED: Final = frozenset({"101", "103", "105", "107"})
 _SUPPLEMENTARY: Final = frozenset({"106", "107"})
-
-
-class Kind(StrEnum):
-    """What the bank is requested to do."""
-
-    AUTHORIZATION = "AUTHORIZATION"
-    INCREMENT = "INCREMENT"
-    REVERSAL = "REVERSAL"
-    ADVICE = "ADVICE"
-    REFUND = "REFUND"
-    BALANCE_INQUIRY = "BALANCE_INQUIRY"
 
 
 class NotSupported(Exception):
@@ -60,18 +82,10 @@ class NotSupported(Exception):
         self.outcome = outcome
 
 
-class Original(NamedTuple):
-    """The message that a reversal is about: its trace number, its time, and its acquirer."""
-
-    stan: str
-    traced: str
-    acquirer: str
-
-
 class Request(NamedTuple):
     """A message about a card. Amounts are cents; times are as the network writes them."""
 
-    kind: Kind
+    kind: MessageType
     pan: str
     expires: str | None
     pin_block: str | None
@@ -88,7 +102,7 @@ class Request(NamedTuple):
     """Whether it says what happened, which nobody can decline."""
     is_declined: bool
     """An advice that the network declined by itself: there is nothing to post."""
-    entry_mode: str
+    entry_mode: EntryMode
     merchant: Mapping[str, str | None]
     acquirer: str
     stan: str
@@ -96,7 +110,8 @@ class Request(NamedTuple):
     traced: str
     """The time by which a reversal names this message."""
     transmitted_at: datetime
-    original: Original | None
+    original: tuple[str, str, str] | None
+    """The message that a reversal is about: its trace number, its time, and its acquirer."""
 
     @property
     def network_reference(self) -> str:
@@ -127,7 +142,7 @@ def read_request(message: Message, now: datetime) -> Request:
         pin_block=fields.get("52"),
         cvv=private.get("92"),
         amount=amount,
-        released=_released(message, amount) if kind == Kind.REVERSAL else None,
+        released=_released(message, amount) if kind == MessageType.REVERSAL else None,
         cash=_cash(message, amount),
         is_partial_allowed=terminal[:1] == "1" and not is_foreign,
         is_purchase_only_allowed=terminal[1:2] == "1" and not is_foreign,
@@ -159,26 +174,26 @@ def _reference(message: Message) -> str:
     return value
 
 
-def _kind(message: Message) -> Kind:
+def _kind(message: Message) -> MessageType:
     function, processing = message.mti[2], _required(message, "3")[:2]
     if message.mti[1] == "4":
-        return Kind.REVERSAL
+        return MessageType.REVERSAL
     if processing == "20":
-        return Kind.REFUND
+        return MessageType.REFUND
     if processing not in {"00", "01", "09", "31"}:
         raise NotSupported(Outcome.INVALID_TRANSACTION)
     if processing == "31":
-        return Kind.BALANCE_INQUIRY
+        return MessageType.BALANCE_INQUIRY
     if function == "2":
-        return Kind.ADVICE
+        return MessageType.ADVICE
     is_supplementary = message.is_1993 and message.fields.get("24") in _SUPPLEMENTARY
-    return Kind.INCREMENT if is_supplementary else Kind.AUTHORIZATION
+    return MessageType.INCREMENT if is_supplementary else MessageType.AUTHORIZATION
 
 
-def _amount(message: Message, kind: Kind) -> tuple[int, bool]:
+def _amount(message: Message, kind: MessageType) -> tuple[int, bool]:
     """Return the amount in cents, and whether it was converted from another currency."""
     fields = message.fields
-    if kind == Kind.BALANCE_INQUIRY:
+    if kind == MessageType.BALANCE_INQUIRY:
         return 0, False
     amount, currency = _required(message, "4"), fields.get("49", USD)
     is_foreign = currency != USD
@@ -187,7 +202,7 @@ def _amount(message: Message, kind: Kind) -> tuple[int, bool]:
     if currency != USD or not amount:
         raise NotSupported(Outcome.INVALID_TRANSACTION)
     # What is left after a reversal may be nothing, and a purchase of nothing is a question whether the card is good.
-    if int(amount) == 0 and kind not in {Kind.REVERSAL, Kind.AUTHORIZATION}:
+    if int(amount) == 0 and kind not in {MessageType.REVERSAL, MessageType.AUTHORIZATION}:
         raise NotSupported(Outcome.INVALID_AMOUNT)
     return int(amount), is_foreign
 
@@ -224,13 +239,15 @@ def _released(message: Message, amount: int) -> int | None:
     return whole - left if left else None
 
 
-def _original(message: Message) -> Original | None:
+def _original(message: Message) -> tuple[str, str, str] | None:
     """Return what element 90 (1987) or 56 (1993) says of the message that is reversed."""
     if message.is_1993:
         elements = message.fields.get("56", "")
-        return Original(elements[4:10], elements[10:22], elements[24:].lstrip("0")) if elements else None
-    elements = message.fields.get("90", "")
-    return Original(elements[4:10], elements[10:20], elements[20:31].lstrip("0")) if elements else None
+        named = elements[4:10], elements[10:22], elements[24:].lstrip("0")
+    else:
+        elements = message.fields.get("90", "")
+        named = elements[4:10], elements[10:20], elements[20:31].lstrip("0")
+    return named if elements else None
 
 
 def _track(message: Message) -> tuple[str, str | None]:
@@ -256,17 +273,17 @@ def _private_elements(message: Message) -> dict[str, str]:
     return found
 
 
-def _entry_mode(message: Message) -> str:
+def _entry_mode(message: Message) -> EntryMode:
     fields = message.fields
     if fields.get("3", "")[:2] == "01":
-        return CASH_MACHINE
+        return EntryMode.ATM
     code = fields.get("22", "")
     if not message.is_1993:
-        return _ECOMMERCE if fields.get("25") == "59" else _ENTRY_1987.get(code[:2], _KEYED)
+        return EntryMode.ECOMMERCE if fields.get("25") == "59" else _ENTRY_1987.get(code[:2], EntryMode.KEYED)
     presence, entry = code[4:5], code[6:7]
     if presence in {"4", "5"}:
-        return _RECURRING if presence == "4" else _ECOMMERCE
-    return _ENTRY_1993.get(entry, _KEYED)
+        return EntryMode.RECURRING if presence == "4" else EntryMode.ECOMMERCE
+    return _ENTRY_1993.get(entry, EntryMode.KEYED)
 
 
 def _merchant(message: Message) -> Mapping[str, str | None]:

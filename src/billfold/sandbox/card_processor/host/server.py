@@ -1,17 +1,28 @@
 """The TCP server: bounded connections, bounded messages under way on each, and an end to whoever is too slow."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NoReturn
 
+import iso8583
+
+from billfold.platform.clock import wall_now
 from billfold.platform.logs import logger
-from billfold.sandbox.card_processor.host.conversation import Conversation
-from billfold.sandbox.card_processor.host.framing import LengthError, LengthPrefix
-from billfold.sandbox.card_processor.host.layouts import FormatError
+from billfold.sandbox.card_processor.host.authorize import AuthorizationHost
+from billfold.sandbox.card_processor.host.journal import Reply
+from billfold.sandbox.card_processor.host.messages import FormatError, LengthError, MacKey, Message, decode, encode
+from billfold.sandbox.card_processor.host.requests import NotSupported, Outcome, read_request
+from billfold.sandbox.card_processor.host.settings import HostSettings
 
 log = logger(__name__)
 
+_REPEATED: Final[tuple[str, ...]] = ("2", "3", "4", "7", "11", "12", "13", "32", "37", "41", "42", "49", "70")
+"""Elements of a message that its response repeats."""
+_REQUESTS: Final = frozenset("02")
+_CARD_CLASSES, _NETWORK_CLASS = frozenset("124"), "8"
+_SIGN_ON, _SIGN_OFF, _ECHO = frozenset({"001", "801"}), frozenset({"002", "802"}), frozenset({"301", "831"})
+_AVAILABLE_BALANCE, _ORIGINAL_AMOUNT = "02", "57"
+_MACS: Final = frozenset({"64", "128"})
 CONNECTIONS_MAX: Final = 32
 UNDER_WAY_MAX: Final = 32
 """Messages of one connection that are decided at a time; the next is not read before one of them is."""
@@ -25,8 +36,9 @@ MESSAGE_SECONDS: Final = 5.0
 class NetworkServer:
     """Serves the connections of a card network."""
 
-    def __init__(self, converse: Callable[[], Conversation], prefix: LengthPrefix) -> None:
-        self._converse, self._prefix = converse, prefix
+    def __init__(self, host: AuthorizationHost, settings: HostSettings) -> None:
+        self.host, self.prefix, self.mac_required = host, settings.options.length_prefix, settings.mac_required
+        self.mac = MacKey(settings.options.mac_algorithm, bytes.fromhex(settings.options.mac_key or ""))
         self._open = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -37,7 +49,7 @@ class NetworkServer:
             return
         self._open += 1
         try:
-            await _Connection(self._converse(), self._prefix, writer).run(reader)
+            await _Connection(self, writer).run(reader)
         except (LengthError, TimeoutError, EOFError, OSError, asyncio.CancelledError) as error:  # cancelled: all ends
             log.info("network_connection_ended", reason=type(error).__name__)
         finally:
@@ -48,12 +60,17 @@ class NetworkServer:
 
 
 class _Connection:
-    """One connection, whose messages are answered as they are decided, not in their order."""
+    """One connection, whose messages are answered as they are decided, not in their order.
 
-    def __init__(self, conversation: Conversation, prefix: LengthPrefix, writer: asyncio.StreamWriter) -> None:
-        self._conversation, self._prefix, self._writer = conversation, prefix, writer
+    It is signed on until it signs off. Sign-on and echo are answered here, messages about cards by the host.
+    """
+
+    def __init__(self, server: NetworkServer, writer: asyncio.StreamWriter) -> None:
+        self._host, self._prefix, self._mac = server.host, server.prefix, server.mac
+        self._mac_required, self._writer = server.mac_required, writer
         self._places = asyncio.Semaphore(UNDER_WAY_MAX)
         self._unreadable = 0
+        self._is_signed_on = True
 
     async def run(self, reader: asyncio.StreamReader) -> NoReturn:
         """Read messages and start to answer each, until reading fails; what is under way is decided all the same."""
@@ -67,7 +84,7 @@ class _Connection:
 
     async def _answer(self, raw: bytes) -> None:
         try:
-            response = await self._conversation.answer(raw) if raw else None
+            response = await self._response_to(raw) if raw else None
             self._unreadable = 0
         except FormatError:
             self._unreadable += 1
@@ -87,3 +104,76 @@ class _Connection:
                 await self._writer.drain()
         except (TimeoutError, OSError):  # it sends and does not read
             self._writer.transport.abort()
+
+    async def _response_to(self, raw: bytes) -> bytes | None:
+        """Return the response to a message, None where it requests none. Raises FormatError where nothing can be read.
+
+        A response has a MAC where the message had one.
+        """
+        try:
+            message = decode(raw)
+            has_mac = not _MACS.isdisjoint(message.fields)
+            if (has_mac or self._mac_required) and not self._mac.is_right(message, raw):
+                reply = Reply(Outcome.MAC_INCORRECT)
+            else:
+                reply = await self._reply(message)
+        except FormatError as error:
+            if error.message is None:
+                raise
+            log.warning("network_message_malformed", type=error.message.mti, error=str(error))
+            message, reply = error.message, Reply(Outcome.FORMAT_ERROR)
+            has_mac = self._mac_required
+        if message.mti[2] not in _REQUESTS:  # a response, or what needs none
+            return None
+        return self._written(_response(message, reply), has_mac=has_mac or self._mac_required)
+
+    async def _reply(self, message: Message) -> Reply:
+        kind, function = message.mti[1], message.mti[2]
+        if kind == _NETWORK_CLASS:
+            return Reply(self._manage(message))
+        if kind not in _CARD_CLASSES or function not in _REQUESTS or not self._is_signed_on:
+            return Reply(Outcome.INVALID_TRANSACTION)
+        try:
+            request = read_request(message, wall_now())
+        except NotSupported as error:
+            return Reply(error.outcome)
+        try:
+            return await self._host.respond(request)
+        except Exception as error:  # noqa: BLE001 - the store failed; what an error says may hold a card number
+            log.error("network_message_failed", error=type(error).__name__)  # noqa: TRY400 - nor may its traceback
+            return Reply(Outcome.SYSTEM_MALFUNCTION)
+
+    def _manage(self, message: Message) -> Outcome:
+        """Sign on, sign off, or be there."""
+        code = message.fields.get("24" if message.is_1993 else "70", "")
+        if code not in _SIGN_ON | _SIGN_OFF | _ECHO:
+            return Outcome.INVALID_TRANSACTION
+        if code not in _ECHO:
+            self._is_signed_on = code in _SIGN_ON
+            log.info("network_signed_on" if self._is_signed_on else "network_signed_off")
+        return Outcome.NETWORK_ACCEPTED
+
+    def _written(self, response: Message, *, has_mac: bool) -> bytes | None:
+        try:
+            return self._mac.sealed(response) if has_mac else encode(response)
+        except iso8583.EncodeError as error:  # an element that the message had and a response cannot have
+            log.warning("network_response_unwritable", type=response.mti, field=error.field)
+            return None
+
+
+def _response(message: Message, reply: Reply) -> Message:
+    fields: dict[str, str] = {number: message.fields[number] for number in _REPEATED if number in message.fields}
+    fields["39"] = reply.outcome.code(is_1993=message.is_1993)
+    if reply.approval_code is not None:
+        fields["38"] = reply.approval_code
+    if reply.outcome.is_partial:
+        fields["54"] = _amount_element(_ORIGINAL_AMOUNT, int(fields["4"]))
+        fields["4"] = f"{reply.amount:012}"
+    elif reply.outcome == Outcome.APPROVED and message.fields["3"].startswith("31"):
+        fields["54"] = _amount_element(_AVAILABLE_BALANCE, reply.amount)
+    return Message(message.layout, message.response_type(), fields)
+
+
+def _amount_element(kind: str, cents: int) -> str:
+    """Return one amount of element 54: account and amount type, currency, C or D, twelve digits."""
+    return f"00{kind}840{'C' if cents >= 0 else 'D'}{abs(cents):012}"

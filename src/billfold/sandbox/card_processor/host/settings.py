@@ -1,22 +1,22 @@
 """What the host can be set to, by variables of its own: CARD_PROCESSOR_*. None of the bank's is its."""
 
-import os
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
-from billfold.sandbox.card_processor.host.framing import LengthPrefix
-from billfold.sandbox.card_processor.host.mac import MacAlgorithm
-from billfold.sandbox.card_processor.vault import kept_file
+from billfold.cli.context import CliError
+from billfold.sandbox.card_processor.host.messages import LengthPrefix, MacAlgorithm
+from billfold.sandbox.line_process import kept_file, write_private
 
 PREFIX: Final = "CARD_PROCESSOR_"
 DEFAULT_PORT: Final = 8583
 _FILE: Final = "host.json"
-_PIN_KEY_BYTES, _MAC_KEY_BYTES = 16, 32
+_KEY_BYTES: Final = {"mac_key": 32, "pin_key": 16}
 
 Key16 = Annotated[str, Meta(pattern=r"^[0-9A-Fa-f]{32}\Z")]
 Key32 = Annotated[str, Meta(pattern=r"^[0-9A-Fa-f]{64}\Z")]
@@ -54,36 +54,31 @@ class HostSettings(msgspec.Struct, frozen=True, kw_only=True):
     options: HostOptions
 
 
-class OptionError(Exception):
-    """An option has a value that it cannot have; the text says which."""
-
-
 def read_options(environ: Mapping[str, str], folder: Path) -> HostOptions:
-    """Return the options of an environment, with the keys that are kept in the folder. Raises OptionError."""
+    """Return the options of an environment, with the keys that are kept in the folder. Raises CliError."""
     given = {
         name.removeprefix(PREFIX).lower(): value.strip()
         for name, value in environ.items()
         if name.startswith(PREFIX) and value.strip()
     }
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    drawn = {
-        "mac_key": lambda: secrets.token_hex(_MAC_KEY_BYTES).encode(),
-        "pin_key": lambda: secrets.token_hex(_PIN_KEY_BYTES).encode(),
+    kept = {
+        name: kept_file(folder / f"network_{name}", partial(_drawn, size)).decode() for name, size in _KEY_BYTES.items()
     }
-    kept = {name: kept_file(folder / f"network_{name}", draw).decode() for name, draw in drawn.items()}
     try:
         return msgspec.convert(kept | given, HostOptions, strict=False)
     except msgspec.ValidationError as error:
-        raise OptionError(f"{PREFIX}*: {error}") from None
+        next_step = f"Correct the {PREFIX}* variables; docs/guides/card_network.md lists them."
+        raise CliError(f"{PREFIX}*: {error}", next_step) from None
+
+
+def _drawn(size: int) -> bytes:
+    return secrets.token_hex(size).encode()
 
 
 def write_settings(folder: Path, settings: HostSettings) -> None:
     """Put the settings where the process of the host reads them; nobody else may."""
-    draft = folder / f"{_FILE}.new"
-    draft.unlink(missing_ok=True)
-    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
-        out.write(msgspec.json.encode(settings))
-    draft.replace(folder / _FILE)
+    write_private(folder / _FILE, msgspec.json.encode(settings))
 
 
 def read_settings(folder: Path) -> HostSettings:

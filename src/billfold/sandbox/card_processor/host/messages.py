@@ -6,12 +6,19 @@ byte, bitmaps as bytes. The first byte of a message tells one from the other, it
 
 from __future__ import annotations
 
+import asyncio
+import hmac
 import re
 from collections.abc import Mapping
+from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import iso8583
+from cryptography.hazmat.decrepit.ciphers.algorithms import TripleDES
+from cryptography.hazmat.primitives.ciphers import Cipher, modes
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.cmac import CMAC
 
 # Formats as the standards write them: n digits, b bytes, z a magnetic track, dots a variable length with its maximum.
 _COMMON: Final = """
@@ -40,6 +47,10 @@ MAC_BYTES: Final = 8
 _PRIMARY_MAC, _SECONDARY_MAC = "64", "128"
 _PRIMARY_LAST: Final = 64
 _1987: Final = 1987
+
+
+LENGTH_MAX: Final = 4096
+"""Bytes of a message; all elements of an authorisation together have less."""
 
 
 class FormatError(Exception):
@@ -178,3 +189,96 @@ _LAYOUTS: Final = MappingProxyType(
         for is_binary in (False, True)
     }
 )
+
+
+_BLOCK = 8
+_DES_KEYS = 16
+
+
+class MacAlgorithm(StrEnum):
+    """HMAC-SHA256 or AES-CMAC, cut to 8 bytes, or the retail MAC: ISO/IEC 9797-1 algorithm 3, padding method 1."""
+
+    HMAC = "hmac-sha256"
+    CMAC = "aes-cmac"
+    RETAIL = "iso9797-1-alg3"
+
+    def code(self, key: bytes, raw: bytes) -> bytes:
+        """Return the 8 bytes that authenticate a text. The retail MAC uses the first 16 bytes of the key."""
+        if self is MacAlgorithm.HMAC:
+            return hmac.digest(key, raw, "sha256")[:MAC_BYTES]
+        if self is MacAlgorithm.CMAC:
+            cipher = CMAC(AES(key))
+            cipher.update(raw)
+            return cipher.finalize()[:MAC_BYTES]
+        return _retail(key[:_DES_KEYS], raw)
+
+
+def _retail(key: bytes, raw: bytes) -> bytes:
+    first, second = TripleDES(key[:_BLOCK] * 3), TripleDES(key[_BLOCK:] * 3)
+    chain = Cipher(first, modes.CBC(bytes(_BLOCK))).encryptor().update(raw + bytes(-len(raw) % _BLOCK))
+    last = Cipher(second, modes.ECB()).decryptor().update(chain[-_BLOCK:])  # noqa: S305 - of a single block
+    return Cipher(first, modes.ECB()).encryptor().update(last)  # noqa: S305
+
+
+class MacKey:
+    """The key that the processor shares with a network."""
+
+    def __init__(self, algorithm: MacAlgorithm, key: bytes) -> None:
+        self._algorithm, self._key = algorithm, key
+
+    def is_right(self, message: Message, raw: bytes) -> bool:
+        """Tell whether the MAC of a message is that of its bytes. It has one."""
+        field = mac_field(message.fields)
+        if field not in message.fields:  # in element 64 of a message that goes on
+            return False
+        code = self._algorithm.code(self._key, raw[: -mac_length(message.layout)])
+        return hmac.compare_digest(code.hex().upper(), message.fields[field].upper())
+
+    def sealed(self, message: Message) -> bytes:
+        """Return a message with its MAC, written."""
+        field = mac_field(message.fields)
+        raw = encode(message._replace(fields={**message.fields, field: "0" * 2 * MAC_BYTES}))
+        body = raw[: -mac_length(message.layout)]
+        code = self._algorithm.code(self._key, body)
+        return body + (code if message.layout.is_binary else code.hex().upper().encode())
+
+
+class LengthPrefix(StrEnum):
+    """How the length is written: in two or four bytes, the most significant first, or in four digits."""
+
+    TWO_BYTES = "2-bytes"
+    FOUR_BYTES = "4-bytes"
+    FOUR_DIGITS = "4-digits"
+
+    def write(self, raw: bytes) -> bytes:
+        """Return a message with its length."""
+        if self is LengthPrefix.FOUR_DIGITS:
+            return b"%04d" % len(raw) + raw
+        return len(raw).to_bytes(self._size) + raw
+
+    @property
+    def _size(self) -> int:
+        return 2 if self is LengthPrefix.TWO_BYTES else 4
+
+    async def read(self, stream: asyncio.StreamReader, *, idle_seconds: float, message_seconds: float) -> bytes:
+        """Return the next message; one of length zero keeps a connection alive.
+
+        Raises LengthError, TimeoutError when nothing comes or a message does not end, EOFError at the end.
+        """
+        async with asyncio.timeout(idle_seconds):
+            first = await stream.readexactly(1)
+        async with asyncio.timeout(message_seconds):
+            prefix = first + await stream.readexactly(self._size - 1)
+            length = self._length(prefix)
+            if not 0 <= length <= LENGTH_MAX:
+                raise LengthError
+            return await stream.readexactly(length)
+
+    def _length(self, prefix: bytes) -> int:
+        if self is LengthPrefix.FOUR_DIGITS:
+            return int(prefix) if prefix.isdigit() else -1
+        return int.from_bytes(prefix)
+
+
+class LengthError(Exception):
+    """A length that no message has: where the next one begins is not known any more."""

@@ -1,17 +1,23 @@
-"""A simulated counterpart in a process of its own: a request per line to it, a response per line from it."""
+"""A simulated counterpart in a process of its own: a request per line to it, a response per line from it.
+
+Its files are its own: what others must not read is made whole, and readable by their owner alone.
+"""
 
 import asyncio
 import os
-from collections.abc import Mapping
+import resource
+import sys
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from billfold.cli.child_python import python_command
 from billfold.platform.errors import Unavailable
 
+Request = TypeVar("Request")
 TIMEOUT_SECONDS = 10.0
 """How long a request takes at most, with those before it."""
 _RETRY_AFTER_SECONDS = 5
@@ -86,3 +92,33 @@ class LineProcess:
             await self.close()
             return b""
         return line
+
+
+def serve_lines(request: type[Request], answer: Callable[[Request], object]) -> None:
+    """Answer each line of the input in one of the output, until the input ends. The process leaves no core dump."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    read = msgspec.json.Decoder(request)
+    for line in sys.stdin.buffer:
+        sys.stdout.buffer.write(msgspec.json.encode(answer(read.decode(line))) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def kept_file(path: Path, make: Callable[[], bytes]) -> bytes:
+    """Return what the file holds, made whole by the first process."""
+    if not path.exists():
+        draft = path.with_name(f"{path.name}.{os.getpid()}")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as out:
+            out.write(make())
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        draft.unlink()
+    return path.read_bytes()
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Put a file in place whole, never readable by anybody but its owner."""
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
+        out.write(content)
+    draft.replace(path)

@@ -1,1 +1,0 @@
-"""What the simulated counterparts with a process of their own share."""
