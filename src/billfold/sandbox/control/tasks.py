@@ -33,6 +33,7 @@ from billfold.sandbox.control.socket import (
     DropFork,
     ListForks,
     SandboxTask,
+    SandboxTaskStep,
     StartTask,
     TaskKind,
     TaskStatus,
