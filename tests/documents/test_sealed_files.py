@@ -6,7 +6,7 @@ from tests.documents.test_routes import PAGE, proof
 from tests.support.applications import Applicant
 
 from billfold.documents import store
-from billfold.documents.sealed_files import fetch_opened, open_names
+from billfold.documents.store import fetch_opened, open_names
 from billfold.platform.errors import InvariantError
 
 

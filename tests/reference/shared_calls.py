@@ -14,8 +14,8 @@ from billfold.events.types import DeliveryAttempt
 from billfold.http.schemas import CursorList
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.reports.requests.worker import make_reports
-from billfold.reports.statements.making import make_statements
-from billfold.reports.statements.types import Month
+from billfold.reports.statements.store import Month
+from billfold.reports.statements.worker import make_statements
 
 EVENTS, SUBSCRIPTIONS = "/api/v1/events/", "/api/v1/subscriptions/"
 SUBSCRIPTION = {

@@ -10,7 +10,7 @@ from billfold.documents.ports import FileStore
 from billfold.events.webhooks import attempts
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.failed_work import read_put_aside
-from billfold.reports.downloads import store as download_store
+from billfold.reports import downloads as download_store
 from billfold.reports.proofs.roots import store as root_store
 from billfold.request_log import store as request_store
 

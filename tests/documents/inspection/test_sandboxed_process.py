@@ -19,9 +19,9 @@ from pypdf.actions import JavaScript
 from pypdf.annotations import Link
 from reportlab.pdfgen import canvas
 
-from billfold.documents.inspection import sandboxed_process
-from billfold.documents.inspection.child import INSPECTORS, UnsafeContent
-from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
+from billfold.documents import inspection
+from billfold.documents.inspection import SubprocessFileInspector
+from billfold.documents.inspection_child import INSPECTORS, UnsafeContent
 from billfold.documents.pdf import typeset
 from billfold.documents.ports import UploadRejected
 from billfold.platform.errors import Unavailable
@@ -348,7 +348,7 @@ async def test_the_largest_file_takes_little_of_a_processor(monkeypatch):
     assert time.process_time() - began < 1.5
 
     await SubprocessFileInspector().inspect(largest, PDF)
-    monkeypatch.setattr(sandboxed_process, "INSPECTION_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(inspection, "INSPECTION_TIMEOUT_SECONDS", 0.01)
     with pytest.raises(Unavailable, match="waited too long"):
         await SubprocessFileInspector().inspect(largest, PDF)
 

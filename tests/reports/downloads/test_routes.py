@@ -11,8 +11,8 @@ from billfold.data_keys.keys import DataKeys
 from billfold.documents.ports import FileStore
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.reports.downloads import files, store, types
-from billfold.reports.downloads.urls import temporary_url
+from billfold.reports import downloads
+from billfold.reports.downloads import temporary_url
 from billfold.wiring.purge import ORPHAN_FILE_RETENTION, delete_orphan_files
 
 SMALL_PART = 1000
@@ -20,12 +20,12 @@ SMALL_PART = 1000
 
 async def kept(bank, customer, content, name="trades.csv"):
     """Keep a file of a customer and write it down."""
-    made = await files.keep_file(
+    made = await downloads.keep_file(
         bank, (UUID(customer), ids.new()), content, name=name, media_type="text/csv", at=await bank.now()
     )
     async with bank.pool.acquire() as conn, conn.transaction():
-        assert await store.add_file(conn, made)
-        assert not await store.add_file(conn, made)
+        assert await downloads.add_file(conn, made)
+        assert not await downloads.add_file(conn, made)
     return made.file
 
 
@@ -35,7 +35,7 @@ def parts_of(bank):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(files, "PART_BYTES", SMALL_PART)
+    monkeypatch.setattr(downloads, "PART_BYTES", SMALL_PART)
 
 
 async def test_a_file_is_sealed_part_by_part_and_downloaded_as_it_was_at_both_hosts(
@@ -89,10 +89,10 @@ async def test_what_is_gone_is_404(customer_desk, small_parts):
     bank, host = customer_desk.bank, urlsplit(customer_desk.base).netloc
     customer = customer_desk.team.customer
     lost, shredded = [await kept(bank, customer, b"x" * 10) for _ in range(2)]
-    never = types.ReportFile(
+    never = downloads.ReportFile(
         **{name: getattr(lost, name) for name in lost.__struct_fields__ if name != "file_id"}, file_id=ids.new()
     )
-    (part,) = await store.list_parts(bank.pool, lost.file_id)
+    (part,) = await downloads.list_parts(bank.pool, lost.file_id)
     await bank.ports[FileStore].discard(part.key)
     await bank.ports[DataKeys].shred(bank.pool, UUID(customer), await bank.now())
     for file in (lost, shredded, never):
@@ -103,9 +103,9 @@ async def test_what_is_gone_is_404(customer_desk, small_parts):
 async def test_parts_of_a_file_that_was_never_written_down_are_discarded_after_days(customer_desk, small_parts):
     bank = customer_desk.bank
     file = await kept(bank, customer_desk.team.customer, b"x" * 1500)
-    await files.keep_file(
+    await downloads.keep_file(
         bank, (file.customer_id, ids.new()), b"y", name="a.csv", media_type="text/csv", at=file.created_at
     )
     assert len(parts_of(bank)) == 3
     assert await delete_orphan_files(bank.pool, bank.ports[FileStore], wall_now() + ORPHAN_FILE_RETENTION) == 1
-    assert await files.read_file(bank, file) == b"x" * 1500
+    assert await downloads.read_file(bank, file) == b"x" * 1500

@@ -13,10 +13,17 @@ from tests.support.maven import jars_of
 
 from billfold.platform import ids
 from billfold.reports.entries.types import LedgerPosition
-from billfold.reports.printing.printing import print_document, printed
-from billfold.reports.printing.types import PrintedBank, PrintedChart, PrintedColumn, PrintedDocument, PrintedTable
+from billfold.reports.printing import (
+    PrintedBank,
+    PrintedChart,
+    PrintedColumn,
+    PrintedDocument,
+    PrintedTable,
+    print_document,
+    printed,
+)
 from billfold.reports.proofs.attach import attach
-from billfold.reports.proofs.types import DocumentKey, Manifest
+from billfold.reports.proofs.signatures import DocumentKey, Manifest
 
 SOURCE = Path(__file__).with_name("Vera.java")
 NAMES = (

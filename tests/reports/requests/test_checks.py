@@ -5,9 +5,9 @@ import pytest
 from tests.reports.requests.test_routes import TRADES, made, requested
 from tests.support.damage import checks_of, report_of, undetected
 
-from billfold.reports.downloads import checks as file_checks
-from billfold.reports.requests import checks as request_checks
-from billfold.reports.statements import checks as statement_checks
+from billfold.reports import checks as file_checks
+from billfold.reports import checks as request_checks
+from billfold.reports import checks as statement_checks
 from billfold.reports.statements.worker import StatementMaker
 
 CHECKS = (checks_of(file_checks, request_checks, statement_checks), file_checks.check_rows)

@@ -11,16 +11,13 @@ from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import format_usd
-from billfold.reports.downloads.files import open_file
-from billfold.reports.downloads.store import get_file
+from billfold.reports.downloads import get_file, open_file
 from billfold.reports.proofs import attach
 from billfold.reports.proofs.document_keys import list_public_keys
-from billfold.reports.proofs.signatures import DOCUMENT, verify
-from billfold.reports.proofs.types import SignedManifest
-from billfold.reports.statements import bank_contents, brokerage_activity, making, store
-from billfold.reports.statements.making import correct_statements, make_statements, print_again
-from billfold.reports.statements.types import Month, StatementRow
-from billfold.reports.statements.worker import StatementMaker
+from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
+from billfold.reports.statements import brokerage, contents, store, worker
+from billfold.reports.statements.store import Month, StatementRow
+from billfold.reports.statements.worker import StatementMaker, correct_statements, make_statements, print_again
 
 MONTHS = ("2025-06", "2025-07")
 _NAMES = ", ".join(StatementRow.__struct_fields__)
@@ -103,7 +100,7 @@ async def test_statements_are_made_once_begin_where_the_last_ended_and_show_what
 async def test_a_month_of_more_lines_than_are_printed_is_summed_by_day_and_leads_to_the_same_balance(bank, monkeypatch):
     (customer_id,) = await bank.pool.fetchrow("SELECT customer_id FROM trade GROUP BY 1 ORDER BY count(*) DESC LIMIT 1")
     await make_statements(bank, customer_id, Month.parse(MONTHS[0]))
-    for module in (bank_contents, brokerage_activity):
+    for module in (contents, brokerage):
         monkeypatch.setattr(module, "LINES_MAX", 1)
     sums = 0
     for row in await rows_of(bank):
@@ -153,5 +150,5 @@ async def test_due_work_is_executed_before_a_statement_may_be_read_from_a_replic
         return made
 
     monkeypatch.setattr(bank.engine, "submit", note)
-    monkeypatch.setattr(making, "read_current", read)
+    monkeypatch.setattr(worker, "read_current", read)
     assert await make_statements(bank, customer_id, Month.parse(MONTHS[0])) > 0

@@ -4,14 +4,19 @@ The brokerage account is valued at the prices of the day's close, which are reco
 the last price. What is due by then is done first, so that a day that is over stays as it is.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from copy import copy
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
+import structlog
+
 from billfold.accounts.transactions.opened import open_transactions
+from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.commands import CatchUp
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import PRICE_PAR_MICROS
 from billfold.reports.entries import rules, store
@@ -179,3 +184,24 @@ async def _closing_prices(bank: Bank, cusips: Iterable[str], day: date) -> dict[
         else recorded.get(cusip) or bank.market.closing_mark(cusip, day)
         for cusip in cusips
     }
+
+
+log = structlog.get_logger(__name__)
+Result = TypeVar("Result")
+
+
+async def read_current(bank: Bank, work: Callable[[Bank], Awaitable[Result]]) -> Result:
+    """Return what `work` reads: everything that is committed now. `work` is called again on the primary if it fails.
+
+    It submits no commands: the replica would not show what they write.
+    """
+    if bank.replica is not None and await bank.replica.catch_up():
+        on_replica = copy(bank)
+        on_replica.pool = bank.replica.pool
+        on_replica.ports = bank.ports.copy()
+        on_replica.ports[DataKeys] = bank.ports[DataKeys].read_by(bank.pool)
+        try:
+            return await work(on_replica)
+        except Exception as error:  # noqa: BLE001 - the primary tells whether the replica caused it
+            log.warning("replica_read_failed", error=error_summary(error))
+    return await work(bank)

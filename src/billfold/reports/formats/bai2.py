@@ -6,8 +6,7 @@ from typing import IO
 
 from billfold.platform.dates import ET
 from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
-from billfold.reports.formats.texts import bai_text
-from billfold.reports.formats.types import StatementFile, codes_of
+from billfold.reports.formats.files import StatementFile, bai_text, codes_of
 
 _WIDTH, _BANK_REFERENCE, _OWN_REFERENCE = 80, 16, 24
 _OPENING_LEDGER, _CLOSING_LEDGER, _TOTAL_CREDITS, _TOTAL_DEBITS = "010", "015", "100", "400"

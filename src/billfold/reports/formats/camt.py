@@ -6,9 +6,18 @@ from typing import IO, NamedTuple
 
 from billfold.accounts.transactions.remittance import SettledDocument
 from billfold.reports.entries.types import Account, AccountEntry, AccountStatement, AccountType, Security
-from billfold.reports.formats.texts import cut, decimal, plain
-from billfold.reports.formats.types import StatementFile, codes_of, notification_reference, statement_reference
-from billfold.reports.formats.xml import NOTHING, Xml, node
+from billfold.reports.formats.files import (
+    NOTHING,
+    StatementFile,
+    Xml,
+    codes_of,
+    cut,
+    decimal,
+    node,
+    notification_reference,
+    plain,
+    statement_reference,
+)
 
 _REFERENCE, _NAME, _POCKET_NAME, _REMITTANCE, _INFORMATION = 35, 140, 70, 140, 500
 _DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n'

@@ -5,8 +5,7 @@ from datetime import date
 from typing import IO
 
 from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
-from billfold.reports.formats.texts import decimal, swift_lines, swift_reference
-from billfold.reports.formats.types import StatementFile, codes_of
+from billfold.reports.formats.files import StatementFile, codes_of, decimal, swift_lines, swift_reference
 
 _REFERENCE, _ACCOUNT, _SUPPLEMENT, _WIDTH, _LINES = 16, 35, 34, 65, 6
 _END_OF_LINE = "\r\n"

@@ -13,9 +13,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvalidInput, NotFound
-from billfold.reports.proofs.signatures import thumbprint
-from billfold.reports.proofs.types import DocumentKey, PublicKey
+from billfold.reports.proofs.signatures import DocumentKey, PublicKey, thumbprint
 
+KEYS_PATH: Final = "/.well-known/document-keys.json"
+"""Where the public keys are, on the hosts of both APIs."""
 PUBLICATION_LEAD: Final = timedelta(hours=1)
 """How long a new key is published before it signs: longer than the published keys are cached."""
 _KEYS = "document_key LEFT JOIN document_key_revocation USING (key_id)"

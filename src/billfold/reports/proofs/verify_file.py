@@ -2,9 +2,12 @@
 
 import hashlib
 import io
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from difflib import SequenceMatcher, get_close_matches
 from enum import IntEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -12,9 +15,19 @@ import pypdf
 import pypdf.errors
 
 from billfold.reports.proofs import attach
-from billfold.reports.proofs.rules import changed_figures, original_of
-from billfold.reports.proofs.signatures import DOCUMENT, RevokedKey, UnknownKey, Unproven, refuse_revoked, verify
-from billfold.reports.proofs.types import Manifest, PublicKey, SignedBytes, SignedManifest
+from billfold.reports.proofs.signatures import (
+    DOCUMENT,
+    Figure,
+    Manifest,
+    PublicKey,
+    RevokedKey,
+    SignedBytes,
+    SignedManifest,
+    UnknownKey,
+    Unproven,
+    refuse_revoked,
+    verify,
+)
 
 _BLOCKS_MAX: Final = 5
 """How many changed places of a text are described at most."""
@@ -119,3 +132,47 @@ def _describe(block: Sequence[bytes], first: int, original: bytes | None) -> str
 
 def _line(line: bytes) -> str:
     return repr(line.strip().decode("utf-8", "replace"))
+
+
+_NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
+_DIGITS: Final = b"0123456789"
+_BLOCK_BYTES_MAX: Final = 20_000
+"""In how long a text its original is searched: what is hashed grows with the square of it."""
+
+
+def changed_figures(text: str, figures: Sequence[Figure]) -> Iterator[str]:
+    """Name each signed figure that the text does not show where it should: they are in its order."""
+    signed = [(each.label, number) for each in figures for number in _NUMBER.findall(each.value)]
+    shown = _NUMBER.findall(text)
+    matcher = SequenceMatcher(None, [number for _, number in signed], shown, autojunk=False)
+    for change, first, last, from_, to in matcher.get_opcodes():
+        if change not in {"replace", "delete"}:
+            continue
+        candidates = shown[from_:to]
+        for label, number in signed[first:last]:
+            nearest = get_close_matches(number, candidates, n=1, cutoff=0.5)
+            if nearest:
+                del candidates[: candidates.index(nearest[0]) + 1]
+                yield f"{label} reads {nearest[0]}; the bank signed {number}."
+            else:
+                yield f"{label} does not read {number}, as the bank signed."
+
+
+def original_of(block: bytes, mark: str) -> bytes | None:
+    """Return the text that differs from this one in a digit, or in two that were exchanged, and has the mark."""
+    if len(block) > _BLOCK_BYTES_MAX:
+        return None
+    return next((each for each in _variants(block) if hashlib.sha256(each).hexdigest().startswith(mark)), None)
+
+
+def _variants(block: bytes) -> Iterator[bytes]:
+    places = [at for at, byte in enumerate(block) if byte in _DIGITS]
+    for at in places:
+        for digit in _DIGITS:
+            if digit != block[at]:
+                yield block[:at] + bytes([digit]) + block[at + 1 :]
+    for left, right in pairwise(places):
+        if right - left <= 2 and block[left] != block[right]:  # noqa: PLR2004 - a point may be between them
+            changed = bytearray(block)
+            changed[left], changed[right] = block[right], block[left]
+            yield bytes(changed)

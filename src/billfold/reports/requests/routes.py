@@ -21,11 +21,11 @@ from billfold.platform.database.keyset import KeysetList
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import derive
-from billfold.reports.downloads import store as download_store
-from billfold.reports.downloads.urls import temporary_url
+from billfold.reports import downloads as download_store
+from billfold.reports.downloads import temporary_url
 from billfold.reports.entries.reader import current_entry
-from billfold.reports.requests.renderers.facts import last_entry_shown
-from billfold.reports.requests.renderers.table import formats_of
+from billfold.reports.requests import store
+from billfold.reports.requests.renderers import formats_of
 from billfold.reports.requests.schemas import (
     AddFormats,
     CreateCustomerReport,
@@ -34,11 +34,13 @@ from billfold.reports.requests.schemas import (
     Report,
     ReportDownload,
     ShownReportRequest,
+    continuation_errors,
+    format_errors,
+    parameter_errors,
     parameters_of,
     render_report,
     render_request,
 )
-from billfold.reports.requests.store import requests as store
 from billfold.reports.requests.types import (
     LIFETIME,
     UNFINISHED_MAX,
@@ -49,8 +51,8 @@ from billfold.reports.requests.types import (
     ReportRequest,
     ReportRequestStatus,
     ReportType,
+    last_entry_shown,
 )
-from billfold.reports.requests.validation import continuation_errors, format_errors, parameter_errors
 
 READS = with_scope("reports.read", "reports")
 WRITES = with_scope("reports.write", "reports")

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from typing import Final
+from typing import BinaryIO, Final
 
 import structlog
 
@@ -22,25 +22,29 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, is_shortage
-from billfold.reports.downloads import files
-from billfold.reports.downloads import store as download_store
-from billfold.reports.downloads.types import KeptFile
+from billfold.reports import downloads
+from billfold.reports import downloads as download_store
+from billfold.reports.downloads import KeptFile
+from billfold.reports.entries.reader import read_current
 from billfold.reports.entries.store import position_of
-from billfold.reports.replica_reads import read_current
-from billfold.reports.requests.commands import FinishReport
-from billfold.reports.requests.renderers.facts import last_entry_shown, pockets_of
-from billfold.reports.requests.renderers.table import RENDERERS, file_name_of
-from billfold.reports.requests.signing import sign_report
-from billfold.reports.requests.store import claims
-from billfold.reports.requests.store import requests as store
-from billfold.reports.requests.store.claims import Claim, ClaimLost
+from billfold.reports.proofs.attach import append_to, side_file
+from billfold.reports.proofs.document_keys import get_document_key
+from billfold.reports.proofs.signatures import Manifest, NamedPocket
+from billfold.reports.requests import store
+from billfold.reports.requests.renderers import RENDERERS, file_name_of
+from billfold.reports.requests.rules import FinishReport
+from billfold.reports.requests.store import Claim, ClaimLost
 from billfold.reports.requests.types import (
     FINISHED_JOB,
     FORMATS,
     FailureReason,
+    ReportFormat,
     ReportRequest,
     ReportRequestStatus,
     ReportSource,
+    entity_of,
+    last_entry_shown,
+    pockets_of,
 )
 
 log = structlog.get_logger(__name__)
@@ -58,7 +62,7 @@ _PAUSE: Final = timedelta(seconds=2)
 async def make_reports(bank: Bank) -> int:
     """Make the report whose turn it is; return how many that was."""
     wall = wall_now()
-    claim = await claims.claim_format(bank.pool, ids.new(), wall=wall, until=wall + CLAIM_LASTS)
+    claim = await store.claim_format(bank.pool, ids.new(), wall=wall, until=wall + CLAIM_LASTS)
     if claim is None:
         return 0
     try:
@@ -75,7 +79,7 @@ async def purge_reports(bank: Bank) -> int:
 
 async def run_finished_job(bank: Bank, job: ScheduledJob) -> None:
     """Raise the event of formats that were requested at once."""
-    batch = await claims.find_batch(bank.pool, job.object_id)
+    batch = await store.find_batch(bank.pool, job.object_id)
     if batch is None or batch.is_open:
         return
     await bank.engine.submit(
@@ -91,7 +95,7 @@ async def run_finished_job(bank: Bank, job: ScheduledJob) -> None:
 
 async def _make(bank: Bank, claim: Claim) -> None:
     now = await bank.now()
-    await claims.begin(bank.pool, claim, now)
+    await store.begin(bank.pool, claim, now)
     if claim.attempts > ATTEMPTS_MAX:
         await _finish(bank, claim, None, FailureReason.INTERRUPTED)
         return
@@ -103,7 +107,7 @@ async def _make(bank: Bank, claim: Claim) -> None:
     try:
         await _finish(bank, claim, kept, None)
     except ClaimLost:
-        await files.discard(bank, kept)
+        await downloads.discard(bank, kept)
         raise
 
 
@@ -124,7 +128,7 @@ async def _write_source(bank: Bank, claim: Claim, source: ReportSource) -> KeptF
     request = source.request
     with tempfile.TemporaryFile() as output:
         await RENDERERS[request.type, claim.output_format](source, output)
-        return await files.keep_file(
+        return await downloads.keep_file(
             bank,
             (claim.customer_id, ids.new()),
             output,
@@ -141,7 +145,7 @@ async def _fail(bank: Bank, claim: Claim, error: Exception) -> None:
     passes = is_shortage(error)
     if passes and claim.attempts < ATTEMPTS_MAX:
         log.warning("report_delayed", error=error_summary(error), **facts)
-        await claims.retry_later(bank.pool, claim, wall_now() + _PAUSE * 2 ** (claim.attempts - 1))
+        await store.retry_later(bank.pool, claim, wall_now() + _PAUSE * 2 ** (claim.attempts - 1))
         return
     log.error("report_failed", exc_info=None if passes else error, error=error_summary(error), **facts)
     reason = FailureReason.STORAGE_UNAVAILABLE if passes else FailureReason.RENDERING_FAILED
@@ -156,7 +160,7 @@ async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: Fail
         if kept is not None:
             await download_store.add_file(conn, kept)
         file_id = None if kept is None else kept.file.file_id
-        outcome = await claims.finish(conn, claim, file_id=file_id, failure=failure, now=now)
+        outcome = await store.finish(conn, claim, file_id=file_id, failure=failure, now=now)
         if outcome is not None:
             await jobs_store.schedule(conn, [job])
         if outcome == ReportRequestStatus.COMPLETED:
@@ -191,7 +195,7 @@ async def _held(bank: Bank, claim: Claim) -> AsyncIterator[Callable[[int], None]
         while True:
             await asyncio.sleep(CLAIM_LASTS.total_seconds() / _RENEWED_PER_CLAIM)
             with suppress(Exception):  # the work itself meets the error, too
-                await claims.renew(bank.pool, claim, until=wall_now() + CLAIM_LASTS, progress=done)
+                await store.renew(bank.pool, claim, until=wall_now() + CLAIM_LASTS, progress=done)
 
     renewing = asyncio.create_task(renew())
     try:
@@ -200,3 +204,35 @@ async def _held(bank: Bank, claim: Claim) -> AsyncIterator[Callable[[int], None]
         renewing.cancel()
         with suppress(asyncio.CancelledError):
             await renewing
+
+
+_HOLD_THEIR_PROOF: Final = frozenset({ReportFormat.CAMT052, ReportFormat.CAMT053, ReportFormat.CAMT054})
+
+
+async def sign_report(source: ReportSource, output_format: ReportFormat, output: BinaryIO) -> str | None:
+    """Sign a report as it was written; return what lies beside it, or None if the proof is in it."""
+    if output_format == ReportFormat.PDF:
+        return None
+    bank, manifest = source.bank, await _manifest(source, output_format)
+    key = await get_document_key(bank.pool, bank.vault, manifest.at)
+    if output_format in _HOLD_THEIR_PROOF:
+        await asyncio.to_thread(append_to, output, manifest, key)
+        return None
+    return (await asyncio.to_thread(side_file, output, manifest, key)).decode()
+
+
+async def _manifest(source: ReportSource, output_format: ReportFormat) -> Manifest:
+    bank, request = source.bank, source.request
+    entity = await entity_of(bank, request.customer_id)
+    parameters = request.parameters
+    days = [each for each in (parameters.date, parameters.date_from, parameters.date_to) if each is not None]
+    return Manifest(
+        bank=bank.settings.bank_name,
+        document=f"{request.type} {' to '.join(map(str, days))}, {output_format}",
+        customer_id=request.customer_id,
+        customer=entity.name,
+        pockets=tuple(NamedPocket(each, entity.pockets[each]) for each in source.pocket_ids),
+        at=request.shown_at,
+        position=source.position,
+        figures=tuple(source.figures),
+    )

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 
 from billfold.platform.dates import et_date
 from billfold.platform.money import format_usd
-from billfold.reports.printing.printing import printed, printed_day
-from billfold.reports.printing.types import PrintedBank, PrintedColumn, PrintedDocument, PrintedTable
+from billfold.reports.printing import PrintedBank, PrintedColumn, PrintedDocument, PrintedTable, printed, printed_day
 from billfold.reports.tax.recipients import Recipient
 from billfold.reports.tax.rules import boxes_of
 from billfold.reports.tax.types import Filing, TaxForm, TaxLine, TaxYear

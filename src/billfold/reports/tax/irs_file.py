@@ -1,16 +1,153 @@
-"""The file of Forms 1099-INT and 1099-B for the IRS (FIRE, Publication 1220): pure, record by record.
+"""The records of a file for the FIRE system of the IRS, by Publication 1220: 750 positions each, fields by position.
 
-T, then for each form A, B per payee or sale and C with the totals of its B records, then F. Amounts are cents.
+Positions begin with 1. Numbers are filled with zeros from the left, texts with blanks from the right.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import IO, Final, NamedTuple
 
-from billfold.reports.tax import irs_records as records
-from billfold.reports.tax.irs_records import name_control, printable, record
+from anyascii import anyascii
+
 from billfold.reports.tax.recipients import Recipient
 from billfold.reports.tax.types import TaxForm, TaxLine, TaxYear
+
+RECORD_LENGTH: Final = 750
+AMOUNT_CODES: Final = "123456789ABCDEFGHJ"
+"""The payment amounts in their order: each is a field of every B record, and a total of every C record."""
+_NOT_PRINTED = re.compile(r"[^A-Z0-9 &'./,#-]")
+_NOT_IN_CONTROL = re.compile(r"[^A-Z0-9&-]")
+_CONTROL_CHARS = 4
+
+
+class Field(NamedTuple):
+    """Where a field stands; positions begin with 1."""
+
+    at: int
+    length: int
+    is_number: bool = False
+
+
+Layout = Mapping[str, Field]
+"""The fields of a record by their names, without its first position, which is its kind."""
+
+
+def _amounts(prefix: str, at: int, length: int) -> dict[str, Field]:
+    return {f"{prefix}{code}": Field(at + nth * length, length, True) for nth, code in enumerate(AMOUNT_CODES)}  # noqa: FBT003 - is a number
+
+
+_SEQUENCE = {"sequence": Field(500, 8, True)}  # noqa: FBT003 - is a number
+TRANSMITTER: Final[Layout] = {
+    "year": Field(2, 4),
+    "prior_year": Field(6, 1),
+    "tin": Field(7, 9),
+    "control_code": Field(16, 5),
+    "test": Field(28, 1),
+    "name": Field(30, 40),
+    "company": Field(110, 40),
+    "street": Field(190, 40),
+    "city": Field(230, 40),
+    "state": Field(270, 2),
+    "zip": Field(272, 9),
+    "payees": Field(296, 8, is_number=True),
+    "contact": Field(304, 40),
+    "phone": Field(344, 15),
+    "email": Field(359, 50),
+    "vendor": Field(518, 1),
+    **_SEQUENCE,
+}
+PAYER: Final[Layout] = {
+    "year": Field(2, 4),
+    "tin": Field(12, 9),
+    "name_control": Field(21, 4),
+    "return_type": Field(26, 2),
+    "amount_codes": Field(28, 18),
+    "name": Field(53, 40),
+    "transfer_agent": Field(133, 1),
+    "street": Field(134, 40),
+    "city": Field(174, 40),
+    "state": Field(214, 2),
+    "zip": Field(216, 9),
+    "phone": Field(225, 15),
+    **_SEQUENCE,
+}
+PAYEE: Final[Layout] = {
+    "year": Field(2, 4),
+    "corrected": Field(6, 1),
+    "name_control": Field(7, 4),
+    "tin_type": Field(11, 1),
+    "tin": Field(12, 9),
+    "account": Field(21, 20),
+    **_amounts("amount_", 55, 12),
+    "foreign": Field(287, 1),
+    "name": Field(288, 40),
+    "second_name": Field(328, 40),
+    "street": Field(368, 40),
+    "city": Field(448, 40),
+    "state": Field(488, 2),
+    "zip": Field(490, 9),
+    **_SEQUENCE,
+}
+SALE: Final[Layout] = {
+    **PAYEE,
+    "noncovered": Field(545, 1),
+    "gain_type": Field(546, 1),
+    "proceeds_type": Field(547, 1),
+    "sold_on": Field(548, 8),
+    "cusip": Field(556, 13),
+    "description": Field(569, 39),
+    "acquired_on": Field(608, 8),
+    "form_8949": Field(617, 1),
+}
+FOREIGN_CITY: Final = Field(448, 51)
+END_OF_PAYER: Final[Layout] = {
+    "payees": Field(2, 8, is_number=True),
+    **_amounts("total_", 16, 18),
+    **_SEQUENCE,
+}
+END_OF_TRANSMISSION: Final[Layout] = {
+    "payers": Field(2, 8, is_number=True),
+    "zeros": Field(10, 21, is_number=True),
+    "payees": Field(50, 8, is_number=True),
+    **_SEQUENCE,
+}
+
+
+def record(kind: str, layout: Layout, values: Mapping[str, str | int]) -> str:
+    """Return a record of 750 characters. Numbers that are not given are zero; a longer text is cut.
+
+    Raises ValueError for a number that does not fit, or is negative.
+    """
+    line = [" "] * RECORD_LENGTH
+    line[0] = kind
+    for name, field in layout.items():
+        value = values.get(name, 0 if field.is_number else "")
+        line[field.at - 1 : field.at - 1 + field.length] = _filled(field, value)
+    return "".join(line)
+
+
+def _filled(field: Field, value: str | int) -> str:
+    if isinstance(value, str):
+        return value[: field.length].ljust(field.length)
+    written = f"{value:0{field.length}d}"
+    if value < 0 or len(written) > field.length:
+        raise ValueError(f"{value} does not fit into {field.length} digits")
+    return written
+
+
+def printable(text: str) -> str:
+    """Return a text as the IRS reads it: Latin capital letters without accents; other scripts are transliterated."""
+    return " ".join(_NOT_PRINTED.sub(" ", anyascii(text).upper()).split())
+
+
+def name_control(name: str, *, is_individual: bool) -> str:
+    """Return the first four characters of a last name, or of a business's name without its article."""
+    words = printable(name).split()
+    if not is_individual and len(words) > 1 and words[0] == "THE":
+        del words[0]
+    source = (words[-1:] if is_individual else words) or [""]
+    return _NOT_IN_CONTROL.sub("", "".join(source))[:_CONTROL_CHARS]
+
 
 _RETURN_TYPES: Final = {TaxForm.INTEREST: "6", TaxForm.BROKER: "B"}
 _AMOUNT_CODES: Final = {TaxForm.INTEREST: "34", TaxForm.BROKER: "234"}
@@ -61,7 +198,7 @@ class IrsFile:
         self._form: TaxForm | None = None
         self._payers = self._payees_of_payer = 0
         self.payees = 0
-        self._out.write(b" " * records.RECORD_LENGTH)
+        self._out.write(b" " * RECORD_LENGTH)
 
     def add(self, form: TaxForm, recipient: Recipient, year: TaxYear, *, corrected: bool = False) -> None:
         """Add a Pocket's returns of a form, one for its interest or one per sale; those of a form follow each other."""
@@ -74,7 +211,7 @@ class IrsFile:
     def end(self, *, test: bool, prior_year: bool) -> None:
         """End the file; write its first record."""
         self._end_form()
-        self._write("F", records.END_OF_TRANSMISSION, {"payers": self._payers, "payees": self.payees})
+        self._write("F", END_OF_TRANSMISSION, {"payers": self._payers, "payees": self.payees})
         values: dict[str, str | int] = self._payer_fields | {
             "prior_year": "P" if prior_year else "",
             "control_code": self._payer.control_code,
@@ -87,33 +224,33 @@ class IrsFile:
         }
         self._out.seek(0)
         self._sequence = 0
-        self._write("T", records.TRANSMITTER, values)
+        self._write("T", TRANSMITTER, values)
 
     def _begin_form(self, form: TaxForm) -> None:
         self._form = form
         self._payers += 1
         self._payees_of_payer = 0
-        self._totals = {f"total_{code}": 0 for code in records.AMOUNT_CODES}
+        self._totals = {f"total_{code}": 0 for code in AMOUNT_CODES}
         values = self._payer_fields | {
             "return_type": _RETURN_TYPES[form],
             "amount_codes": _AMOUNT_CODES[form],
             "name_control": name_control(self._payer.name, is_individual=False),
             "transfer_agent": _PAYER_IS_AGENT,
         }
-        self._write("A", records.PAYER, values)
+        self._write("A", PAYER, values)
 
     def _end_form(self) -> None:
         if self._form is not None:
-            self._write("C", records.END_OF_PAYER, {"payees": self._payees_of_payer, **self._totals})
+            self._write("C", END_OF_PAYER, {"payees": self._payees_of_payer, **self._totals})
 
-    def _add_payee(self, layout: records.Layout, values: dict[str, str | int]) -> None:
+    def _add_payee(self, layout: Layout, values: dict[str, str | int]) -> None:
         self._payees_of_payer += 1
         self.payees += 1
         for name in self._totals:
             self._totals[name] += int(values.get(name.replace("total", "amount"), 0))
         self._write("B", layout, values)
 
-    def _write(self, kind: str, layout: records.Layout, values: dict[str, str | int]) -> None:
+    def _write(self, kind: str, layout: Layout, values: dict[str, str | int]) -> None:
         self._sequence += 1
         line = record(kind, layout, values | {"year": self._year, "sequence": self._sequence})
         self._out.write((f"{line[:-2]}\r\n" if self._line_ends else line).encode("ascii"))
@@ -125,17 +262,15 @@ def require_records(form: TaxForm, recipient: Recipient, year: TaxYear) -> None:
         record("B", layout, values)
 
 
-def _returns(
-    form: TaxForm, recipient: Recipient, year: TaxYear
-) -> Iterator[tuple[records.Layout, dict[str, str | int]]]:
+def _returns(form: TaxForm, recipient: Recipient, year: TaxYear) -> Iterator[tuple[Layout, dict[str, str | int]]]:
     """Yield the fields of each return of a Pocket: one for its interest, or one per sale."""
     payee = _payee_fields(recipient)
     if form == TaxForm.INTEREST:
         interest: dict[str, str | int] = {"amount_3": year.interest, "amount_4": year.withheld}
-        yield records.PAYEE, payee | {"account": year.account} | interest
+        yield PAYEE, payee | {"account": year.account} | interest
         return
     for line in year.sales:
-        yield records.SALE, payee | _sale_fields(line)
+        yield SALE, payee | _sale_fields(line)
 
 
 def _payee_fields(recipient: Recipient) -> dict[str, str | int]:
@@ -154,7 +289,7 @@ def _payee_fields(recipient: Recipient) -> dict[str, str | int]:
         return values | {"city": printable(address.city), "state": state, "zip": zip_code}
     # Of a foreign address city, province, postal code and country are one text over the fields of all three.
     abroad = " ".join(filter(None, (address.city, address.state, address.postal_code, address.country)))
-    city, province, code = _split_at(printable(abroad).ljust(records.FOREIGN_CITY.length), 40, 42)
+    city, province, code = _split_at(printable(abroad).ljust(FOREIGN_CITY.length), 40, 42)
     return values | {"foreign": "1", "city": city, "state": province, "zip": code}
 
 

@@ -16,8 +16,7 @@ from billfold.client.dpop import DpopAuth
 from billfold.client.keys import client_assertion
 from billfold.client.oauth import ASSERTION_TYPE, Authorization, ClientRegistration, Tokens
 from billfold.client.request_signature import PartnerAuth
-from billfold.documentation.reference.call import FILE, FILE_TYPE, Call
-from billfold.documentation.reference.operations import ApiOperation, Content, Proof, operations_of
+from billfold.documentation.operations import FILE, FILE_TYPE, ApiOperation, Call, Content, Proof, operations_of
 from billfold.platform.errors import NotFound, Unavailable
 from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file
 from billfold.sandbox.sandbox_client import SERVICE_CLIENT_ID

@@ -7,7 +7,7 @@ from litestar import Response, get, post
 from billfold.http.raw_request import is_uuid
 from billfold.pages.theme import page_headers
 from billfold.platform.errors import InvalidInput, NotFound, Refused
-from billfold.reports.requests.renderers.table import RENDERERS
+from billfold.reports.requests.renderers import RENDERERS
 from billfold.reports.requests.routes import (
     create_report_request,
     download_report,

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from billfold.platform.errors import FieldError, InvalidInput
+from billfold.reports.requests.schemas import OPTIONAL, REQUIRED
 from billfold.reports.requests.types import ReportType
-from billfold.reports.requests.validation import OPTIONAL, REQUIRED
 
 _IN_BODY = frozenset({"body", "parameters"})
 
