@@ -1,4 +1,8 @@
-"""In which capacity the bank makes a trade."""
+"""Trade confirmations: what 17 CFR 240.10b-10 wants a customer to be sent of each purchase and sale.
+
+A maturity has none. One is made when it is first requested, from the row of the trade, and kept: it is the same file
+ever after.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -14,28 +18,14 @@ from billfold.bills.types import Bill
 from billfold.http.schemas import format_price
 from billfold.ledger.bank import Bank
 from billfold.platform.calendars import Calendars
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
+from billfold.platform.database.rows import Table
 from billfold.platform.dates import ET, et_date
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id
 from billfold.platform.money import format_usd
-from billfold.reports import downloads
-from billfold.reports.downloads import ReportFile, keep_file
-from billfold.reports.entries.store import AccountRow, get_account, position_of
-from billfold.reports.printing import (
-    PrintedBank,
-    PrintedColumn,
-    PrintedDocument,
-    PrintedTable,
-    Subject,
-    bank_of,
-    masked,
-    paragraphs,
-    print_signed,
-    printed,
-    printed_day,
-    recipient_of,
-)
+from billfold.reports import downloads, printing
+from billfold.reports.entries.store import get_account, position_of
 
 
 class Capacity(StrEnum):
@@ -52,11 +42,8 @@ def capacity_at(traded_at: datetime, calendars: Calendars) -> Capacity:
     return Capacity.AGENT if calendars.is_trading(traded_at) else Capacity.PRINCIPAL
 
 
-_TRADE = """
-SELECT customer_id, pocket_id, entry_no, trade_no, trade_id, activity, incoming, cusip, units, price_micros, notional,
-       traded_at, book_date, settles_on, counter_pocket_id, transfer_id, tax_basis
-  FROM trade t
-"""
+_trades = Table(TradeRow, "trade")
+_TRADE = f"SELECT {_trades.columns('t', counterparty_name='NULL')} FROM trade t"
 _EARLIER = """
 SELECT coalesce(sum(units), 0)::bigint FROM trade
  WHERE customer_id = $1 AND pocket_id = $2 AND entry_no = $3 AND trade_no < $4 AND cusip = $5 AND activity = $6
@@ -77,13 +64,13 @@ class TradedLot(NamedTuple):
     units: int
 
 
-async def find_trade(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, trade_id: UUID) -> TradeRow | None:
+async def find_trade(conn: Db, customer_id: UUID, pocket_id: UUID, trade_id: UUID) -> TradeRow | None:
     """Return a purchase or a sale of a Pocket."""
     row = await find_by_id(conn, _TRADE, (customer_id, pocket_id, trade_id))
-    return None if row is None or row["activity"] not in {"BUY", "SELL"} else TradeRow(*row)
+    return None if row is None or row["activity"] not in {"BUY", "SELL"} else _trades.read(row)
 
 
-async def list_lots(conn: Connection | Pool, trade: TradeRow) -> list[TradedLot]:
+async def list_lots(conn: Db, trade: TradeRow) -> list[TradedLot]:
     """Return the tax lots of a purchase or a sale, in the order in which they were taken."""
     entry = (trade.customer_id, trade.pocket_id, trade.entry_no)
     # One journal entry may sell a bill twice, for a payment and for a fee: each goes on where the last one left.
@@ -100,7 +87,8 @@ async def list_lots(conn: Connection | Pool, trade: TradeRow) -> list[TradedLot]
 
 _UNIT_CENTS: Final = 10_000
 _TITLES: Final = {"BUY": "You bought", "SELL": "You sold"}
-_FIELDS: Final = (PrintedColumn("Term"), PrintedColumn("Of this trade", "right", grows=True))
+_FIELDS: Final = printing.columns("Term", "Of this trade+>")
+_LOT_COLUMNS: Final = printing.columns("Tax lot", "Acquired+", "Par>")
 _CAPACITY: Final[Mapping[Capacity, str]] = MappingProxyType(
     {
         Capacity.AGENT: """
@@ -136,51 +124,11 @@ def confirmation_number(trade: TradeRow) -> str:
     return trade.trade_id.hex[:16].upper()
 
 
-def compose_confirmation(
-    trade: TradeRow,
-    bill: Bill,
-    account: AccountRow,
-    *,
-    lots: Sequence[TradedLot],
-    priced_from: date,
-    settles_on: date,
-    capacity: Capacity,
-    bank: PrintedBank,
-    recipient: Sequence[str],
-) -> PrintedDocument:
-    """Return the confirmation of a purchase or a sale, whose price counts its days from `priced_from`.
-
-    It settles on `settles_on`, which is later than agreed if that day has been declared closed since.
-    """
-    traded_at = trade.traded_at.astimezone(ET)
-    made_on = et_date(trade.traded_at)
-    number = confirmation_number(trade)
-    return PrintedDocument(
-        title="Trade confirmation",
-        subtitle=f"{_TITLES[trade.activity]} US Treasury bills",
-        reference=number,
-        made_on=made_on,
-        bank=bank,
-        recipient=recipient,
-        details=(
-            ("Confirmation number", number),
-            ("Pocket", printed(account.name)),
-            ("Account", masked(account.account_number or trade.pocket_id.hex.upper())),
-            ("Trade date", printed_day(made_on)),
-            ("Time of the trade", f"{traded_at:%H:%M:%S} Eastern"),
-            ("Settlement date", _settlement(trade, settles_on)),
-            ("Capacity of the bank", capacity.capitalize()),
-        ),
-        summary=_amounts(trade),
-        tables=(_terms(trade, bill, priced_from), _lots(trade, lots)),
-        notes=paragraphs(_CAPACITY[capacity] + _NOTES),
-    )
-
-
 def _settlement(trade: TradeRow, settles_on: date) -> str:
     if settles_on == trade.settles_on:
-        return printed_day(settles_on)
-    return f"{printed_day(settles_on)}; {printed_day(trade.settles_on)}, which was agreed on, was declared closed"
+        return printing.printed_day(settles_on)
+    later, agreed = printing.printed_day(settles_on), printing.printed_day(trade.settles_on)
+    return f"{later}; {agreed}, which was agreed on, was declared closed"
 
 
 def _amounts(trade: TradeRow) -> Sequence[tuple[str, str]]:
@@ -189,48 +137,35 @@ def _amounts(trade: TradeRow) -> Sequence[tuple[str, str]]:
         ("Price per $100", format_price(trade.price_micros)),
         ("Principal", format_usd(trade.notional)),
         ("Commission", format_usd(0)),
-        (
-            "Net amount that you pay" if trade.activity == "BUY" else "Net amount that you receive",
-            format_usd(trade.notional),
-        ),
+        (f"Net amount that you {'pay' if trade.activity == 'BUY' else 'receive'}", format_usd(trade.notional)),
     )
 
 
-def _terms(trade: TradeRow, bill: Bill, priced_from: date) -> PrintedTable:
+def _terms(trade: TradeRow, bill: Bill, priced_from: date) -> printing.PrintedTable:
     days = (bill.maturity - priced_from).days
     rate = f"{pricing.rate_from_price(trade.price_micros, days) / 1000:.3f} %" if days > 0 else "none left to maturity"
     investment = pricing.investment_rate(trade.price_micros, priced_from, bill.maturity)
-    return PrintedTable(
+    return printing.PrintedTable(
         heading="The security and its terms",
         columns=_FIELDS,
         rows=(
             ("Security", "United States Treasury Bill" + (" (simulated)" if bill.simulated else "")),
             ("CUSIP", bill.cusip),
             ("ISIN", bill.isin),
-            ("Original issue date and term", f"{printed_day(bill.first_issue)}, {bill.original_term}"),
-            ("Maturity date", printed_day(bill.maturity)),
+            ("Original issue date and term", f"{printing.printed_day(bill.first_issue)}, {bill.original_term}"),
+            ("Maturity date", printing.printed_day(bill.maturity)),
             ("Quantity", f"{trade.units:,} of $100.00 face"),
             ("Discount rate", rate),
             ("Yield (investment rate)", f"{investment:.3f} %"),
-            ("Action", "BUY" if trade.activity == "BUY" else "SELL"),
+            ("Action", trade.activity),
         ),
     )
 
 
-def _lots(trade: TradeRow, lots: Sequence[TradedLot]) -> PrintedTable:
-    columns = (PrintedColumn("Tax lot"), PrintedColumn("Acquired", grows=True), PrintedColumn("Par", "right"))
-    return PrintedTable(
-        heading="Tax lots",
-        columns=columns,
-        rows=[
-            (
-                f"{trade.cusip}-{each.acquired_on:%Y%m%d}",
-                printed_day(each.acquired_on),
-                format_usd(each.units * _UNIT_CENTS),
-            )
-            for each in lots
-        ],
-    )
+def _lots(trade: TradeRow, lots: Sequence[TradedLot]) -> printing.PrintedTable:
+    bill, day, cents = trade.cusip, printing.printed_day, _UNIT_CENTS
+    rows = [(f"{bill}-{on:%Y%m%d}", day(on), format_usd(units * cents)) for on, units in lots]
+    return printing.PrintedTable(heading="Tax lots", columns=_LOT_COLUMNS, rows=rows)
 
 
 PDF: Final = "application/pdf"
@@ -238,7 +173,7 @@ PDF: Final = "application/pdf"
 _FILES: Final = {Capacity.AGENT: "confirmation", Capacity.PRINCIPAL: "confirmation as principal"}
 
 
-async def get_confirmation(bank: Bank, trade: TradeRow, capacity: Capacity) -> ReportFile:
+async def get_confirmation(bank: Bank, trade: TradeRow, capacity: Capacity) -> downloads.ReportFile:
     """Return the confirmation of a purchase or a sale that the bank made in a capacity."""
     file_id = command_id(_FILES[capacity], trade.trade_id)
     try:
@@ -246,7 +181,9 @@ async def get_confirmation(bank: Bank, trade: TradeRow, capacity: Capacity) -> R
     except NotFound:
         pdf = await _print(bank, trade, capacity)
     name = f"confirmation-{confirmation_number(trade)}.pdf"
-    kept = await keep_file(bank, (trade.customer_id, file_id), pdf, name=name, media_type=PDF, at=trade.traded_at)
+    kept = await downloads.keep_file(
+        bank, (trade.customer_id, file_id), pdf, name=name, media_type=PDF, at=trade.traded_at
+    )
     async with bank.pool.acquire() as conn, conn.transaction():
         await downloads.add_file(conn, kept)
     return await downloads.get_file(bank.pool, trade.customer_id, file_id)
@@ -255,16 +192,29 @@ async def get_confirmation(bank: Bank, trade: TradeRow, capacity: Capacity) -> R
 async def _print(bank: Bank, trade: TradeRow, capacity: Capacity) -> bytes:
     customer_id, pocket_id, at = trade.customer_id, trade.pocket_id, trade.traded_at
     account = await get_account(bank.pool, customer_id, pocket_id, at)
-    document = compose_confirmation(
-        trade,
-        bank.market.bill(trade.cusip),
-        account,
-        lots=await list_lots(bank.pool, trade),
-        priced_from=priced_from(trade, bank.calendars),
-        settles_on=settles_on(trade, bank.calendars),
-        capacity=capacity,
-        bank=bank_of(bank.settings),
-        recipient=await recipient_of(bank, customer_id),
+    priced = priced_from(trade, bank.calendars)
+    number, made_on = confirmation_number(trade), et_date(at)
+    document = printing.PrintedDocument(
+        title="Trade confirmation",
+        subtitle=f"{_TITLES[trade.activity]} US Treasury bills",
+        reference=number,
+        made_on=made_on,
+        bank=printing.bank_of(bank.settings),
+        recipient=await printing.recipient_of(bank, customer_id),
+        details=(
+            ("Confirmation number", number),
+            ("Pocket", printing.printed(account.name)),
+            ("Account", printing.masked(account.account_number or pocket_id.hex.upper())),
+            ("Trade date", printing.printed_day(made_on)),
+            ("Time of the trade", f"{at.astimezone(ET):%H:%M:%S} Eastern"),
+            ("Settlement date", _settlement(trade, settles_on(trade, bank.calendars))),
+            ("Capacity of the bank", capacity.capitalize()),
+        ),
+        summary=_amounts(trade),
+        tables=(_terms(trade, bank.market.bill(trade.cusip), priced), _lots(trade, await list_lots(bank.pool, trade))),
+        notes=printing.paragraphs(_CAPACITY[capacity] + _NOTES),
     )
     position = await position_of(bank.pool, customer_id, trade.entry_no)
-    return await print_signed(bank, document, Subject(customer_id, pocket_id, account.name, at, position))
+    return await printing.print_signed(
+        bank, document, printing.Subject(customer_id, pocket_id, account.name, at, position)
+    )

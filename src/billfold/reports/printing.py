@@ -1,4 +1,7 @@
-"""A document before it is laid out: texts, and charts as fractions of their height."""
+"""How a document looks on paper, whatever it says: one layout of letterhead, summary, charts, tables and notes.
+
+The same document is the same file, signed by the bank with every figure in it.
+"""
 
 import asyncio
 import unicodedata
@@ -38,6 +41,11 @@ class PrintedColumn(msgspec.Struct, frozen=True):
     name: str
     align: Literal["left", "right"] = "left"
     grows: bool = False
+
+
+def columns(*names: str) -> tuple[PrintedColumn, ...]:
+    """Return columns by their names: with ">" at its end one is aligned right, with "+" it grows."""
+    return tuple(PrintedColumn(each.rstrip("+>"), "right" if ">" in each else "left", "+" in each) for each in names)
 
 
 class PrintedTable(msgspec.Struct, frozen=True, kw_only=True):

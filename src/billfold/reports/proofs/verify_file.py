@@ -14,20 +14,7 @@ from typing import Final, NamedTuple
 import pypdf
 import pypdf.errors
 
-from billfold.reports.proofs import attach
-from billfold.reports.proofs.signatures import (
-    DOCUMENT,
-    Figure,
-    Manifest,
-    PublicKey,
-    RevokedKey,
-    SignedBytes,
-    SignedManifest,
-    UnknownKey,
-    Unproven,
-    refuse_revoked,
-    verify,
-)
+from billfold.reports.proofs import attach, signatures
 
 _BLOCKS_MAX: Final = 5
 """How many changed places of a text are described at most."""
@@ -44,20 +31,20 @@ class Verdict(IntEnum):
     REVOKED = 5
 
 
-_VERDICTS: Final = {UnknownKey: Verdict.FOREIGN, RevokedKey: Verdict.REVOKED}
+_VERDICTS: Final = {signatures.UnknownKey: Verdict.FOREIGN, signatures.RevokedKey: Verdict.REVOKED}
 
 
 class FileVerdict(NamedTuple):
     """What is known of a file, what the bank has signed about it, and what is wrong with it, in sentences."""
 
     verdict: Verdict
-    manifest: Manifest | None
+    manifest: signatures.Manifest | None
     key_id: str
     findings: Sequence[str]
     revoked_at: datetime | None = None
 
 
-def verify_file(path: Path, keys: Sequence[PublicKey]) -> FileVerdict:
+def verify_file(path: Path, keys: Sequence[signatures.PublicKey]) -> FileVerdict:
     """Look at a file, and at the one beside it that has its proof. Raises OSError."""
     content = path.read_bytes()
     beside = path.with_name(path.name + attach.SIDE_FILE_SUFFIX)
@@ -65,9 +52,9 @@ def verify_file(path: Path, keys: Sequence[PublicKey]) -> FileVerdict:
     if file.proof is None:
         return FileVerdict(Verdict.UNSIGNED, None, "", [_why_unsigned(content)])
     try:
-        signed, key_id = verify(file.proof, keys, DOCUMENT, SignedManifest)
-        refuse_revoked(keys, key_id, signed.manifest.at)
-    except Unproven as unproven:
+        signed, key_id = signatures.verify(file.proof, keys, signatures.DOCUMENT, signatures.SignedManifest)
+        signatures.refuse_revoked(keys, key_id, signed.manifest.at)
+    except signatures.Unproven as unproven:
         return FileVerdict(_VERDICTS.get(type(unproven), Verdict.ALTERED), None, "", [str(unproven)])
     if hashlib.sha256(file.content).hexdigest() == signed.content.sha256:
         revoked_at = next(each.revoked_at for each in keys if each.key_id == key_id)
@@ -88,7 +75,7 @@ def _why_unsigned(content: bytes) -> str:
     return "There is no proof in the file, nor in a file beside it."
 
 
-def _changed_figures(content: bytes, manifest: Manifest) -> Iterator[str]:
+def _changed_figures(content: bytes, manifest: signatures.Manifest) -> Iterator[str]:
     text = content.decode("utf-8", "replace")
     if content.startswith(b"%PDF-"):
         try:
@@ -99,7 +86,7 @@ def _changed_figures(content: bytes, manifest: Manifest) -> Iterator[str]:
     yield from changed_figures(text, manifest.figures)
 
 
-def _changed_lines(content: bytes, signed: SignedBytes) -> Iterator[str]:
+def _changed_lines(content: bytes, signed: signatures.SignedBytes) -> Iterator[str]:
     """Name the lines of a text that differ, as far as no line was added or left out."""
     if not signed.lines_per_mark:
         return
@@ -140,7 +127,7 @@ _BLOCK_BYTES_MAX: Final = 20_000
 """In how long a text its original is searched: what is hashed grows with the square of it."""
 
 
-def changed_figures(text: str, figures: Sequence[Figure]) -> Iterator[str]:
+def changed_figures(text: str, figures: Sequence[signatures.Figure]) -> Iterator[str]:
     """Name each signed figure that the text does not show where it should: they are in its order."""
     signed = [(each.label, number) for each in figures for number in _NUMBER.findall(each.value)]
     shown = _NUMBER.findall(text)

@@ -6,30 +6,15 @@ from typing import IO, Final, NamedTuple
 
 from billfold.platform.csv_text import lines_of
 from billfold.platform.money import format_usd
+from billfold.reports import printing
 from billfold.reports.entries.reader import Wanted, read_statement
 from billfold.reports.entries.types import AccountType, Holding
-from billfold.reports.printing import (
-    PrintedColumn,
-    PrintedDocument,
-    PrintedTable,
-    Subject,
-    bank_of,
-    print_document,
-    print_signed,
-    printed,
-    printed_day,
-    recipient_of,
-)
 from billfold.reports.proofs.signatures import NamedPocket
 from billfold.reports.requests.types import ReportSource, dollars, entity_of, per_hundred
 from billfold.reports.statements.store import costs as costs_of
 
 COLUMNS: Final = ("Pocket", "CUSIP", "Quantity", "Market Price", "Market Value", "Historical Cost Value")
-_PRINTED: Final = (
-    PrintedColumn("Pocket", grows=True),
-    PrintedColumn("CUSIP"),
-    *(PrintedColumn(name, "right") for name in COLUMNS[2:]),
-)
+_PRINTED: Final = printing.columns("Pocket+", "CUSIP", *(f"{name}>" for name in COLUMNS[2:]))
 _NOTE = (
     "Quantity is in units of $100 of face value, the price is per $100. Market value is at the price of the day's"
     " close, or at the last price before this summary was requested. Historical cost is what the bills held had cost."
@@ -83,28 +68,30 @@ async def _print(source: ReportSource, positions: Sequence[Position]) -> bytes:
     day = request.parameters.date
     assert day is not None
     entity = await entity_of(bank, request.customer_id)
-    document = PrintedDocument(
+    document = printing.PrintedDocument(
         title="Position summary",
-        subtitle=printed_day(day),
+        subtitle=printing.printed_day(day),
         reference=request.report_id.hex[:12].upper(),
         made_on=day,
-        bank=bank_of(bank.settings),
-        recipient=await recipient_of(bank, request.customer_id),
-        details=[("Date", printed_day(day)), ("Pockets", str(len(source.pocket_ids)))],
+        bank=printing.bank_of(bank.settings),
+        recipient=await printing.recipient_of(bank, request.customer_id),
+        details=[("Date", printing.printed_day(day)), ("Pockets", str(len(source.pocket_ids)))],
         tables=[_table(positions)],
         notes=[_NOTE],
     )
     if not source.pocket_ids:
-        return await asyncio.to_thread(print_document, document)
+        return await asyncio.to_thread(printing.print_document, document)
     first, *others = [NamedPocket(each, entity.pockets[each]) for each in source.pocket_ids]
-    subject = Subject(request.customer_id, first.id, first.name, request.shown_at, source.position, tuple(others))
-    return await print_signed(bank, document, subject)
+    subject = printing.Subject(
+        request.customer_id, first.id, first.name, request.shown_at, source.position, tuple(others)
+    )
+    return await printing.print_signed(bank, document, subject)
 
 
-def _table(positions: Sequence[Position]) -> PrintedTable:
+def _table(positions: Sequence[Position]) -> printing.PrintedTable:
     rows = [
         (
-            printed(each.pocket),
+            printing.printed(each.pocket),
             each.holding.security.cusip,
             f"{each.holding.units:,}",
             f"{per_hundred(each.holding.price_micros):f}",
@@ -115,4 +102,6 @@ def _table(positions: Sequence[Position]) -> PrintedTable:
     ]
     sums = [sum(each.holding.value for each in positions), sum(each.cost for each in positions)]
     totals = ("Total", "", "", "", *map(format_usd, sums)) if positions else ()
-    return PrintedTable(heading="Positions", columns=_PRINTED, rows=rows, totals=totals, empty="No bills were held.")
+    return printing.PrintedTable(
+        heading="Positions", columns=_PRINTED, rows=rows, totals=totals, empty="No bills were held."
+    )

@@ -24,23 +24,8 @@ from billfold.platform.ids import derive
 from billfold.reports import downloads as download_store
 from billfold.reports.downloads import temporary_url
 from billfold.reports.entries.reader import current_entry
-from billfold.reports.requests import store
+from billfold.reports.requests import schemas, store
 from billfold.reports.requests.renderers import formats_of
-from billfold.reports.requests.schemas import (
-    AddFormats,
-    CreateCustomerReport,
-    CreatePartnerReport,
-    DownloadReport,
-    Report,
-    ReportDownload,
-    ShownReportRequest,
-    continuation_errors,
-    format_errors,
-    parameter_errors,
-    parameters_of,
-    render_report,
-    render_request,
-)
 from billfold.reports.requests.types import (
     LIFETIME,
     UNFINISHED_MAX,
@@ -72,13 +57,15 @@ class RequestQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @post(_ALL, WRITES, status=202, refuses=_REFUSES, tag="reports")
-async def create_report_request(member: CustomerCaller, bank: Bank, data: CreateCustomerReport) -> ShownReportRequest:
+async def create_report_request(
+    member: CustomerCaller, bank: Bank, data: schemas.CreateCustomerReport
+) -> schemas.ShownReportRequest:
     """Create report request.
 
     The report is made in the background: read the request until its `status` is COMPLETED, or wait for the event
     `reports.completed`. It shows the instant at which it was requested.
     """
-    parameters = parameters_of(data.parameters, None)
+    parameters = schemas.parameters_of(data.parameters, None)
     _check(member, data, parameters)
     for pocket_id in parameters.pocket_ids or ():
         await member.pocket(bank, pocket_id)
@@ -86,14 +73,16 @@ async def create_report_request(member: CustomerCaller, bank: Bank, data: Create
 
 
 @post(_ALL, SIGNED, name="create_report_request", status=202, refuses=_REFUSES, tag="reports")
-async def create_customer_report_request(caller: Caller, bank: Bank, data: CreatePartnerReport) -> ShownReportRequest:
+async def create_customer_report_request(
+    caller: Caller, bank: Bank, data: schemas.CreatePartnerReport
+) -> schemas.ShownReportRequest:
     """Create report request.
 
     Of one customer: `customer_id` is needed unless Pockets are named. The report is made in the background: read the
     request until its `status` is COMPLETED, or wait for the event `reports.completed`. It shows the instant at which it
     was requested.
     """
-    parameters = parameters_of(data.parameters, data.parameters.customer_id)
+    parameters = schemas.parameters_of(data.parameters, data.parameters.customer_id)
     _check(caller, data, parameters)
     owner = await _resolve_owner(caller, bank, parameters)
     return await _create(caller, bank, owner, data=data, parameters=parameters)
@@ -102,7 +91,7 @@ async def create_customer_report_request(caller: Caller, bank: Bank, data: Creat
 @get(_ALL, READS, tag="reports")
 async def list_report_requests(
     member: CustomerCaller, bank: Bank, wanted: ListQuery, query: RequestQuery
-) -> CursorList[ShownReportRequest]:
+) -> CursorList[schemas.ShownReportRequest]:
     """List report requests, newest first."""
     customer_id = member.customer_id
     return await _page(member, bank, wanted, query, listed=(store.REQUESTS_OF_CUSTOMER, customer_id, customer_id))
@@ -111,29 +100,29 @@ async def list_report_requests(
 @get(_ALL, SIGNED, name="list_report_requests", tag="reports")
 async def list_customer_report_requests(
     caller: Caller, bank: Bank, wanted: ListQuery, query: RequestQuery, customer_id: UUID | None = None
-) -> CursorList[ShownReportRequest]:
+) -> CursorList[schemas.ShownReportRequest]:
     """List report requests of all customers, newest first."""
     owner = None if customer_id is None else await caller.owner(bank, customer_id)
     return await _page(caller, bank, wanted, query, listed=(store.REQUESTS_OF_PARTNER, caller.partner_id, owner))
 
 
 @get(_ONE, SIGNED, READS, tag="reports")
-async def get_report_request(caller: Call, bank: Bank, report_request_id: UUID) -> ShownReportRequest:
+async def get_report_request(caller: Call, bank: Bank, report_request_id: UUID) -> schemas.ShownReportRequest:
     """Get report request."""
     row = await store.get_request(bank.pool, report_request_id, caller.now)
     await _check_owner(caller, bank, row, "There is no such report request.")
-    return render_request(row, await _formats(bank, row))
+    return schemas.render_request(row, await _formats(bank, row))
 
 
 @get("/api/v1/reports/{report_id}/", SIGNED, tag="reports")
 @get("/api/v1/report/{report_id}", READS, tag="reports")
-async def get_report(caller: Call, bank: Bank, report_id: UUID) -> Report:
+async def get_report(caller: Call, bank: Bank, report_id: UUID) -> schemas.Report:
     """Get report.
 
     There is one when its request is COMPLETED, for 90 days.
     """
     row = await _report(caller, bank, report_id)
-    return render_report(row, await _formats(bank, row))
+    return schemas.render_report(row, await _formats(bank, row))
 
 
 @post(
@@ -144,8 +133,8 @@ async def get_report(caller: Call, bank: Bank, report_id: UUID) -> Report:
 )
 @post("/api/v1/report/{report_id}/download/", READS, refuses=("not-found", "report-not-completed"), tag="reports")
 async def download_report(
-    caller: Call, bank: Bank, report_id: UUID, data: DownloadReport | None = None
-) -> ReportDownload:
+    caller: Call, bank: Bank, report_id: UUID, data: schemas.DownloadReport | None = None
+) -> schemas.ReportDownload:
     """Download report.
 
     The answer names a URL that is valid for 10 minutes and needs no token. Fetch it at once, and do not store it.
@@ -158,7 +147,7 @@ async def download_report(
     details = {"output_format": chosen.output_format}
     async with audited_by(caller, bank, row.customer_id, "report.downloaded", resource_id=report_id, details=details):
         link = temporary_url(bank.vault, caller.host, file, caller.wall)
-    return ReportDownload(
+    return schemas.ReportDownload(
         url=link.url,
         output_format=chosen.output_format,
         file_name=file.name,
@@ -168,13 +157,13 @@ async def download_report(
 
 
 @post("/api/v1/reports/{report_id}/formats/", SIGNED, status=202, refuses=_REFUSES, tag="reports")
-async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: AddFormats) -> Report:
+async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: schemas.AddFormats) -> schemas.Report:
     """Add report formats.
 
     The report is made in further formats; it shows the same instant. Read the report until each is COMPLETED.
     """
     row = await _report(caller, bank, report_id)
-    if wrong := format_errors(row.type, data.output_formats, formats_of(row.type, row.parameters)):
+    if wrong := schemas.format_errors(row.type, data.output_formats, formats_of(row.type, row.parameters)):
         raise InvalidInput(wrong)
     formats = list(dict.fromkeys(data.output_formats))
     details = {"type": row.type, "output_formats": formats}
@@ -183,14 +172,16 @@ async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: 
     ) as act:
         if not await _add_formats(caller, act.conn, row, formats=formats, batch_id=caller.new_resource_id(bank.seed)):
             act.skip()
-    return render_report(row, await _formats(bank, row))
+    return schemas.render_report(row, await _formats(bank, row))
 
 
-def _check(caller: Call, data: CreateCustomerReport | CreatePartnerReport, parameters: ReportParameters) -> None:
+def _check(
+    caller: Call, data: schemas.CreateCustomerReport | schemas.CreatePartnerReport, parameters: ReportParameters
+) -> None:
     """Raise InvalidInput with every mistake in a request."""
     mistakes = [
-        *parameter_errors(data.type, parameters, et_date(caller.now)),
-        *format_errors(data.type, data.output_formats, formats_of(data.type, parameters)),
+        *schemas.parameter_errors(data.type, parameters, et_date(caller.now)),
+        *schemas.format_errors(data.type, data.output_formats, formats_of(data.type, parameters)),
     ]
     if mistakes:
         raise InvalidInput(mistakes)
@@ -219,9 +210,9 @@ async def _create(
     bank: Bank,
     owner: UUID,
     *,
-    data: CreateCustomerReport | CreatePartnerReport,
+    data: schemas.CreateCustomerReport | schemas.CreatePartnerReport,
     parameters: ReportParameters,
-) -> ShownReportRequest:
+) -> schemas.ShownReportRequest:
     _check_cusips(bank, parameters)
     request_id = caller.new_resource_id(bank.seed)
     after = await _entries_after(caller, bank, owner, parameters)
@@ -235,7 +226,7 @@ async def _create(
         else:
             act.skip()  # the same request ran before and was cut off
     row = await store.get_request(bank.pool, request_id, caller.now)
-    return render_request(row, await _formats(bank, row))
+    return schemas.render_request(row, await _formats(bank, row))
 
 
 async def _entries_after(caller: Call, bank: Bank, owner: UUID, parameters: ReportParameters) -> int | None:
@@ -245,7 +236,7 @@ async def _entries_after(caller: Call, bank: Bank, owner: UUID, parameters: Repo
     earlier = await _report(caller, bank, parameters.after_report_id)
     if earlier.customer_id != owner:
         raise NotFound("There is no such report.")
-    if mistakes := list(continuation_errors(parameters, earlier)):
+    if mistakes := list(schemas.continuation_errors(parameters, earlier)):
         raise InvalidInput(mistakes)
     return await last_entry_shown(bank, earlier)
 
@@ -255,7 +246,7 @@ def _new_request(
     bank: Bank,
     ids: tuple[UUID, UUID],
     *,
-    data: CreateCustomerReport | CreatePartnerReport,
+    data: schemas.CreateCustomerReport | schemas.CreatePartnerReport,
     parameters: ReportParameters,
     entries: tuple[int | None, int],
 ) -> ReportRequest:
@@ -310,13 +301,13 @@ async def _page(
     query: RequestQuery,
     *,
     listed: tuple[KeysetList[ReportRequest], UUID, UUID | None],
-) -> CursorList[ShownReportRequest]:
+) -> CursorList[schemas.ShownReportRequest]:
     requests, owner, customer_id = listed
     values = (owner, customer_id, caller.now, *msgspec.structs.astuple(query))
     scope = f"report-requests:{owner}:{customer_id}"
     page = await wanted.read(bank, requests, *values, scope=scope, filters=query)
     formats = await store.list_formats(bank.pool, [row.report_id for row in page.items])
-    return page_of(page, [render_request(row, formats[row.report_id]) for row in page.items])
+    return page_of(page, [schemas.render_request(row, formats[row.report_id]) for row in page.items])
 
 
 async def _report(caller: Call, bank: Bank, report_id: UUID) -> ReportRequest:

@@ -18,17 +18,12 @@ from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import cents_for, format_usd
+from billfold.reports import printing
 from billfold.reports.entries.types import AccountEntry, AccountStatement, EntryKind, Holding, Period
-from billfold.reports.printing import PrintedChart, PrintedColumn, PrintedTable, short_day
+from billfold.reports.printing import PrintedChart, PrintedTable, short_day
 from billfold.reports.statements.store import LINES_MAX
 
-_COLUMNS: Final = (
-    PrintedColumn("Date"),
-    PrintedColumn("Type"),
-    PrintedColumn("Details", grows=True),
-    PrintedColumn("Amount", "right"),
-    PrintedColumn("Cash", "right"),
-)
+_COLUMNS: Final = printing.columns("Date", "Type", "Details+", "Amount>", "Cash>")
 _TRADES: Final = {"BUY": "Purchase", "SELL": "Sale", "MATURITY": "Maturity"}
 
 
@@ -141,21 +136,10 @@ def _trade_line(trade: TradeRow, settled_on: date) -> _Line:
 
 _UNIT_CENTS: Final = 10_000
 _BASE_MARGIN: Final = 0.06
-_HOLDINGS: Final = (
-    PrintedColumn("CUSIP", grows=True),
-    PrintedColumn("Matures"),
-    PrintedColumn("Par", "right"),
-    PrintedColumn("Price", "right"),
-    PrintedColumn("Market value", "right"),
-    PrintedColumn("Cost", "right"),
-    PrintedColumn("Unrealized", "right"),
-    PrintedColumn("Yield", "right"),
+_HOLDINGS: Final = printing.columns(
+    "CUSIP+", "Matures", "Par>", "Price>", "Market value>", "Cost>", "Unrealized>", "Yield>"
 )
-_INCOME: Final = (
-    PrintedColumn("", grows=True),
-    PrintedColumn("This month", "right"),
-    PrintedColumn("This year", "right"),
-)
+_INCOME: Final = printing.columns("+", "This month>", "This year>")
 NOTES: Final = """
 Values are at the bid prices of the close of the last business day, struck from the rates that the US Treasury
 publishes. The yield is the investment rate (coupon equivalent) at that price. Trades are shown on their trade date,

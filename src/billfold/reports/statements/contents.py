@@ -9,29 +9,13 @@ from billfold.bills.rules.earnings import PocketState
 from billfold.bills.rules.market import Market
 from billfold.platform.dates import et_date
 from billfold.platform.money import format_usd
+from billfold.reports import printing
 from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType, EntryKind
-from billfold.reports.printing import (
-    PrintedBank,
-    PrintedColumn,
-    PrintedDocument,
-    PrintedTable,
-    masked,
-    paragraphs,
-    printed,
-    printed_day,
-    short_day,
-)
 from billfold.reports.statements import brokerage
 from billfold.reports.statements.brokerage import ActivityLines, IncomeStates
 from billfold.reports.statements.store import LINES_MAX
 
-_COLUMNS: Final = (
-    PrintedColumn("Date"),
-    PrintedColumn("Type"),
-    PrintedColumn("Details", grows=True),
-    PrintedColumn("Amount", "right"),
-    PrintedColumn("Balance", "right"),
-)
+_COLUMNS: Final = printing.columns("Date", "Type", "Details+", "Amount>", "Balance>")
 NOTES: Final = """
 The bank account of a Pocket is at zero after every payment: what comes in is swept to its brokerage account, what
 goes out is swept from there. Sweeps are shown as one line per day.
@@ -67,14 +51,14 @@ class PaymentLines:
                 self.credited += each.amount
             else:
                 self.debited -= each.amount
-            day = each.booked_on, printed(each.title)
+            day = each.booked_on, printing.printed(each.title)
             self._by_day[day] += each.amount
             self._counts[day] += 1
             self._alone.setdefault(day, each)
             if len(self._payments) <= LINES_MAX:
                 self._payments.append(each)
 
-    def table(self, statement: AccountStatement) -> PrintedTable:
+    def table(self, statement: AccountStatement) -> printing.PrintedTable:
         """Return the activity of the month, with the balance after each line."""
         lines = self._one_by_one() if len(self._payments) <= LINES_MAX else self._summed()
         balance, day, rows = statement.opening.value, None, list[tuple[str, ...]]()
@@ -83,10 +67,10 @@ class PaymentLines:
                 rows.append(_sweep(day, balance))
                 balance = 0
             day, balance = booked_on, balance + amount
-            rows.append((short_day(day), kind, details, format_usd(amount), format_usd(balance)))
+            rows.append((printing.short_day(day), kind, details, format_usd(amount), format_usd(balance)))
         if day is not None:
             rows.append(_sweep(day, balance))
-        return PrintedTable(
+        return printing.PrintedTable(
             heading="Payments and sweeps", columns=_COLUMNS, rows=rows, empty="There were no payments in this month."
         )
 
@@ -95,7 +79,7 @@ class PaymentLines:
         period = statement.period
         sweeps = self.debited + self.fees - self.credited
         return [
-            (f"Opening balance on {short_day(period.first_day)}", format_usd(statement.opening.value)),
+            (f"Opening balance on {printing.short_day(period.first_day)}", format_usd(statement.opening.value)),
             ("Deposits and other credits", format_usd(self.credited)),
             ("Payments and other debits", format_usd(-self.debited)),
             ("Fees", format_usd(-self.fees)),
@@ -103,12 +87,12 @@ class PaymentLines:
                 "Swept from the brokerage account, net" if sweeps > 0 else "Swept to the brokerage account, net",
                 format_usd(sweeps),
             ),
-            (f"Closing balance on {short_day(period.last_day)}", format_usd(statement.closing.value)),
+            (f"Closing balance on {printing.short_day(period.last_day)}", format_usd(statement.closing.value)),
         ]
 
     def _one_by_one(self) -> Iterable[tuple[date, str, str, int]]:
         for each in self._payments:
-            yield each.booked_on, printed(each.title), _details(each), each.amount
+            yield each.booked_on, printing.printed(each.title), _details(each), each.amount
 
     def _summed(self) -> Iterable[tuple[date, str, str, int]]:
         for (day, kind), amount in sorted(self._by_day.items()):
@@ -119,12 +103,12 @@ class PaymentLines:
 def _sweep(day: date | None, balance: int) -> tuple[str, ...]:
     assert day is not None
     details = "To the brokerage account" if balance > 0 else "From the brokerage account" if balance < 0 else "Even"
-    return (short_day(day), "Sweep", details, format_usd(-balance), format_usd(0))
+    return (printing.short_day(day), "Sweep", details, format_usd(-balance), format_usd(0))
 
 
 def _details(entry: AccountEntry) -> str:
     parts = (entry.counterparty, *entry.purpose, *entry.references.all[:1])
-    shown = dict.fromkeys(line for part in parts if part and (line := printed(part)))
+    shown = dict.fromkeys(line for part in parts if part and (line := printing.printed(part)))
     without_repeats = [part for part in shown if not any(part in other for other in shown if other != part)]
     return " · ".join(without_repeats) or "—"
 
@@ -135,7 +119,7 @@ _TITLES = {AccountType.BANK: "Bank statement", AccountType.BROKERAGE: "Brokerage
 class Issue(NamedTuple):
     """Who issues a statement to whom, when, and what a corrected version replaces."""
 
-    bank: PrintedBank
+    bank: printing.PrintedBank
     recipient: Sequence[str]
     made_at: datetime
     version: int = 1
@@ -151,20 +135,20 @@ class BrokerageReading(NamedTuple):
     states: IncomeStates
 
 
-def compose_bank(statement: AccountStatement, lines: PaymentLines, issue: Issue) -> PrintedDocument:
+def compose_bank(statement: AccountStatement, lines: PaymentLines, issue: Issue) -> printing.PrintedDocument:
     """Return a bank statement."""
     return _document(
         statement,
         issue,
         summary=lines.summary(statement),
         tables=(lines.table(statement),),
-        notes=paragraphs(NOTES),
+        notes=printing.paragraphs(NOTES),
     )
 
 
 def compose_brokerage(
     statement: AccountStatement, reading: BrokerageReading, market: Market, *, issue: Issue
-) -> PrintedDocument:
+) -> printing.PrintedDocument:
     """Return a brokerage statement. Raises InvariantError when its parts disagree."""
     return _document(
         statement,
@@ -178,26 +162,26 @@ def compose_brokerage(
             brokerage.income(statement, reading.states),
             reading.lines.table(statement),
         ),
-        notes=paragraphs(brokerage.NOTES),
+        notes=printing.paragraphs(brokerage.NOTES),
     )
 
 
-def _document(statement: AccountStatement, issue: Issue, **parts: object) -> PrintedDocument:
+def _document(statement: AccountStatement, issue: Issue, **parts: object) -> printing.PrintedDocument:
     account, period = statement.account, statement.period
     made_on = et_date(issue.made_at)
-    return PrintedDocument(
+    return printing.PrintedDocument(
         title=_TITLES[account.type],
         subtitle=f"{period.first_day:%B %Y}",
-        reference=masked(account.number),
+        reference=printing.masked(account.number),
         made_on=made_on,
         bank=issue.bank,
         recipient=issue.recipient,
         details=(
-            ("Pocket", printed(account.name)),
-            ("Account", masked(account.number)),
+            ("Pocket", printing.printed(account.name)),
+            ("Account", printing.masked(account.number)),
             ("Routing number", account.routing_number),
-            ("Period", f"{printed_day(period.first_day)} to {printed_day(period.last_day)}"),
-            ("Statement date", printed_day(made_on)),
+            ("Period", f"{printing.printed_day(period.first_day)} to {printing.printed_day(period.last_day)}"),
+            ("Statement date", printing.printed_day(made_on)),
         ),
         correction="" if issue.reason is None else _correction(issue),
         **parts,  # type: ignore[arg-type]
@@ -206,4 +190,4 @@ def _document(statement: AccountStatement, issue: Issue, **parts: object) -> Pri
 
 def _correction(issue: Issue) -> str:
     replaced = f"Corrected statement, version {issue.version}. It replaces every earlier one of this month."
-    return f"{replaced} {printed(issue.reason or '')}"
+    return f"{replaced} {printing.printed(issue.reason or '')}"
