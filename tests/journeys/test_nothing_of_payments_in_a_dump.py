@@ -13,7 +13,7 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.payments.ach.nacha.types import PaymentAddenda
 from billfold.payments.suspense.commands import AssignFromSuspense
-from billfold.payments.suspense.owner_details import details_for_owner
+from billfold.payments.suspense.decisions import details_for_owner
 from billfold.payments.suspense.store import list_items
 from billfold.payments.wires.iso20022.types import Account, Party, PostalAddress
 from billfold.platform import ids

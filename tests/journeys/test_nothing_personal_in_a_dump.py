@@ -17,7 +17,7 @@ from tests.web.steps import give_password, reset_link
 from billfold.audit.rules import open_details
 from billfold.audit.store import list_entries
 from billfold.audit.types import EntryFilter
-from billfold.cli.audited import OperatorAction
+from billfold.cli.command import OperatorAction
 from billfold.cli.context import CliError
 from billfold.documents.store import get_document
 from billfold.identity.users.contact_resealing import reseal_contact_details

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from billfold.migrations.steps import Migration, read_migrations
+from billfold.migrations.runner import Migration, read_migrations
 
 SQUAWK = Path(sys.executable).with_name("squawk")
 OUR_TASTE = (

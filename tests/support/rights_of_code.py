@@ -10,7 +10,7 @@ from billfold.approvals.store.fingerprints import KEYS
 from billfold.data_keys.columns import SEALED_COLUMNS
 from billfold.identity.users.contact_details import CONTACT_TABLES
 from billfold.platform.database.rows import Row
-from billfold.wiring.purge import _EXPIRED_ROWS
+from billfold.wiring.worker import _EXPIRED_ROWS
 
 SOURCE = Path(billfold.__file__).parent
 OF_OTHERS = (

@@ -17,7 +17,7 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.file_kinds import FileKind
-from billfold.wiring.purge import ORPHAN_FILE_RETENTION, ROWS_PER_STATEMENT, delete_orphan_files, purge
+from billfold.wiring.worker import ORPHAN_FILE_RETENTION, ROWS_PER_STATEMENT, delete_orphan_files, purge
 
 CUSTOMER = UUID("01234567-89ab-8def-8123-456789abcdef")
 

@@ -20,8 +20,7 @@ from billfold.platform.database.failed_work import list_failed
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
 from billfold.treasury.market_refresh import MarketRefresher
-from billfold.wiring.purge import IDEMPOTENCY_KEY_RETENTION
-from billfold.wiring.worker import Worker
+from billfold.wiring.worker import IDEMPOTENCY_KEY_RETENTION, Worker
 
 
 async def set_clock(bank, at):

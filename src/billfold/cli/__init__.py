@@ -1,0 +1,1 @@
+"""How commands of the command line are declared, and what they share."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
 from types import SimpleNamespace
@@ -22,7 +22,8 @@ from uuid import UUID
 
 import typer
 
-from billfold.cli.audited import OperatorAction
+from billfold.audit.record import record
+from billfold.audit.types import NewEntry, Outcome
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, example, print_success, table
 from billfold.cli.resources import run_with_bank, run_with_connection
@@ -30,8 +31,62 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Origin
 from billfold.platform import ids
+from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import DAY_RANGE, format_eastern, parse_day, parse_instant
+from billfold.platform.errors import BillfoldError
+
+_OWN_LOG = "SELECT bank_customer_id FROM bank"
+
+
+class OperatorAction:
+    """One command as it was given: its action like `partner.add_key`, and its arguments."""
+
+    def __init__(self, group: str | None, command: str, arguments: Mapping[str, object]) -> None:
+        self._resource = (group or "bank").replace("-", "_").replace(" ", "_")
+        self._action = f"{self._resource}.{command.replace('-', '_')}"
+        self._arguments = {name: _shown(value) for name, value in arguments.items() if value is not None}
+
+    async def run_with_bank(self, bank: Bank, work: Callable[[], Awaitable[Any]]) -> Any:  # noqa: ANN401 - the command's
+        """Do the work, which has transactions of its own, and record what came of it."""
+        try:
+            result = await work()
+        except (BillfoldError, CliError) as failure:
+            await self._record_alone(bank, "FAILURE", refused=str(failure))
+            raise
+        await self._record_alone(bank, "SUCCESS")
+        return result
+
+    async def run_with_connection(self, bank: Bank, work: Callable[[Connection], Awaitable[Any]]) -> Any:  # noqa: ANN401
+        """Do the work and record it in one transaction; a failure is recorded alone."""
+        try:
+            async with bank.pool.acquire() as conn, conn.transaction():
+                result = await work(conn)
+                await self._record(bank, conn, "SUCCESS")
+        except (BillfoldError, CliError) as failure:
+            await self._record_alone(bank, "FAILURE", refused=str(failure))
+            raise
+        return result
+
+    async def _record_alone(self, bank: Bank, outcome: Outcome, **details: str) -> None:
+        async with bank.pool.acquire() as conn, conn.transaction():
+            await self._record(bank, conn, outcome, **details)
+
+    async def _record(self, bank: Bank, conn: Connection, outcome: Outcome, **details: str) -> None:
+        entry = NewEntry(
+            customer_id=await conn.fetchval(_OWN_LOG),
+            origin=Origin(kind="OPERATOR", name=bank.settings.operator),
+            action=self._action,
+            resource_type=self._resource,
+            outcome=outcome,
+            details={**self._arguments, **details},
+        )
+        await record(conn, bank.vault, entry, now=wall_now())
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
 
 EXAMPLE_ID = "5d0c2a4e-8f00-8000-8000-0000000000e1"
 OPERATOR = "operator"

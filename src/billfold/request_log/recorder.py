@@ -5,6 +5,7 @@ Nobody waits for it. What does not fit into memory, or cannot be written, is cou
 
 import asyncio
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from datetime import timedelta
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from uuid import UUID
 
 import msgspec
 import structlog
+from msgspec import inspect
 
 from billfold.http.operations import Operation
 from billfold.http.raw_request import RawRequest
@@ -21,8 +23,43 @@ from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.shortage import error_summary
 from billfold.request_log import store
-from billfold.request_log.field_names import names_of, places_among
 from billfold.request_log.types import LoggedRequest
+
+NAMES_MAX = 10
+UNKNOWN = "*"
+"""Stands for a name that the operation does not have."""
+_PLACES = frozenset({"body", "query", "path", "header"})
+_HEADERS = frozenset({"idempotency-key", "x-service-idempotency", "content-type", "content-encoding", "last-event-id"})
+
+
+def places_among(known: Collection[str], places: Iterable[list[str | int]]) -> list[str]:
+    """Return the places of mistakes like `body.amount.value`, without positions in lists."""
+    texts = ([each for each in place if isinstance(each, str)] for place in places)
+    named = (".".join(each if each in known else UNKNOWN for each in place) for place in texts)
+    return list(dict.fromkeys(named))[:NAMES_MAX]
+
+
+def names_of(operation: Operation) -> frozenset[str]:
+    """Return every name that an operation declares, of fields of its body at any depth and of parameters."""
+    in_body = () if operation.body is None else _in_type(inspect.type_info(operation.body), set())
+    in_query = (each.name for each in operation.query)
+    return frozenset({*_PLACES, *_HEADERS, *operation.path_names, *in_query, *in_body})
+
+
+def _in_type(info: object, seen: set[int]) -> Iterator[str]:
+    """Yield the names of the fields of a type and of all in it; a type may hold itself."""
+    if isinstance(info, list | tuple):
+        for each in info:
+            yield from _in_type(each, seen)
+    elif isinstance(info, inspect.Type | inspect.Field) and id(info) not in seen:
+        seen.add(id(info))
+        if isinstance(info, inspect.Field):
+            yield info.encode_name
+        if isinstance(info, inspect.StructType) and info.tag_field:
+            yield info.tag_field
+        for each in info.__struct_fields__:
+            yield from _in_type(getattr(info, each), seen)
+
 
 log = structlog.get_logger(__name__)
 

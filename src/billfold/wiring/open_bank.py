@@ -60,8 +60,7 @@ from billfold.wiring.providers import (
     ports_of,
     simulation_of,
 )
-from billfold.wiring.references import batch_recorders, identifier_loaders, reference_readers
-from billfold.wiring.rules import load_rules
+from billfold.wiring.references import batch_recorders, identifier_loaders, load_rules, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
 
 if TYPE_CHECKING:

@@ -1,8 +1,11 @@
 """What the engine reads for a command beside the holdings of its customers."""
 
 from collections.abc import Sequence
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
+from pkgutil import walk_packages
 
+import billfold
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.notifications import notify_changes
 from billfold.accounts.customers import store as customer_store
@@ -26,6 +29,16 @@ from billfold.payments.wires.store.wires import load_open_wires
 from billfold.payments.wires.store.wires import load_references as look_up_wires
 from billfold.platform.crypto import Vault
 from billfold.screening import hits as sanctions_hits
+
+_APART = ("billfold.sandbox", "billfold.wiring")
+
+
+@cache
+def load_rules() -> None:
+    """Import every module named `rules`, or in a folder `rules`, so that the engine can decide every command."""
+    for each in walk_packages(billfold.__path__, "billfold."):
+        if not each.name.startswith(_APART) and "rules" in each.name.split("."):
+            import_module(each.name)
 
 
 def reference_readers() -> ReferenceReaders:

@@ -13,7 +13,7 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.reports import downloads
 from billfold.reports.downloads import temporary_url
-from billfold.wiring.purge import ORPHAN_FILE_RETENTION, delete_orphan_files
+from billfold.wiring.worker import ORPHAN_FILE_RETENTION, delete_orphan_files
 
 SMALL_PART = 1000
 

@@ -26,7 +26,7 @@ from billfold.reports.proofs.roots.types import CustomerLeaf, DailyRoot, Unbalan
 from billfold.reports.proofs.signatures import PublicKey, jwks_document, parse_keys, payload_of, to_jwk
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.verify.runner import verify_bank
-from billfold.wiring.purge import purge_daily_proofs
+from billfold.wiring.worker import purge_daily_proofs
 
 CHECKER = Path(__file__).parents[3] / "tools" / "check_proof.py"
 _BILLS = """

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from billfold.migrations import runner
-from billfold.migrations.steps import Migration
+from billfold.migrations.runner import Migration
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.programs import _bin_dir
 from billfold.wiring.cli.app import run

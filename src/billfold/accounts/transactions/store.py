@@ -7,22 +7,51 @@ releases, which did not pass the bank account, are shown with one too.
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 import msgspec
+from typing_extensions import override
 
-from billfold.accounts.entry_numbers import BookedIn
-from billfold.accounts.transactions.search import BankBookingList, PaymentList
+from billfold.accounts.entry_numbers import BookedIn, Entries, MergedList
 from billfold.accounts.transactions.settlement import ACH_SETTLES_AT, closures_of, settlement_of
 from billfold.accounts.transactions.types import BankBooking, TransactionRow
 from billfold.platform.calendars import Calendars
+from billfold.platform.database import keyset
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import Along, BoundedList, Place
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import group_of, member_of
 from billfold.platform.paging import SortKey, Stop
+
+RowType = TypeVar("RowType")
+_FAR_OF_BANK = {
+    descending: f"""
+SELECT entry_no FROM transaction
+ WHERE customer_id = $1 AND type IN ('FEE', 'CREDIT', 'GENERIC') AND entry_no >= $2 AND entry_no < $3
+ ORDER BY entry_no {way} OFFSET $4 LIMIT 1"""
+    for descending, way in ((True, "DESC"), (False, "ASC"))
+}
+
+
+class PaymentList(MergedList[RowType]):
+    """Payments of Pockets of a customer."""
+
+    __slots__ = ()
+    table = "transaction"
+
+
+class BankBookingList(PaymentList[RowType]):
+    """What the bank booked by itself, which is little beside payments and has an index of its own."""
+
+    __slots__ = ()
+
+    @override
+    async def _within_reach(self, conn: Db, values: tuple[Any, ...], span: Entries, *, descending: bool) -> Entries:
+        entry_no = await conn.fetchval(_FAR_OF_BANK[descending], values[0], *span, keyset.SEARCHED_MAX)
+        return span.cut(entry_no, descending=descending)
+
 
 SWEEP_MEMBER = 1000
 """The sweep beside member n of a transaction is its member 1000 + n."""

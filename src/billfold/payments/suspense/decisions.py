@@ -4,10 +4,13 @@ One proposes it here, and another confirms it.
 """
 
 import re
+from typing import Any
 from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.data_keys.types import PartyField
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.types import FreezeProposal
 from billfold.identity.operators.types import Operator, Power
@@ -16,12 +19,36 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.return_codes import RETURN_REASONS
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
-from billfold.payments.suspense.owner_details import details_for_owner
 from billfold.payments.suspense.store import get_item
 from billfold.payments.suspense.types import SuspenseItem
+from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
+from billfold.payments.wires.sealed_messages import open_message, payment_details, seal_message
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.money import format_usd
+
+_IDENTIFICATION = "individual_identification_number"
+
+
+async def details_for_owner(bank: Bank, item: SuspenseItem, owner: UUID) -> dict[str, Any]:
+    """Return the details of an item, sealed for the customer whom it is assigned to."""
+    keys = await PaymentKeys.prepare(bank, (owner,))
+    details: dict[str, Any] = msgspec.json.decode(item.details)
+    own = keys.of(owner)
+
+    def plain(name: str) -> str | None:
+        text = details.get(name)
+        return None if text is None else keys.open(PartyField.TEXT, item.customer_id, text)
+
+    if "message" not in details:
+        identification = plain(_IDENTIFICATION)
+        return details | {_IDENTIFICATION: identification and PartyField.TEXT.seal(own, identification)}
+    opened = open_message(keys, item.customer_id, details["message"])
+    message = msgspec.convert(opened, CreditTransfer | PaymentReturn)
+    if isinstance(message, PaymentReturn):
+        return details | {"message": seal_message(own, message)}
+    return details | payment_details(own, message, plain("description"), details.get("omad"))
+
 
 _CALLER = "operator"
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"

@@ -3,7 +3,7 @@
 import pytest
 
 from billfold.accounts.counterparties.rules import identifiers
-from billfold.accounts.counterparties.rules.keccak import keccak_256
+from billfold.accounts.counterparties.rules.identifiers import keccak_256
 
 ABA = ["021000021", "011000015", "121182904", "084106768", "122105155", "091000019"]
 IBANS = ["DE89370400440532013000", "GB29 NWBK 6016 1331 9268 19", "FR1420041010050500013M02606"]

@@ -5,7 +5,7 @@ import threading
 from tests.support.browser import found
 
 from billfold.web.console.operators import rails
-from billfold.web.console.operators.rail_messages import read_page
+from billfold.web.console.operators.rails import read_page
 
 
 async def test_each_message_of_a_file_is_read_and_a_file_is_tried_again_by_who_may(

@@ -1,6 +1,7 @@
 """One request that waits: its exact content, and the decision about it, confirmed over the hash of what is shown."""
 
-from typing import Any
+import secrets
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -9,16 +10,64 @@ from litestar.enums import MediaType
 
 from billfold.approvals.routes.authorization_requests import decide_authorization_request, get_authorization_request
 from billfold.approvals.routes.transfer_requests import decide_transfer_request, get_transfer_request
+from billfold.approvals.rules import challenge_of
 from billfold.approvals.schemas import AuthorizationRequest
+from billfold.identity.users import passkeys
 from billfold.identity.users import store as user_store
+from billfold.identity.users.types import Confirmation
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
 from billfold.team.routes import get_team_member
+from billfold.web.account.passkeys import verify_passkey
 from billfold.web.console.approvals.queue import Waiting, may_decide
 from billfold.web.console.approvals.sentences import facts_of_change, sentence_of_change
-from billfold.web.console.approvals.step_up import SignedDecision, confirm, request_options
 from billfold.web.console.company import Company, InCompany
 from billfold.web.console.move_money.requests import find_rule, read_around
-from billfold.web.page_context import Mistake, PageResponse, path_id, redirect
+from billfold.web.page_context import Mistake, PageContext, PageResponse, path_id, redirect
+from billfold.web.sign_in.second_factor import use_code
+
+_NONCE_BYTES = 32
+_NOT_ACCEPTED = "The passkey was not accepted for this decision. Read the request again, and try again."
+
+
+class SignedDecision(NamedTuple):
+    """What is decided, about which request, with which content: its SHA-256 in hexadecimal."""
+
+    request_id: UUID
+    decision: str
+    content_hash: str
+
+    def challenge(self, nonce: str) -> bytes:
+        """Return what a passkey signs."""
+        return challenge_of(nonce, self.request_id, self.decision, self.content_hash)
+
+
+async def request_options(page: PageContext, decision: SignedDecision) -> tuple[str, str]:
+    """Return a nonce, and the JSON options by which a browser lets a passkey of the visitor sign a decision."""
+    nonce = secrets.token_urlsafe(_NONCE_BYTES)
+    known = await user_store.list_passkeys(page.pool, page.user.user_id)
+    challenge = decision.challenge(nonce)
+    await passkeys.keep_challenge(page.pool, challenge, page.cookie_hash, now=page.now)
+    return nonce, passkeys.sign_in_options(page.server.site, challenge, known)
+
+
+async def confirm(company: Company, decision: SignedDecision) -> Mistake | None:
+    """Check the factor that came with a decision; None when it holds, and counts as authenticated now."""
+    page = company.page
+    if credential := page.form.get("credential"):
+        nonce = page.form.get("nonce", "")
+        found = await verify_passkey(page, credential, over=decision.challenge(nonce))
+        if found is None or found.user_id != page.user.user_id:
+            return _NOT_ACCEPTED
+        company.confirmed(passkeys.confirmation_of(credential, found, nonce))
+        return None
+    if not page.form.get("code"):
+        return InvalidInput.at("code", msg="is needed to decide")
+    used = await use_code(page)
+    if not isinstance(used, int):
+        return used
+    company.confirmed(Confirmation(method="otp", step=used))
+    return None
+
 
 _NO_SUCH = "There is no such request."
 _DONE = {"APPROVED": "request-approved", "DENIED": "request-denied"}
