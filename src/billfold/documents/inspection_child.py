@@ -1,4 +1,4 @@
-"""What runs in the process that opens a file: `python -I child.py PDF`, the file on stdin.
+"""What runs in the process that opens a file: `python -I inspection_child.py PDF`, the file on stdin.
 
 Ends with 0 when the file may be taken, with 3 and a sentence when it may not; whatever else it ends
 with, it met a limit.
@@ -29,28 +29,17 @@ _NICENESS = 19
 _SCRIPT, _FILE, _OTHER_FILE = "JavaScript", "a file inside the file", "a way to another file"
 _PROGRAM, _MEDIA, _FORM = "an action that starts a program", "media that play", "a form that sends or fetches data"
 _ACTIVE_CONTENT = {
-    "/JavaScript": _SCRIPT,
-    "/JS": _SCRIPT,
-    "/Launch": _PROGRAM,
-    "/EF": _FILE,
-    "/RF": _FILE,
-    "/AF": _FILE,
-    "/EmbeddedFile": _FILE,
-    "/EmbeddedFiles": _FILE,
-    "/FileAttachment": _FILE,
-    "/GoToR": _OTHER_FILE,
-    "/GoToE": _OTHER_FILE,
-    "/SubmitForm": _FORM,
-    "/ImportData": _FORM,
-    "/XFA": "a form that runs programs",
-    "/RichMedia": _MEDIA,
-    "/RichMediaContent": _MEDIA,
-    "/RichMediaExecute": _MEDIA,
-    "/Rendition": _MEDIA,
-    "/Movie": _MEDIA,
-    "/Sound": _MEDIA,
-    "/Screen": _MEDIA,
-    "/3D": _MEDIA,
+    name: kind
+    for kind, names in (
+        (_SCRIPT, "/JavaScript /JS"),
+        (_PROGRAM, "/Launch"),
+        (_FILE, "/EF /RF /AF /EmbeddedFile /EmbeddedFiles /FileAttachment"),
+        (_OTHER_FILE, "/GoToR /GoToE"),
+        (_FORM, "/SubmitForm /ImportData"),
+        ("a form that runs programs", "/XFA"),
+        (_MEDIA, "/RichMedia /RichMediaContent /RichMediaExecute /Rendition /Movie /Sound /Screen /3D"),
+    )
+    for name in names.split()
 }
 """Keys, and values of a type, that no document may have, and what they are."""
 _KEYS_ALSO_USED_OTHERWISE = {"/Screen", "/Sound", "/Movie", "/3D", "/Rendition"}

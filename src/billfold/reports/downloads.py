@@ -1,4 +1,9 @@
-"""A file as it is kept, and the URL by which it is downloaded."""
+"""Files that the bank made for a customer, and the temporary URLs by which they are downloaded.
+
+A file is cut into parts, each sealed with the data key of its customer, so that none is in memory as a whole. Who has
+a URL may download one file of one customer for ten minutes, without a token: its signature is an HMAC over file,
+customer and expiry under the bank's key.
+"""
 
 import asyncio
 import base64
@@ -18,7 +23,8 @@ from billfold.data_keys.types import DataShredded
 from billfold.documents.ports import FileStore, StoredFile, StoredFileMissing
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import Vault, associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.rows import Table
 from billfold.platform.errors import BillfoldError, InvariantError, NotFound
 
 URL_LIFETIME: Final = timedelta(minutes=10)
@@ -70,17 +76,13 @@ class TemporaryUrl(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime
 
 
-_COLUMNS = ", ".join(ReportFile.__struct_fields__)
-_ADD = f"""
-INSERT INTO report_file ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-    ON CONFLICT (file_id) DO NOTHING RETURNING true
-"""
+_files = Table(ReportFile, "report_file", key=("customer_id", "file_id"), noun="file")
+get_file = _files.get
 _ADD_PARTS = """
 INSERT INTO report_file_part (file_id, part_no, key, size_bytes, sha256)
 SELECT $1, t.part_no, t.key, t.size_bytes, t.sha256
   FROM unnest($2::text[], $3::bigint[], $4::text[]) WITH ORDINALITY AS t(key, size_bytes, sha256, part_no)
 """
-_FIND = f"SELECT {_COLUMNS} FROM report_file WHERE file_id = $1 AND customer_id = $2"
 _PARTS = "SELECT key, size_bytes, sha256 FROM report_file_part WHERE file_id = $1 ORDER BY part_no"
 _ORPHANED = """
 SELECT t.key FROM unnest($1::text[]) AS t(key)
@@ -91,28 +93,19 @@ SELECT t.key FROM unnest($1::text[]) AS t(key)
 async def add_file(conn: Connection, kept: KeptFile) -> bool:
     """Write down a file whose parts are kept; tell whether it was new. One that is there already stays as it is."""
     file, parts = kept.file, kept.parts
-    values = (getattr(file, name) for name in ReportFile.__struct_fields__)
-    if await conn.fetchval(_ADD, *values) is None:
+    if not await _files.insert(conn, file, then="ON CONFLICT (file_id) DO NOTHING"):
         return False
     columns = ([each.key for each in parts], [each.size_bytes for each in parts], [each.sha256 for each in parts])
     await conn.execute(_ADD_PARTS, file.file_id, *columns)
     return True
 
 
-async def get_file(conn: Connection | Pool, customer_id: UUID, file_id: UUID) -> ReportFile:
-    """Return a file of a customer. Raises NotFound."""
-    row = await conn.fetchrow(_FIND, file_id, customer_id)
-    if row is None:
-        raise NotFound("There is no such file.")
-    return ReportFile(**row)
-
-
-async def list_parts(conn: Connection | Pool, file_id: UUID) -> list[StoredFile]:
+async def list_parts(conn: Db, file_id: UUID) -> list[StoredFile]:
     """Return the parts of a file in their order."""
     return [StoredFile(**row) for row in await conn.fetch(_PARTS, file_id)]
 
 
-async def find_orphaned_parts(conn: Connection | Pool, keys: Sequence[str]) -> list[str]:
+async def find_orphaned_parts(conn: Db, keys: Sequence[str]) -> list[str]:
     """Return those of these names in the file store that no file has as a part."""
     return [row["key"] for row in await conn.fetch(_ORPHANED, keys)]
 
@@ -147,7 +140,7 @@ async def keep_file(
             sealed = await asyncio.to_thread(data_key.seal, part, _place(ids, len(parts) + 1))
             parts.append(await bank.ports[FileStore].keep(sealed))
     except Exception:
-        await _discard_parts(bank, parts)  # there may have been no room for the next one
+        await discard(bank, parts)  # there may have been no room for the next one
         raise
     file = ReportFile(
         customer_id=customer_id,
@@ -162,12 +155,8 @@ async def keep_file(
     return KeptFile(file=file, parts=parts)
 
 
-async def discard(bank: Bank, kept: KeptFile) -> None:
+async def discard(bank: Bank, parts: Sequence[StoredFile]) -> None:
     """Discard the parts of a file that was not written down, as far as the store lets it."""
-    await _discard_parts(bank, kept.parts)
-
-
-async def _discard_parts(bank: Bank, parts: Sequence[StoredFile]) -> None:
     for part in parts:
         with suppress(Exception):
             await bank.ports[FileStore].discard(part.key)

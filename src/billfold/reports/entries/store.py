@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.transactions.types import TransactionRow
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.errors import NotFound
 from billfold.reports.entries.types import LedgerPosition, ListedTransaction, Movements, TradeTotal, TransferInKind
 
@@ -113,31 +113,31 @@ class Snapshot(NamedTuple):
     positions: dict[str, int]
 
 
-async def last_entry_before(conn: Connection | Pool, customer_id: UUID, at: datetime) -> int:
+async def last_entry_before(conn: Db, customer_id: UUID, at: datetime) -> int:
     """Return the number of the last journal entry booked before an instant, or 0."""
     return await conn.fetchval(_ENTRY_BEFORE, customer_id, at) or 0
 
 
-async def position_of(conn: Connection | Pool, customer_id: UUID, entry_no: int) -> LedgerPosition:
+async def position_of(conn: Db, customer_id: UUID, entry_no: int) -> LedgerPosition:
     """Return the place of a journal entry in the customer's chain."""
     row = await conn.fetchrow(_COMMIT_OF, customer_id, entry_no) if entry_no else None
     version, chain = row or (0, b"")
     return LedgerPosition(version, entry_no, chain.hex())
 
 
-async def find_booked_at(conn: Connection | Pool, customer_id: UUID, entry_no: int) -> datetime | None:
+async def find_booked_at(conn: Db, customer_id: UUID, entry_no: int) -> datetime | None:
     """Return when a journal entry was booked."""
     booked_at: datetime | None = await conn.fetchval(_BOOKED_AT, customer_id, entry_no)
     return booked_at
 
 
-async def due_at(conn: Connection | Pool, customer_id: UUID) -> datetime | None:
+async def due_at(conn: Db, customer_id: UUID) -> datetime | None:
     """Return when the customer's next work is due, or None."""
     due: datetime | None = await conn.fetchval(_DUE_AT, customer_id)
     return due
 
 
-async def get_account(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, at: datetime) -> AccountRow:
+async def get_account(conn: Db, customer_id: UUID, pocket_id: UUID, at: datetime) -> AccountRow:
     """Return what a Pocket is known as, by portals opened before an instant. Raises NotFound."""
     row = await conn.fetchrow(_ACCOUNT, customer_id, pocket_id, at)
     if row is None:
@@ -145,7 +145,7 @@ async def get_account(conn: Connection | Pool, customer_id: UUID, pocket_id: UUI
     return AccountRow(*row)
 
 
-async def snapshot_before(conn: Connection | Pool, span: Span, business_date: date) -> Snapshot:
+async def snapshot_before(conn: Db, span: Span, business_date: date) -> Snapshot:
     """Return what the Pocket held at the end of the last day before a business date, `span.through` at the latest."""
     row = await conn.fetchrow(_SNAPSHOT, span.customer_id, span.pocket_id, business_date, span.through)
     if row is None:
@@ -153,14 +153,14 @@ async def snapshot_before(conn: Connection | Pool, span: Span, business_date: da
     return Snapshot(row["entry_no"], row["cash"], dict(msgspec.json.decode(row["positions"])))
 
 
-async def movements(conn: Connection | Pool, span: Span) -> Movements:
+async def movements(conn: Db, span: Span) -> Movements:
     """Return the totals of a span, computed by the database."""
     payments = {is_credit: (count, cents) for is_credit, count, cents in await conn.fetch(_PAYMENTS, *span)}
     return Movements(payments, [TradeTotal(*row) for row in await conn.fetch(_TRADES, *span)])
 
 
 async def list_transactions(
-    conn: Connection | Pool, span: Span, after: tuple[int, int], limit: int, *, ends_at: datetime
+    conn: Db, span: Span, after: tuple[int, int], limit: int, *, ends_at: datetime
 ) -> list[ListedTransaction]:
     """Return up to `limit` transactions on from (entry_no, posting_no), as they were known when the period ended."""
     rows = await conn.fetch(_PAGE, span.customer_id, span.pocket_id, *after, span.through, limit, ends_at)
@@ -168,12 +168,12 @@ async def list_transactions(
     return [ListedTransaction(TransactionRow(*row[:width]), *row[width:]) for row in rows]
 
 
-async def list_transfers_in_kind(conn: Connection | Pool, span: Span) -> list[TransferInKind]:
+async def list_transfers_in_kind(conn: Db, span: Span) -> list[TransferInKind]:
     """Return bills that came or went in kind, in booking order."""
     return [TransferInKind(*row) for row in await conn.fetch(_IN_KIND, *span)]
 
 
-async def closing_prices(conn: Connection | Pool, day: date, cusips: Sequence[str]) -> dict[str, int]:
+async def closing_prices(conn: Db, day: date, cusips: Sequence[str]) -> dict[str, int]:
     """Return the prices in micros that were recorded when the bank closed a day."""
     rows = await conn.fetch(_CLOSING_PRICES, day, cusips) if cusips else []
     return {row["cusip"]: row["mark_micros"] for row in rows}

@@ -11,7 +11,7 @@ import asyncpg
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from billfold.platform.crypto import Vault, associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs.signatures import DocumentKey, PublicKey, thumbprint
 
@@ -57,7 +57,7 @@ async def get_document_key(pool: Pool, vault: Vault, at: datetime) -> DocumentKe
     return DocumentKey(row["key_id"], row["active_at"], Ed25519PrivateKey.from_private_bytes(opened))
 
 
-async def list_public_keys(conn: Connection | Pool) -> Sequence[PublicKey]:
+async def list_public_keys(conn: Db) -> Sequence[PublicKey]:
     """Return every key that ever was, the oldest first."""
     return [
         PublicKey(row["key_id"], Ed25519PublicKey.from_public_bytes(row["public_key"]), row["revoked_at"])
@@ -97,9 +97,7 @@ async def revoke_document_key(
     return (await get_document_key(pool, vault, now)).key_id
 
 
-async def _create_key(
-    conn: Connection | Pool, vault: Vault, statement: str, *, now: datetime, active_at: datetime
-) -> str:
+async def _create_key(conn: Db, vault: Vault, statement: str, *, now: datetime, active_at: datetime) -> str:
     private = Ed25519PrivateKey.generate()
     key_id = thumbprint(private.public_key())
     sealed = vault.seal(private.private_bytes_raw(), _place(key_id))

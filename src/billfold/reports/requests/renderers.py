@@ -41,15 +41,8 @@ from billfold.reports.requests.types import (
 )
 
 COLUMNS: Final = (
-    "price_date",
-    "cusip",
-    "isin",
-    "maturity_date",
-    "bid_price",
-    "ask_price",
-    "end_of_day_price",
-    "discount_rate",
-)
+    "price_date", "cusip", "isin", "maturity_date", "bid_price", "ask_price", "end_of_day_price", "discount_rate",
+)  # fmt: skip
 _ONE_DAY = timedelta(days=1)
 _RECORDED = """
 SELECT cusip, bid_micros, ask_micros, mark_micros FROM closing_price WHERE business_date = $1 AND cusip = ANY($2)

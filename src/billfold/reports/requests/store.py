@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound
 from billfold.reports.requests.types import (
@@ -34,10 +34,6 @@ ON CONFLICT (report_id, output_format) DO UPDATE
    SET batch_id = excluded.batch_id, status = 'PENDING', failure_reason = NULL, progress = 0, attempts = 0,
        due_at = excluded.due_at
  WHERE report_format.status = 'FAILED'
-"""
-_FIND = f"SELECT {_COLUMNS} FROM report_request WHERE report_request_id = $1 AND expires_at > $2"
-_FIND_REPORT = f"""
-SELECT {_COLUMNS} FROM report_request WHERE report_id = $1 AND expires_at > $2 AND status = 'COMPLETED'
 """
 _FORMATS = """
 SELECT f.report_id, f.output_format, f.status, f.failure_reason, f.progress, f.file_id, d.size_bytes
@@ -104,31 +100,30 @@ async def add_formats(
     return int(done.rsplit(maxsplit=1)[-1])
 
 
-async def get_request(conn: Connection | Pool, report_request_id: UUID, now: datetime) -> ReportRequest:
+async def get_request(conn: Db, report_request_id: UUID, now: datetime) -> ReportRequest:
     """Return a request of anybody. Raises NotFound."""
-    row = await conn.fetchrow(_FIND, report_request_id, now)
-    if row is None:
-        raise NotFound("There is no such report request.")
-    return _request_of(row)
+    return await _get(conn, "report_request_id = $1 AND expires_at > $2", report_request_id, now)
 
 
-async def get_report(conn: Connection | Pool, report_id: UUID, now: datetime) -> ReportRequest:
+async def get_report(conn: Db, report_id: UUID, now: datetime) -> ReportRequest:
     """Return the request of a report of anybody that is completed. Raises NotFound."""
-    row = await conn.fetchrow(_FIND_REPORT, report_id, now)
-    if row is None:
-        raise NotFound("There is no such report.")
-    return _request_of(row)
+    completed = "report_id = $1 AND expires_at > $2 AND status = 'COMPLETED'"
+    return await _get(conn, completed, report_id, now, noun="report")
 
 
-async def get_claimed(conn: Connection | Pool, report_id: UUID) -> ReportRequest:
+async def get_claimed(conn: Db, report_id: UUID) -> ReportRequest:
     """Return the request of a report that is being made. Raises NotFound when it has expired."""
-    row = await conn.fetchrow(f"SELECT {_COLUMNS} FROM report_request WHERE report_id = $1", report_id)
+    return await _get(conn, "report_id = $1", report_id, noun="report")
+
+
+async def _get(conn: Db, condition: str, *values: object, noun: str = "report request") -> ReportRequest:
+    row = await conn.fetchrow(f"SELECT {_COLUMNS} FROM report_request WHERE {condition}", *values)
     if row is None:
-        raise NotFound("There is no such report.")
+        raise NotFound(f"There is no such {noun}.")
     return _request_of(row)
 
 
-async def list_formats(conn: Connection | Pool, report_ids: Sequence[UUID]) -> dict[UUID, list[ReportedFormat]]:
+async def list_formats(conn: Db, report_ids: Sequence[UUID]) -> dict[UUID, list[ReportedFormat]]:
     """Return the formats of these reports."""
     found: dict[UUID, list[ReportedFormat]] = {each: [] for each in report_ids}
     for row in await conn.fetch(_FORMATS, report_ids):
@@ -137,7 +132,7 @@ async def list_formats(conn: Connection | Pool, report_ids: Sequence[UUID]) -> d
     return found
 
 
-async def count_unfinished(conn: Connection | Pool, customer_id: UUID) -> int:
+async def count_unfinished(conn: Db, customer_id: UUID) -> int:
     """Return how many formats of a customer wait or are made."""
     count: int = await conn.fetchval(_UNFINISHED, customer_id)
     return count
@@ -231,23 +226,23 @@ class Batch(NamedTuple):
     has_failed: bool
 
 
-async def claim_format(conn: Connection | Pool, owner_id: UUID, *, wall: datetime, until: datetime) -> Claim | None:
+async def claim_format(conn: Db, owner_id: UUID, *, wall: datetime, until: datetime) -> Claim | None:
     """Claim the format whose turn it is; None when there is none to make."""
     row = await conn.fetchrow(_CLAIM, wall, owner_id, until)
     return None if row is None else Claim(**{**row, "output_format": ReportFormat(row["output_format"])})
 
 
-async def begin(conn: Connection | Pool, claim: Claim, now: datetime) -> None:
+async def begin(conn: Db, claim: Claim, now: datetime) -> None:
     """Note that a request is being worked on."""
     await conn.execute(_BEGIN, claim.report_id, now)
 
 
-async def renew(conn: Connection | Pool, claim: Claim, *, until: datetime, progress: int) -> None:
+async def renew(conn: Db, claim: Claim, *, until: datetime, progress: int) -> None:
     """Hold a claim longer; one that another worker has by now stays as it is."""
     await conn.execute(_RENEW, claim.report_id, claim.output_format, until, progress, claim.owner_id)
 
 
-async def retry_later(conn: Connection | Pool, claim: Claim, due_at: datetime) -> None:
+async def retry_later(conn: Db, claim: Claim, due_at: datetime) -> None:
     """Let a format be made again from an instant on."""
     await conn.execute(_RETRY, claim.report_id, claim.output_format, claim.owner_id, due_at)
 
@@ -274,7 +269,7 @@ async def finish(
     return outcome
 
 
-async def find_batch(conn: Connection | Pool, batch_id: UUID) -> Batch | None:
+async def find_batch(conn: Db, batch_id: UUID) -> Batch | None:
     """Return formats that were requested at once; None when they have expired."""
     row = await conn.fetchrow(_FIND_BATCH, batch_id)
     return None if row is None else Batch(*row)

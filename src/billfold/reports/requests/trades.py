@@ -17,35 +17,15 @@ from billfold.platform.csv_text import lines_of
 from billfold.reports.requests.types import DateType, Entity, ReportSource, dollars, entity_of, per_hundred
 
 SECURITY_COLUMNS: Final = (
-    "cusip",
-    "isin",
-    "description",
-    "security_type",
-    "currency",
-    "issue_date",
-    "maturity_date",
-    "day_count",
+    "cusip", "isin", "description", "security_type", "currency", "issue_date", "maturity_date", "day_count",
     "denomination",
-)
+)  # fmt: skip
 ENTITY_COLUMNS: Final = ("customer_id", "customer_name", "pocket_id", "pocket_name", "broker_name", "custodian")
 TRADE_COLUMNS: Final = (
-    "trade_id",
-    "activity",
-    "book_date",
-    "trade_time_utc",
-    "settlement_date",
-    "side",
-    "quantity_par",
-    "price_per_100",
-    "discount_rate",
-    "investment_rate",
-    "gross_amount",
-    "fees",
-    "net_amount",
-    "cost_amount",
-    "realised_gain",
-    "status",
-)
+    "trade_id", "activity", "book_date", "trade_time_utc", "settlement_date", "side", "quantity_par",
+    "price_per_100", "discount_rate", "investment_rate", "gross_amount", "fees", "net_amount", "cost_amount",
+    "realised_gain", "status",
+)  # fmt: skip
 _ROWS_PER_PAGE = 1000
 _PAR_DOLLARS = 100
 _PERCENT = Decimal("0.001")

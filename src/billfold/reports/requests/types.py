@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.bank import Bank
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound
 from billfold.reports.entries.store import last_entry_before
@@ -240,6 +240,6 @@ async def last_entry_shown(bank: Bank, request: ReportRequest) -> int:
     return request.entry_no
 
 
-async def cusips_traded(conn: Connection | Pool, customer_id: UUID, through: int) -> list[str]:
+async def cusips_traded(conn: Db, customer_id: UUID, through: int) -> list[str]:
     """Return the CUSIPs that a customer has ever traded up to a journal entry."""
     return [row["cusip"] for row in await conn.fetch(_TRADED, customer_id, through)]

@@ -107,7 +107,7 @@ async def _make(bank: Bank, claim: Claim) -> None:
     try:
         await _finish(bank, claim, kept, None)
     except ClaimLost:
-        await downloads.discard(bank, kept)
+        await downloads.discard(bank, kept.parts)
         raise
 
 

@@ -305,7 +305,7 @@ async def write_statements(bank: Bank, made: Sequence[MadeStatement], title: str
         if len(unwritten) < len(made):
             await _notify(bank, conn, [row for row, kept in made if kept not in unwritten], title)
     for kept in unwritten:
-        await downloads.discard(bank, kept)
+        await downloads.discard(bank, kept.parts)
     return len(made) - len(unwritten)
 
 

@@ -36,81 +36,32 @@ def _amounts(prefix: str, at: int, length: int) -> dict[str, Field]:
     return {f"{prefix}{code}": Field(at + nth * length, length, True) for nth, code in enumerate(AMOUNT_CODES)}  # noqa: FBT003 - is a number
 
 
-_SEQUENCE = {"sequence": Field(500, 8, True)}  # noqa: FBT003 - is a number
-TRANSMITTER: Final[Layout] = {
-    "year": Field(2, 4),
-    "prior_year": Field(6, 1),
-    "tin": Field(7, 9),
-    "control_code": Field(16, 5),
-    "test": Field(28, 1),
-    "name": Field(30, 40),
-    "company": Field(110, 40),
-    "street": Field(190, 40),
-    "city": Field(230, 40),
-    "state": Field(270, 2),
-    "zip": Field(272, 9),
-    "payees": Field(296, 8, is_number=True),
-    "contact": Field(304, 40),
-    "phone": Field(344, 15),
-    "email": Field(359, 50),
-    "vendor": Field(518, 1),
-    **_SEQUENCE,
-}
-PAYER: Final[Layout] = {
-    "year": Field(2, 4),
-    "tin": Field(12, 9),
-    "name_control": Field(21, 4),
-    "return_type": Field(26, 2),
-    "amount_codes": Field(28, 18),
-    "name": Field(53, 40),
-    "transfer_agent": Field(133, 1),
-    "street": Field(134, 40),
-    "city": Field(174, 40),
-    "state": Field(214, 2),
-    "zip": Field(216, 9),
-    "phone": Field(225, 15),
-    **_SEQUENCE,
-}
-PAYEE: Final[Layout] = {
-    "year": Field(2, 4),
-    "corrected": Field(6, 1),
-    "name_control": Field(7, 4),
-    "tin_type": Field(11, 1),
-    "tin": Field(12, 9),
-    "account": Field(21, 20),
-    **_amounts("amount_", 55, 12),
-    "foreign": Field(287, 1),
-    "name": Field(288, 40),
-    "second_name": Field(328, 40),
-    "street": Field(368, 40),
-    "city": Field(448, 40),
-    "state": Field(488, 2),
-    "zip": Field(490, 9),
-    **_SEQUENCE,
-}
-SALE: Final[Layout] = {
-    **PAYEE,
-    "noncovered": Field(545, 1),
-    "gain_type": Field(546, 1),
-    "proceeds_type": Field(547, 1),
-    "sold_on": Field(548, 8),
-    "cusip": Field(556, 13),
-    "description": Field(569, 39),
-    "acquired_on": Field(608, 8),
-    "form_8949": Field(617, 1),
-}
+def _fields(text: str) -> dict[str, Field]:
+    """Return the fields "name at:length, ...", and the number of the record; those that end with "#" are numbers."""
+    found = re.findall(r"(\w+) (\d+):(\d+)(#?)", f"{text}, sequence 500:8#")
+    return {name: Field(int(at), int(length), is_number=bool(mark)) for name, at, length, mark in found}
+
+
+TRANSMITTER: Final[Layout] = _fields(
+    "year 2:4, prior_year 6:1, tin 7:9, control_code 16:5, test 28:1, name 30:40, company 110:40, "
+    "street 190:40, city 230:40, state 270:2, zip 272:9, payees 296:8#, contact 304:40, phone 344:15, "
+    "email 359:50, vendor 518:1"
+)
+PAYER: Final[Layout] = _fields(
+    "year 2:4, tin 12:9, name_control 21:4, return_type 26:2, amount_codes 28:18, name 53:40, "
+    "transfer_agent 133:1, street 134:40, city 174:40, state 214:2, zip 216:9, phone 225:15"
+)
+PAYEE: Final[Layout] = _fields(
+    "year 2:4, corrected 6:1, name_control 7:4, tin_type 11:1, tin 12:9, account 21:20, foreign 287:1, "
+    "name 288:40, second_name 328:40, street 368:40, city 448:40, state 488:2, zip 490:9"
+) | _amounts("amount_", 55, 12)
+SALE: Final[Layout] = PAYEE | _fields(
+    "noncovered 545:1, gain_type 546:1, proceeds_type 547:1, sold_on 548:8, cusip 556:13, description 569:39, "
+    "acquired_on 608:8, form_8949 617:1"
+)
 FOREIGN_CITY: Final = Field(448, 51)
-END_OF_PAYER: Final[Layout] = {
-    "payees": Field(2, 8, is_number=True),
-    **_amounts("total_", 16, 18),
-    **_SEQUENCE,
-}
-END_OF_TRANSMISSION: Final[Layout] = {
-    "payers": Field(2, 8, is_number=True),
-    "zeros": Field(10, 21, is_number=True),
-    "payees": Field(50, 8, is_number=True),
-    **_SEQUENCE,
-}
+END_OF_PAYER: Final[Layout] = _fields("payees 2:8#") | _amounts("total_", 16, 18)
+END_OF_TRANSMISSION: Final[Layout] = _fields("payers 2:8#, zeros 10:21#, payees 50:8#")
 
 
 def record(kind: str, layout: Layout, values: Mapping[str, str | int]) -> str:

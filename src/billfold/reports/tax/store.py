@@ -12,7 +12,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.dates import et_date
 from billfold.reports.entries.reader import current_position
 from billfold.reports.entries.store import last_entry_before
@@ -77,7 +77,7 @@ async def stream_movements(conn: Connection, customer_id: UUID, after: int, thro
         yield LotMovement(*row)
 
 
-async def get_tax_status(conn: Connection | Pool, customer_id: UUID) -> TaxStatus:
+async def get_tax_status(conn: Db, customer_id: UUID) -> TaxStatus:
     """Return what is known of a customer; nothing unless it was set."""
     row = await conn.fetchrow(_STATUS, customer_id)
     return TaxStatus(customer_id) if row is None else TaxStatus(*row)
@@ -98,24 +98,24 @@ async def stream_customers(pool: Pool) -> AsyncIterator[UUID]:
             yield last
 
 
-async def list_forms(conn: Connection | Pool, customer_id: UUID, year: int) -> dict[tuple[UUID, TaxForm], MadeForm]:
+async def list_forms(conn: Db, customer_id: UUID, year: int) -> dict[tuple[UUID, TaxForm], MadeForm]:
     """Return a customer's forms of a calendar year, by Pocket and form."""
     rows = await conn.fetch(_FORMS, customer_id, str(year))
     return {(pocket_id, TaxForm(form)): MadeForm(*made) for pocket_id, form, *made in rows}
 
 
-async def first_year(conn: Connection | Pool) -> int | None:
+async def first_year(conn: Db) -> int | None:
     """Return the year in which the first Pocket was opened, Eastern time; None before."""
     opened_at: datetime | None = await conn.fetchval(_FIRST_OPENED)
     return None if opened_at is None else et_date(opened_at).year
 
 
-async def list_finished(conn: Connection | Pool) -> set[int]:
+async def list_finished(conn: Db) -> set[int]:
     """Return the years of which every form is made."""
     return {row["year"] for row in await conn.fetch(_FINISHED)}
 
 
-async def finish(conn: Connection | Pool, year: int, at: datetime) -> None:
+async def finish(conn: Db, year: int, at: datetime) -> None:
     """Note that every form of a year is made."""
     await conn.execute(_FINISH, year, at)
 
