@@ -1,4 +1,9 @@
-"""Pages as HTML: the frame, the navigation, samples beside the text."""
+"""The documentation site as an ASGI application: pages as HTML, the navigation, samples beside the text.
+
+What it answers depends on the address alone: pages are kept once they are rendered, and a browser asks by ETag whether
+the one it has still stands. Rendering runs in one thread: payments of the same process do not wait for it, however
+many pages are read at once.
+"""
 
 import asyncio
 import hashlib
@@ -25,8 +30,6 @@ from billfold.http.raw_request import RawRequest, raw_request_of
 from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
 from billfold.pages.theme import MEDIA_TYPES, Theme, page_headers
 from billfold.platform.settings.settings import Settings
-
-__all__ = ["MEDIA_TYPES", "Renderer"]
 
 
 class Renderer:

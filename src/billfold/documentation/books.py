@@ -1,4 +1,7 @@
-"""Finds the Markdown files: `docs` and the changelog of a checkout, or their copies in an installed package."""
+"""The books of the site: what is written, what is made from the code, and a reference for each API.
+
+Markdown comes from `docs` and the changelog of a checkout, or from their copies in an installed package.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial

@@ -25,20 +25,9 @@ from billfold.reports.formats.mt940 import write_mt940
 from billfold.reports.formats.ofx import write_ofx
 from billfold.reports.formats.xlsx import write_xlsx
 from billfold.reports.proofs.signatures import Figure
+from billfold.reports.requests import types
 from billfold.reports.requests.positions import write_positions_csv, write_positions_pdf
 from billfold.reports.requests.trades import write_trades
-from billfold.reports.requests.types import (
-    FORMATS,
-    Renderer,
-    ReportFormat,
-    ReportParameters,
-    ReportRequest,
-    ReportSource,
-    ReportType,
-    cusips_traded,
-    dollars,
-    per_hundred,
-)
 
 COLUMNS: Final = (
     "price_date", "cusip", "isin", "maturity_date", "bid_price", "ask_price", "end_of_day_price", "discount_rate",
@@ -50,12 +39,12 @@ SELECT cusip, bid_micros, ask_micros, mark_micros FROM closing_price WHERE busin
 Prices = tuple[int, int, int]
 
 
-async def write_prices(source: ReportSource, output: IO[bytes]) -> None:
+async def write_prices(source: types.ReportSource, output: IO[bytes]) -> None:
     """Write the prices of the bills named; else of those on the run and those that the customer has traded."""
     bank, parameters = source.bank, source.request.parameters
     output.write(lines_of([COLUMNS]))
     request = source.request
-    traded = () if parameters.cusips else await cusips_traded(bank.pool, request.customer_id, request.entry_no)
+    traded = () if parameters.cusips else await types.cusips_traded(bank.pool, request.customer_id, request.entry_no)
     for day in _days(source):
         cusips = sorted(parameters.cusips or {*traded, *_on_the_run(bank, day)})
         rows = await bank.pool.fetch(_RECORDED, day, cusips)
@@ -63,7 +52,7 @@ async def write_prices(source: ReportSource, output: IO[bytes]) -> None:
         output.write(lines_of(_rows(bank, day, cusips, recorded)))
 
 
-def _days(source: ReportSource) -> Iterator[date]:
+def _days(source: types.ReportSource) -> Iterator[date]:
     """Yield the days of the range on which there are prices, as far as they were over at the request."""
     calendars, market = source.bank.calendars, source.bank.market
     first, last = source.request.parameters.date_from, source.request.parameters.date_to
@@ -90,7 +79,7 @@ def _rows(bank: Bank, day: date, cusips: list[str], recorded: dict[str, Prices])
             continue
         prices = recorded.get(cusip) or (market.t0_bid(bill, at), market.ask(bill, at), market.mark(bill, at))
         rate = Decimal(market.bid_rate(bill, day)).scaleb(-3)
-        yield (day, cusip, bill.isin, bill.maturity, *map(per_hundred, prices), rate)
+        yield (day, cusip, bill.isin, bill.maturity, *map(types.per_hundred, prices), rate)
 
 
 WRITERS: Final[Mapping[str, Writer]] = MappingProxyType(
@@ -114,10 +103,10 @@ async def read_file(bank: Bank, wanted: Iterable[Wanted]) -> StatementFile:
     return StatementFile(tuple([await read_statement(bank, each) for each in wanted]), partial(list_entries, bank))
 
 
-def in_format(writer: Writer) -> Renderer:
+def in_format(writer: Writer) -> types.Renderer:
     """Return what writes a statement report in the format of a writer."""
 
-    async def write(source: ReportSource, output: IO[bytes]) -> None:
+    async def write(source: types.ReportSource, output: IO[bytes]) -> None:
         file = await _statements(source)
         if writer is not write_camt054:  # a notification has no balances
             source.figures.extend(_balances(file.statements))
@@ -128,16 +117,16 @@ def in_format(writer: Writer) -> Renderer:
 
 def _balances(statements: Iterable[AccountStatement]) -> Iterator[Figure]:
     for each in statements:
-        yield Figure(f"Opening balance of {each.account.name}", f"{dollars(each.opening.value)}")
-        yield Figure(f"Closing balance of {each.account.name}", f"{dollars(each.closing.value)}")
+        yield Figure(f"Opening balance of {each.account.name}", f"{types.dollars(each.opening.value)}")
+        yield Figure(f"Closing balance of {each.account.name}", f"{types.dollars(each.closing.value)}")
 
 
-async def _statements(source: ReportSource) -> StatementFile:
+async def _statements(source: types.ReportSource) -> StatementFile:
     """Return the statements of the day, or of what there was of it when the report was requested."""
     request = source.request
     day = request.parameters.date
     assert day is not None
-    is_bank = request.type == ReportType.BANK_STATEMENT_REPORT
+    is_bank = request.type == types.ReportType.BANK_STATEMENT_REPORT
     type_ = AccountType.BANK if is_bank else AccountType.BROKERAGE
     wanted = Wanted(
         request.customer_id,
@@ -163,30 +152,30 @@ async def _statements(source: ReportSource) -> StatementFile:
     return file._replace(entries=entries)
 
 
-_STATEMENTS: Final = (ReportType.BANK_STATEMENT_REPORT, ReportType.BROKERAGE_STATEMENT_REPORT)
-RENDERERS: Final[Mapping[tuple[ReportType, ReportFormat], Renderer]] = MappingProxyType(
+_STATEMENTS: Final = (types.ReportType.BANK_STATEMENT_REPORT, types.ReportType.BROKERAGE_STATEMENT_REPORT)
+RENDERERS: Final[Mapping[tuple[types.ReportType, types.ReportFormat], types.Renderer]] = MappingProxyType(
     {
-        **{(kind, ReportFormat(name)): in_format(WRITERS[name]) for kind in _STATEMENTS for name in WRITERS},
-        (ReportType.TRADE_REPORT, ReportFormat.TMS_CSV): write_trades,
-        (ReportType.TRADE_REPORT, ReportFormat.CSV): write_trades,
-        (ReportType.SECURITY_PRICE_REPORT, ReportFormat.TMS_CSV): write_prices,
-        (ReportType.POSITION_SUMMARY_REPORT, ReportFormat.PDF): write_positions_pdf,
-        (ReportType.POSITION_SUMMARY_REPORT, ReportFormat.CSV): write_positions_csv,
+        **{(kind, types.ReportFormat(name)): in_format(WRITERS[name]) for kind in _STATEMENTS for name in WRITERS},
+        (types.ReportType.TRADE_REPORT, types.ReportFormat.TMS_CSV): write_trades,
+        (types.ReportType.TRADE_REPORT, types.ReportFormat.CSV): write_trades,
+        (types.ReportType.SECURITY_PRICE_REPORT, types.ReportFormat.TMS_CSV): write_prices,
+        (types.ReportType.POSITION_SUMMARY_REPORT, types.ReportFormat.PDF): write_positions_pdf,
+        (types.ReportType.POSITION_SUMMARY_REPORT, types.ReportFormat.CSV): write_positions_csv,
     }
 )
 
 
-def formats_of(type_: ReportType, parameters: ReportParameters) -> list[ReportFormat]:
+def formats_of(type_: types.ReportType, parameters: types.ReportParameters) -> list[types.ReportFormat]:
     """Return the formats in which a report is made; what goes on after another has no balances to show."""
     if parameters.after_report_id is not None:
-        return [ReportFormat.CAMT054]
+        return [types.ReportFormat.CAMT054]
     return [output_format for kind, output_format in RENDERERS if kind == type_]
 
 
-def file_name_of(request: ReportRequest, output_format: ReportFormat) -> str:
+def file_name_of(request: types.ReportRequest, output_format: types.ReportFormat) -> str:
     """Return the name of a file of a report: what it is and which days it shows."""
     parameters = request.parameters
     days = [
         each.isoformat() for each in (parameters.date, parameters.date_from, parameters.date_to) if each is not None
     ]
-    return "-".join((request.type.lower().replace("_", "-"), *days)) + f".{FORMATS[output_format].extension}"
+    return "-".join((request.type.lower().replace("_", "-"), *days)) + f".{types.FORMATS[output_format].extension}"

@@ -11,15 +11,9 @@ from asyncpg import Record
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound
-from billfold.reports.requests.types import (
-    FailureReason,
-    ReportedFormat,
-    ReportFormat,
-    ReportRequest,
-    ReportRequestStatus,
-)
+from billfold.reports.requests import types
 
-_NAMES = ReportRequest.__struct_fields__
+_NAMES = types.ReportRequest.__struct_fields__
 _COLUMNS = ", ".join(_NAMES)
 _ADD = f"""
 INSERT INTO report_request ({_COLUMNS})
@@ -54,7 +48,7 @@ RETURNING true
 PURGED_AT_ONCE: Final = 500
 
 
-def _list_of(owner: str) -> KeysetList[ReportRequest]:
+def _list_of(owner: str) -> KeysetList[types.ReportRequest]:
     return KeysetList(
         f"""
 SELECT {_COLUMNS}, written_no FROM report_request
@@ -68,9 +62,9 @@ SELECT {_COLUMNS}, written_no FROM report_request
     )
 
 
-def _request_of(row: Record) -> ReportRequest:
+def _request_of(row: Record) -> types.ReportRequest:
     values = {name: row[name] for name in _NAMES}
-    return msgspec.convert(values | {"parameters": msgspec.json.decode(row["parameters"])}, ReportRequest)
+    return msgspec.convert(values | {"parameters": msgspec.json.decode(row["parameters"])}, types.ReportRequest)
 
 
 REQUESTS_OF_CUSTOMER = _list_of("customer_id = $1 AND $2::uuid IS NOT NULL")
@@ -78,7 +72,7 @@ REQUESTS_OF_PARTNER = _list_of("partner_id = $1 AND ($2::uuid IS NULL OR custome
 """By (owner, customer_id, now, types, statuses, since, until); newest first."""
 
 
-async def add_request(conn: Connection, request: ReportRequest) -> bool:
+async def add_request(conn: Connection, request: types.ReportRequest) -> bool:
     """Write down a request; tell whether it was new."""
     parameters = msgspec.json.encode(request.parameters).decode()
     values = [parameters if name == "parameters" else getattr(request, name) for name in _NAMES]
@@ -87,8 +81,8 @@ async def add_request(conn: Connection, request: ReportRequest) -> bool:
 
 async def add_formats(
     conn: Connection,
-    request: ReportRequest,
-    formats: Sequence[ReportFormat],
+    request: types.ReportRequest,
+    formats: Sequence[types.ReportFormat],
     *,
     batch_id: UUID,
     tenant_id: UUID,
@@ -100,35 +94,35 @@ async def add_formats(
     return int(done.rsplit(maxsplit=1)[-1])
 
 
-async def get_request(conn: Db, report_request_id: UUID, now: datetime) -> ReportRequest:
+async def get_request(conn: Db, report_request_id: UUID, now: datetime) -> types.ReportRequest:
     """Return a request of anybody. Raises NotFound."""
     return await _get(conn, "report_request_id = $1 AND expires_at > $2", report_request_id, now)
 
 
-async def get_report(conn: Db, report_id: UUID, now: datetime) -> ReportRequest:
+async def get_report(conn: Db, report_id: UUID, now: datetime) -> types.ReportRequest:
     """Return the request of a report of anybody that is completed. Raises NotFound."""
     completed = "report_id = $1 AND expires_at > $2 AND status = 'COMPLETED'"
     return await _get(conn, completed, report_id, now, noun="report")
 
 
-async def get_claimed(conn: Db, report_id: UUID) -> ReportRequest:
+async def get_claimed(conn: Db, report_id: UUID) -> types.ReportRequest:
     """Return the request of a report that is being made. Raises NotFound when it has expired."""
     return await _get(conn, "report_id = $1", report_id, noun="report")
 
 
-async def _get(conn: Db, condition: str, *values: object, noun: str = "report request") -> ReportRequest:
+async def _get(conn: Db, condition: str, *values: object, noun: str = "report request") -> types.ReportRequest:
     row = await conn.fetchrow(f"SELECT {_COLUMNS} FROM report_request WHERE {condition}", *values)
     if row is None:
         raise NotFound(f"There is no such {noun}.")
     return _request_of(row)
 
 
-async def list_formats(conn: Db, report_ids: Sequence[UUID]) -> dict[UUID, list[ReportedFormat]]:
+async def list_formats(conn: Db, report_ids: Sequence[UUID]) -> dict[UUID, list[types.ReportedFormat]]:
     """Return the formats of these reports."""
-    found: dict[UUID, list[ReportedFormat]] = {each: [] for each in report_ids}
+    found: dict[UUID, list[types.ReportedFormat]] = {each: [] for each in report_ids}
     for row in await conn.fetch(_FORMATS, report_ids):
         fields = dict(row)
-        found[fields.pop("report_id")].append(msgspec.convert(fields, ReportedFormat))
+        found[fields.pop("report_id")].append(msgspec.convert(fields, types.ReportedFormat))
     return found
 
 
@@ -210,7 +204,7 @@ class Claim(NamedTuple):
 
     customer_id: UUID
     report_id: UUID
-    output_format: ReportFormat
+    output_format: types.ReportFormat
     batch_id: UUID
     owner_id: UUID
     attempts: int
@@ -229,7 +223,7 @@ class Batch(NamedTuple):
 async def claim_format(conn: Db, owner_id: UUID, *, wall: datetime, until: datetime) -> Claim | None:
     """Claim the format whose turn it is; None when there is none to make."""
     row = await conn.fetchrow(_CLAIM, wall, owner_id, until)
-    return None if row is None else Claim(**{**row, "output_format": ReportFormat(row["output_format"])})
+    return None if row is None else Claim(**{**row, "output_format": types.ReportFormat(row["output_format"])})
 
 
 async def begin(conn: Db, claim: Claim, now: datetime) -> None:
@@ -248,14 +242,14 @@ async def retry_later(conn: Db, claim: Claim, due_at: datetime) -> None:
 
 
 async def finish(
-    conn: Connection, claim: Claim, *, file_id: UUID | None, failure: FailureReason | None, now: datetime
-) -> ReportRequestStatus | None:
+    conn: Connection, claim: Claim, *, file_id: UUID | None, failure: types.FailureReason | None, now: datetime
+) -> types.ReportRequestStatus | None:
     """Finish a format; return what became of its batch when it was the last of it, in the caller's transaction.
 
     The request has the status of the formats that it asked for. Raises ClaimLost.
     """
     request = await conn.fetchrow(_LOCK, claim.report_id)
-    status = ReportRequestStatus.FAILED if file_id is None else ReportRequestStatus.COMPLETED
+    status = types.ReportRequestStatus.FAILED if file_id is None else types.ReportRequestStatus.COMPLETED
     values = (claim.report_id, claim.output_format, claim.owner_id, status, file_id, failure)
     if request is None or await conn.fetchval(_FINISH, *values) is None:
         raise ClaimLost
@@ -263,7 +257,7 @@ async def finish(
     if batch is None or batch["is_open"]:
         return None
     reason = batch["failure_reason"]
-    outcome = ReportRequestStatus.COMPLETED if reason is None else ReportRequestStatus.FAILED
+    outcome = types.ReportRequestStatus.COMPLETED if reason is None else types.ReportRequestStatus.FAILED
     if claim.batch_id == request["report_request_id"]:
         await conn.execute(_SETTLE, claim.report_id, outcome, reason, now)
     return outcome

@@ -30,22 +30,10 @@ from billfold.reports.entries.store import position_of
 from billfold.reports.proofs.attach import append_to, side_file
 from billfold.reports.proofs.document_keys import get_document_key
 from billfold.reports.proofs.signatures import Manifest, NamedPocket
-from billfold.reports.requests import store
+from billfold.reports.requests import store, types
 from billfold.reports.requests.renderers import RENDERERS, file_name_of
 from billfold.reports.requests.rules import FinishReport
 from billfold.reports.requests.store import Claim, ClaimLost
-from billfold.reports.requests.types import (
-    FINISHED_JOB,
-    FORMATS,
-    FailureReason,
-    ReportFormat,
-    ReportRequest,
-    ReportRequestStatus,
-    ReportSource,
-    entity_of,
-    last_entry_shown,
-    pockets_of,
-)
 
 log = structlog.get_logger(__name__)
 
@@ -97,7 +85,7 @@ async def _make(bank: Bank, claim: Claim) -> None:
     now = await bank.now()
     await store.begin(bank.pool, claim, now)
     if claim.attempts > ATTEMPTS_MAX:
-        await _finish(bank, claim, None, FailureReason.INTERRUPTED)
+        await _finish(bank, claim, None, types.FailureReason.INTERRUPTED)
         return
     try:
         kept = await _write(bank, claim)
@@ -114,16 +102,16 @@ async def _make(bank: Bank, claim: Claim) -> None:
 async def _write(bank: Bank, claim: Claim) -> KeptFile:
     """Write a format to a temporary file, and keep it in parts."""
     request = await store.get_claimed(bank.pool, claim.report_id)
-    pocket_ids = await pockets_of(bank, request)
-    position = await position_of(bank.pool, request.customer_id, await last_entry_shown(bank, request))
+    pocket_ids = await types.pockets_of(bank, request)
+    position = await position_of(bank.pool, request.customer_id, await types.last_entry_shown(bank, request))
     async with _held(bank, claim) as report_progress:
-        source = ReportSource(bank, request, pocket_ids, position, report_progress, figures=[])
+        source = types.ReportSource(bank, request, pocket_ids, position, report_progress, figures=[])
         return await read_current(
             bank, lambda reading: _write_source(bank, claim, source._replace(bank=reading, figures=[]))
         )
 
 
-async def _write_source(bank: Bank, claim: Claim, source: ReportSource) -> KeptFile:
+async def _write_source(bank: Bank, claim: Claim, source: types.ReportSource) -> KeptFile:
     """Write what is read by the bank of the source; `bank` signs and keeps it."""
     request = source.request
     with tempfile.TemporaryFile() as output:
@@ -134,7 +122,7 @@ async def _write_source(bank: Bank, claim: Claim, source: ReportSource) -> KeptF
             output,
             proof=await sign_report(source._replace(bank=bank), claim.output_format, output),
             name=file_name_of(request, claim.output_format),
-            media_type=FORMATS[claim.output_format].media_type,
+            media_type=types.FORMATS[claim.output_format].media_type,
             at=request.created_at,
         )
 
@@ -148,14 +136,14 @@ async def _fail(bank: Bank, claim: Claim, error: Exception) -> None:
         await store.retry_later(bank.pool, claim, wall_now() + _PAUSE * 2 ** (claim.attempts - 1))
         return
     log.error("report_failed", exc_info=None if passes else error, error=error_summary(error), **facts)
-    reason = FailureReason.STORAGE_UNAVAILABLE if passes else FailureReason.RENDERING_FAILED
+    reason = types.FailureReason.STORAGE_UNAVAILABLE if passes else types.FailureReason.RENDERING_FAILED
     await _finish(bank, claim, None, reason)
 
 
-async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: FailureReason | None) -> None:
+async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: types.FailureReason | None) -> None:
     """Finish a format, and with the last of a batch notify whoever waits. Raises ClaimLost."""
     now = await bank.now()
-    job = ScheduledJob(FINISHED_JOB, claim.batch_id, claim.customer_id, now)
+    job = ScheduledJob(types.FINISHED_JOB, claim.batch_id, claim.customer_id, now)
     async with bank.pool.acquire() as conn, conn.transaction():
         if kept is not None:
             await download_store.add_file(conn, kept)
@@ -163,13 +151,13 @@ async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: Fail
         outcome = await store.finish(conn, claim, file_id=file_id, failure=failure, now=now)
         if outcome is not None:
             await jobs_store.schedule(conn, [job])
-        if outcome == ReportRequestStatus.COMPLETED:
+        if outcome == types.ReportRequestStatus.COMPLETED:
             await _notify(conn, bank, await store.get_claimed(conn, claim.report_id))
     if outcome is not None:
         await run_job(bank, job)
 
 
-async def _notify(conn: Connection, bank: Bank, request: ReportRequest) -> None:
+async def _notify(conn: Connection, bank: Bank, request: types.ReportRequest) -> None:
     await notify(
         conn,
         bank.vault,
@@ -206,12 +194,14 @@ async def _held(bank: Bank, claim: Claim) -> AsyncIterator[Callable[[int], None]
             await renewing
 
 
-_HOLD_THEIR_PROOF: Final = frozenset({ReportFormat.CAMT052, ReportFormat.CAMT053, ReportFormat.CAMT054})
+_HOLD_THEIR_PROOF: Final = frozenset(
+    {types.ReportFormat.CAMT052, types.ReportFormat.CAMT053, types.ReportFormat.CAMT054}
+)
 
 
-async def sign_report(source: ReportSource, output_format: ReportFormat, output: BinaryIO) -> str | None:
+async def sign_report(source: types.ReportSource, output_format: types.ReportFormat, output: BinaryIO) -> str | None:
     """Sign a report as it was written; return what lies beside it, or None if the proof is in it."""
-    if output_format == ReportFormat.PDF:
+    if output_format == types.ReportFormat.PDF:
         return None
     bank, manifest = source.bank, await _manifest(source, output_format)
     key = await get_document_key(bank.pool, bank.vault, manifest.at)
@@ -221,9 +211,9 @@ async def sign_report(source: ReportSource, output_format: ReportFormat, output:
     return (await asyncio.to_thread(side_file, output, manifest, key)).decode()
 
 
-async def _manifest(source: ReportSource, output_format: ReportFormat) -> Manifest:
+async def _manifest(source: types.ReportSource, output_format: types.ReportFormat) -> Manifest:
     bank, request = source.bank, source.request
-    entity = await entity_of(bank, request.customer_id)
+    entity = await types.entity_of(bank, request.customer_id)
     parameters = request.parameters
     days = [each for each in (parameters.date, parameters.date_from, parameters.date_to) if each is not None]
     return Manifest(

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
-import msgspec
 import structlog
 
 from billfold.accounts.pockets.history import Boundary, pocket_states_before
@@ -130,7 +129,7 @@ _FILE_TAIL: Final = 4
 _NAMED_MAX: Final = 100
 
 
-class Draft(msgspec.Struct, frozen=True, kw_only=True):
+class Draft(NamedTuple):
     """A version of a statement that is to be made."""
 
     customer_id: UUID
@@ -156,11 +155,8 @@ async def make_statements(bank: Bank, customer_id: UUID, month: Month) -> int:
     if not due:
         return 0
     issue = await _issue(bank, customer_id, await bank.now())
-    drafts = [
-        Draft(customer_id=customer_id, pocket_id=each.pocket_id, type=each.type, month=month, issue=issue)
-        for each in due
-    ]
-    return await write_statements(bank, [await _make(bank, each) for each in drafts], f"Statements of {month.name}")
+    made = [await _make(bank, Draft(customer_id, *each, month, issue)) for each in due]
+    return await write_statements(bank, made, f"Statements of {month.name}")
 
 
 async def correct_statements(
@@ -207,65 +203,59 @@ async def _issue(
 
 
 def _draft(row: StatementRow, issue: Issue) -> Draft:
-    return Draft(
-        customer_id=row.customer_id, pocket_id=row.pocket_id, type=row.type, month=Month.parse(row.key), issue=issue
-    )
+    return Draft(row.customer_id, row.pocket_id, row.type, Month.parse(row.key), issue)
 
 
 async def _make(bank: Bank, draft: Draft) -> MadeStatement:
     # Executes what is due by the end of the month, which a replica cannot.
     position = await current_position(bank, draft.customer_id, draft.month.next.starts_at)
     statement, document = await read_current(bank, lambda reading: _compose(reading, draft, position))
-    await _require_continuity(bank, draft, statement)
+    await _require_continuity(bank, draft, statement.opening.value)
     pdf = await print_signed(bank, document, _subject(statement))
-    version = draft.issue.version
     row = StatementRow(
         customer_id=draft.customer_id,
-        statement_id=command_id(f"statement:{draft.type}:{draft.month.key}:{version}", draft.pocket_id),
+        statement_id=statement_id(draft.pocket_id, draft.type, draft.month.key, draft.issue.version),
         pocket_id=draft.pocket_id,
         type=draft.type,
         key=draft.month.key,
-        version=version,
+        version=draft.issue.version,
         reason=draft.issue.reason,
         opening=statement.opening.value,
         closing=statement.closing.value,
         entry_no=statement.position.entry_no,
         created_at=draft.issue.made_at,
     )
-    suffix = "" if version == 1 else f"-v{version}"
-    name = f"{row.key}-{row.type.lower()}-statement-{statement.account.number[-_FILE_TAIL:]}{suffix}.pdf"
+    return await keep_statement(
+        bank, row, pdf, f"{row.key}-{row.type.lower()}-statement-{statement.account.number[-_FILE_TAIL:]}"
+    )
+
+
+def statement_id(pocket_id: UUID, type_: str, key: str, version: int) -> UUID:
+    """Return the id of a version of a statement: it is made once, whoever makes it."""
+    return command_id(f"statement:{type_}:{key}:{version}", pocket_id)
+
+
+async def keep_statement(bank: Bank, row: StatementRow, pdf: bytes, name: str) -> MadeStatement:
+    """Keep the file of a statement, before it is written down."""
+    name += ".pdf" if row.version == 1 else f"-v{row.version}.pdf"
     ids = (row.customer_id, row.statement_id)
     return MadeStatement(row, await downloads.keep_file(bank, ids, pdf, name=name, media_type=PDF, at=row.created_at))
 
 
-async def _require_continuity(bank: Bank, draft: Draft, statement: AccountStatement) -> None:
-    previous = await store.find_latest(
-        bank.pool, draft.customer_id, draft.pocket_id, draft.type, draft.month.previous.key
-    )
-    if previous is not None and previous.closing != statement.opening.value:
-        raise InvariantError(
-            "A statement does not begin where the last one ended: correct the last one.",
-            pocket_id=draft.pocket_id,
-            key=draft.month.key,
-            opening=statement.opening.value,
-            last_closing=previous.closing,
-        )
+async def _require_continuity(bank: Bank, draft: Draft, opening: int) -> None:
+    key = draft.month.previous.key
+    previous = await store.find_latest(bank.pool, draft.customer_id, draft.pocket_id, draft.type, key)
+    if previous is not None and previous.closing != opening:
+        values = {"pocket_id": draft.pocket_id, "key": draft.month.key}
+        values |= {"opening": opening, "last_closing": previous.closing}
+        raise InvariantError("A statement does not begin where the last one ended: correct the last one.", **values)
 
 
 async def _compose(bank: Bank, draft: Draft, position: LedgerPosition) -> tuple[AccountStatement, PrintedDocument]:
     month = draft.month
-    statement = await read_statement(
-        bank,
-        Wanted(
-            draft.customer_id,
-            draft.pocket_id,
-            AccountType(draft.type),
-            month.first_day,
-            month.last_day,
-            now=month.due_at,
-            position=position,
-        ),
-    )
+    account = (draft.customer_id, draft.pocket_id, AccountType(draft.type))
+    wanted = Wanted(*account, month.first_day, month.last_day, now=month.due_at, position=position)
+    statement = await read_statement(bank, wanted)
     if draft.type == StatementType.BANK:
         lines = PaymentLines()
         async for page in list_entries(bank, statement):

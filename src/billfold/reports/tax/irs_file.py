@@ -51,7 +51,7 @@ PAYER: Final[Layout] = _fields(
     "year 2:4, tin 12:9, name_control 21:4, return_type 26:2, amount_codes 28:18, name 53:40, "
     "transfer_agent 133:1, street 134:40, city 174:40, state 214:2, zip 216:9, phone 225:15"
 )
-PAYEE: Final[Layout] = _fields(
+PAYEE: Final = _fields(
     "year 2:4, corrected 6:1, name_control 7:4, tin_type 11:1, tin 12:9, account 21:20, foreign 287:1, "
     "name 288:40, second_name 328:40, street 368:40, city 448:40, state 488:2, zip 490:9"
 ) | _amounts("amount_", 55, 12)

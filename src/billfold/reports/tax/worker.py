@@ -10,12 +10,10 @@ from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.failed_work import forget, list_failed, put_aside
 from billfold.platform.database.shortage import error_summary
-from billfold.platform.ids import command_id
-from billfold.reports import downloads
 from billfold.reports.entries.store import get_account
 from billfold.reports.printing import Subject, bank_of, print_signed, recipient_of
 from billfold.reports.statements.store import StatementRow, StatementType
-from billfold.reports.statements.worker import PDF, MadeStatement, claimed, write_statements
+from billfold.reports.statements.worker import MadeStatement, claimed, keep_statement, statement_id, write_statements
 from billfold.reports.tax import store
 from billfold.reports.tax.filing import payer_of
 from billfold.reports.tax.forms import FormIssue, compose_form
@@ -83,7 +81,7 @@ async def _keep(bank: Bank, reading: TaxReading, draft: _Draft, pdf: bytes, issu
     year, version = draft.year.year, draft.version
     row = StatementRow(
         customer_id=reading.status.customer_id,
-        statement_id=command_id(f"statement:{draft.form}:{year}:{version}", draft.year.pocket_id),
+        statement_id=statement_id(draft.year.pocket_id, draft.form, str(year), version),
         pocket_id=draft.year.pocket_id,
         type=StatementType(draft.form),
         key=str(year),
@@ -94,10 +92,7 @@ async def _keep(bank: Bank, reading: TaxReading, draft: _Draft, pdf: bytes, issu
         entry_no=reading.position.entry_no,
         created_at=issue.made_at,
     )
-    suffix = "" if version == 1 else f"-v{version}"
-    name = f"{year}-{draft.form.lower()}-{draft.year.account[-4:]}{suffix}.pdf"
-    ids = (row.customer_id, row.statement_id)
-    return MadeStatement(row, await downloads.keep_file(bank, ids, pdf, name=name, media_type=PDF, at=issue.made_at))
+    return await keep_statement(bank, row, pdf, f"{year}-{draft.form.lower()}-{draft.year.account[-4:]}")
 
 
 log = structlog.get_logger(__name__)

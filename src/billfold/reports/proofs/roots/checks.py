@@ -123,12 +123,8 @@ async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) 
             leaves = page["leaves"].split(b"\n")
             expected = [page["tiles"][at + 1 : at + _TILE] for at in range(0, _TILE * len(leaves), _TILE)]
             if [_hash_of(secret, each) for each in leaves] != expected:
-                key = {
-                    "number": root.number,
-                    "tree": store.CUSTOMERS,
-                    "height": page["height"],
-                    "page_no": page["page_no"],
-                }
+                key = {"number": root.number, "tree": store.CUSTOMERS}
+                key |= {"height": page["height"], "page_no": page["page_no"]}
                 findings.add(_PAGE, key, "its leaves are not those that were signed", certainty=Certainty.CHANGED)
 
 
