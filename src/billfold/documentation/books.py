@@ -104,10 +104,7 @@ Documents = Mapping[str, Callable[[], Mapping[str, Any]]]
 
 def make_books(documents: Documents) -> Sequence[Book]:
     """Return every book."""
-    made = {
-        "Concepts": [yield_page()],
-        "Reference": [problem_index(PROBLEMS.values()), event_index(KINDS.values())],
-    }
+    made = {"Concepts": [yield_page()], "Reference": [problem_index(PROBLEMS.values()), event_index(KINDS.values())]}
     groups = [Group(each.title, [*made.get(each.title, ()), *each.pages]) for each in written_groups()]
     return [
         Book("Documentation", groups),

@@ -28,7 +28,7 @@ _FILES = {
         "its parts together are not as long as it is": f"""
             SELECT t.customer_id, t.file_id FROM report_file t JOIN (
                 SELECT file_id, sum(size_bytes) - count(*) * {SEALED_BYTES} AS size FROM report_file_part GROUP BY 1
-              ) p USING (file_id) WHERE p.size <> t.size_bytes""",
+              ) p USING (file_id) WHERE p.size <> t.size_bytes"""
     },
     ("report_file_part", Certainty.MISSING): {
         "the file has no parts": """
@@ -103,7 +103,7 @@ _REQUESTS = {
             SELECT r.customer_id, r.report_id, wanted.output_format
               FROM report_request r, unnest(r.output_formats) AS wanted(output_format)
              WHERE NOT EXISTS (SELECT 1 FROM report_format t WHERE t.report_id = r.report_id
-                                                               AND t.output_format = wanted.output_format)""",
+                                                               AND t.output_format = wanted.output_format)"""
     },
 }
 

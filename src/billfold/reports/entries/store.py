@@ -9,7 +9,7 @@ import msgspec
 
 from billfold.accounts.transactions.types import TransactionRow
 from billfold.platform.database.connection import Db
-from billfold.platform.errors import NotFound
+from billfold.platform.database.rows import Table
 from billfold.reports.entries.types import LedgerPosition, ListedTransaction, Movements, TradeTotal, TransferInKind
 
 # Entries and commits are numbered without gaps and no instant goes back, so either is found by halving.
@@ -59,9 +59,9 @@ _TRADES = f"""
 SELECT cusip, incoming, activity IN ('BUY', 'SELL', 'MATURITY'), count(*), sum(units)::bigint, sum(notional)::bigint
   FROM trade WHERE {_OF_POCKET} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
-_PREFIXED = ", ".join(f"t.{name}" for name in TransactionRow.__struct_fields__)
+_transactions = Table(TransactionRow, "transaction")
 _PAGE = f"""
-SELECT {_PREFIXED},
+SELECT {_transactions.columns("t")},
        EXISTS (SELECT FROM journal_entry j WHERE j.customer_id = t.customer_id AND j.entry_no = t.entry_no
                                              AND j.reverses IS NOT NULL),
        e.party_name, CASE WHEN t.direction = 'DEBIT' AND e.entry_no = t.entry_no THEN e.settled_at END,
@@ -85,7 +85,7 @@ SELECT entry_no, trade_id, incoming, cusip, units, notional, traded_at, settles_
 _CLOSING_PRICES = "SELECT cusip, mark_micros FROM closing_price WHERE business_date = $1 AND cusip = ANY($2)"
 
 
-class AccountRow(NamedTuple):
+class AccountRow(msgspec.Struct, frozen=True):
     """Whose a Pocket is and what it is called; the number of its first portal, if it has one."""
 
     owner: str
@@ -94,6 +94,9 @@ class AccountRow(NamedTuple):
     real_time_yield: bool
     account_number: str | None
     routing_number: str | None
+
+
+_accounts = Table(AccountRow, "pocket")
 
 
 class Span(NamedTuple):
@@ -139,10 +142,7 @@ async def due_at(conn: Db, customer_id: UUID) -> datetime | None:
 
 async def get_account(conn: Db, customer_id: UUID, pocket_id: UUID, at: datetime) -> AccountRow:
     """Return what a Pocket is known as, by portals opened before an instant. Raises NotFound."""
-    row = await conn.fetchrow(_ACCOUNT, customer_id, pocket_id, at)
-    if row is None:
-        raise NotFound("There is no such pocket.")
-    return AccountRow(*row)
+    return await _accounts.one(conn, _ACCOUNT, customer_id, pocket_id, at)
 
 
 async def snapshot_before(conn: Db, span: Span, business_date: date) -> Snapshot:
@@ -164,8 +164,7 @@ async def list_transactions(
 ) -> list[ListedTransaction]:
     """Return up to `limit` transactions on from (entry_no, posting_no), as they were known when the period ended."""
     rows = await conn.fetch(_PAGE, span.customer_id, span.pocket_id, *after, span.through, limit, ends_at)
-    width = len(TransactionRow.__struct_fields__)
-    return [ListedTransaction(TransactionRow(*row[:width]), *row[width:]) for row in rows]
+    return [ListedTransaction(_transactions.read(row), *row[len(TransactionRow.__struct_fields__) :]) for row in rows]
 
 
 async def list_transfers_in_kind(conn: Db, span: Span) -> list[TransferInKind]:

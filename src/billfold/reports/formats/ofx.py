@@ -143,11 +143,7 @@ def _security_info(security: Security) -> Xml:
 
 
 def _entry(entry: AccountEntry) -> Xml:
-    texts = (
-        entry.title,
-        *entry.purpose,
-        f"CUSIP {entry.security.cusip}" if entry.security else None,
-    )
+    texts = (entry.title, *entry.purpose, f"CUSIP {entry.security.cusip}" if entry.security else None)
     return node(
         "STMTTRN",
         node("TRNTYPE", codes_of(entry).ofx[entry.amount < 0]),

@@ -141,10 +141,7 @@ def proof_update(content: bytes, marker: bytes, length: int, *, made_at: datetim
     facts = {b"name": _NAME, b"file": file, b"spec": file + 1, b"root": root, b"catalog": catalog}
     before = content if content.endswith(b"\n") else content + b"\n"
     offsets = {}
-    for number, at, body in (
-        (file + 1, b"spec_at", _FILE_SPECIFICATION % facts),
-        (root, b"root_at", _CATALOG % facts),
-    ):
+    for number, at, body in ((file + 1, b"spec_at", _FILE_SPECIFICATION % facts), (root, b"root_at", _CATALOG % facts)):
         offsets[at] = len(before)
         before += b"%d 0 obj\n%s%s" % (number, body, _AFTER_OBJECT)
     offsets[b"file_at"] = len(before)

@@ -1,4 +1,8 @@
-"""What the bank signs about a document, and the keys that it signs with."""
+"""Signatures of the bank: JWS in compact form (RFC 7515), Ed25519, by keys that are published as a JWKS.
+
+The id of a key is its thumbprint, so it cannot stand for another key. `typ` tells what was signed: a proof of
+one kind is never taken for another.
+"""
 
 import base64
 import hashlib
@@ -113,15 +117,8 @@ def thumbprint(key: Ed25519PublicKey) -> str:
 
 def to_jwk(key: Ed25519PublicKey, revoked_at: datetime | None = None) -> dict[str, object]:
     """Return a public key as a JWK; a revocation is spelled as in the historical keys of OpenID Federation."""
-    x = _encode(key.public_bytes_raw())
-    jwk: dict[str, object] = {
-        "kty": "OKP",
-        "crv": "Ed25519",
-        "x": x,
-        "kid": thumbprint(key),
-        "alg": "EdDSA",
-        "use": "sig",
-    }
+    jwk: dict[str, object] = {"kty": "OKP", "crv": "Ed25519", "x": _encode(key.public_bytes_raw())}
+    jwk |= {"kid": thumbprint(key), "alg": "EdDSA", "use": "sig"}
     return jwk if revoked_at is None else jwk | {"revoked": {"revoked_at": int(revoked_at.timestamp())}}
 
 

@@ -64,8 +64,7 @@ class StatementQuery(OrderedQuery, frozen=True):
 
 Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 Types = Annotated[
-    list[str] | None,
-    Query(name="type[]", parse=_parse_type, schema={"type": "string", "enum": list(TYPES)}),
+    list[str] | None, Query(name="type[]", parse=_parse_type, schema={"type": "string", "enum": list(TYPES)})
 ]
 Key = Annotated[
     str | None,
