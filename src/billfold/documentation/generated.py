@@ -1,4 +1,7 @@
-"""A page for each problem, whose address is the `type` of the answer, and the table of all."""
+"""Pages that are made from the code: problems, events, how yield is computed. Each is Markdown, as the others are.
+
+The figures of yield are computed by the functions which trade, for a deposit that the reader chooses.
+"""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence

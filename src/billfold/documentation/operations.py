@@ -1,4 +1,7 @@
-"""The parameters and fields of an operation as lines of Markdown: name, what it may be, what it means."""
+"""An operation as its OpenAPI document describes it, its fields as lines of Markdown, and one call of it.
+
+The pages and samples of the reference are made from it.
+"""
 
 import json
 import re

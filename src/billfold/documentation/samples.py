@@ -1,4 +1,4 @@
-"""A call in a shell: curl, and openssl for signatures."""
+"""What stands beside an operation: its call in curl, Python and TypeScript, each of which runs, and its response."""
 
 import json
 import re

@@ -1,4 +1,7 @@
-"""What the site consists of: pages, in groups, in books."""
+"""The site: pages, in groups, in books; each under its path, and the full-text search over the sections of all.
+
+In a search every word of the query must be found; titles count most.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,7 @@
-"""Starts the process that looks into a file, and waits for its verdict."""
+"""Files are opened in a process that has little memory, little time and nothing to write to.
+
+A file that is too much for these limits is refused like one that is found to be bad.
+"""
 
 import asyncio
 import sys

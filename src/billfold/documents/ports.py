@@ -1,4 +1,4 @@
-"""Ports of uploaded files: the store and the inspection.
+"""Ports of uploaded files: the store and the inspection; and what every store has in common.
 
 A file is bytes and nothing more. What it is called, whose it is and what it proves is written in
 the tables; the store knows it by a name that says nothing.

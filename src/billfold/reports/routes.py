@@ -1,4 +1,4 @@
-"""The route behind temporary URLs, at the hosts of both APIs."""
+"""Downloads, trade confirmations, the public keys of documents, published roots and a customer's own proof."""
 
 from datetime import date
 from typing import Final, Literal

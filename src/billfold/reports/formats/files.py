@@ -1,4 +1,4 @@
-"""Texts that come from outside, made harmless for the format they go into."""
+"""A file of statements, what every format says of its entries, and texts made harmless for the format they go into."""
 
 import re
 import unicodedata

@@ -1,4 +1,7 @@
-"""`billfold document-keys`: the keys that documents are signed with; and `billfold verify FILE`."""
+"""`billfold document-keys`: the keys that documents are signed with; `billfold proof`: daily roots and proofs as files.
+
+Also `billfold verify FILE`.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import date, datetime

@@ -1,7 +1,9 @@
-"""The security price report: a row for each bill and each day the bond market was open, when the day is over.
+"""What writes each type of report in each of its formats, and what its file is called.
 
-Prices as they were recorded when the bank closed the day: bid of the same day, ask of the next, and the price that
-holdings are valued at. Those of bills that nobody held are computed of the same published rates.
+Nothing is kept in memory that grows with the customer. The security price report has a row for each bill and each day
+the bond market was open, when the day is over: prices as they were recorded when the bank closed the day (bid of the
+same day, ask of the next, and the price that holdings are valued at). Those of bills that nobody held are computed of
+the same published rates. Reports of trades and of positions are in files of their own.
 """
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""The command that raises the events of reports."""
+"""The events of reports, raised at the customer whose report it is."""
 
 from uuid import UUID
 

@@ -1,4 +1,4 @@
-"""Requests for reports, reports and downloads as both APIs show them."""
+"""Requests for reports, reports and downloads as both APIs show them, and what a request must say by its type."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime

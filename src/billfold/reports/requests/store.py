@@ -1,4 +1,9 @@
-"""Requests for reports as customers and partners read them. `now` is business time: what has expired is gone."""
+"""Requests for reports as customers and partners read them, and the formats that workers claim, make and finish.
+
+`now` is business time: what has expired is gone. A claim is a row that one worker holds until an instant of wall time;
+it is renewed while the format is made. Of a worker that died it ends by itself, and the next one makes the format from
+its beginning. A tenant has its turn before those that had one later, so nobody waits for another's thousand reports.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime

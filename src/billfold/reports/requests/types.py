@@ -1,4 +1,4 @@
-"""A request for a report, and the formats in which a report is made."""
+"""A request for a report, the formats in which a report is made, and whom it is about."""
 
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""The activity of a monthly brokerage statement: cash, trades and bills in kind, with the cash after each line."""
+"""What a monthly brokerage statement says: value, holdings, income, and its activity with the cash after each line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""What a monthly bank statement says: each payment of the month, and the sweeps that leave the account at zero."""
+"""A monthly statement as a document, from what was read of its account.
+
+That of a bank account shows each payment of the month, and the sweeps that leave the account at zero.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

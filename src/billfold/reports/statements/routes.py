@@ -1,4 +1,4 @@
-"""Statements as both APIs list them."""
+"""Statements of a customer, each with a temporary URL of its PDF."""
 
 import re
 from datetime import datetime

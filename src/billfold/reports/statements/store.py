@@ -1,4 +1,4 @@
-"""A statement as it is listed, and the month that it covers."""
+"""Rows of statements, the month that one covers, what is still to be made, and what it reads besides its entries."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""The records of a file for the FIRE system of the IRS, by Publication 1220: 750 positions each, fields by position.
+"""The file of Forms 1099-INT and 1099-B for the IRS (FIRE, Publication 1220): pure, record by record.
 
-Positions begin with 1. Numbers are filled with zeros from the left, texts with blanks from the right.
+T, then for each form A, B per payee or sale and C with the totals of its B records, then F. A record has 750
+positions, the first of which is 1. Numbers are filled with zeros from the left, texts with blanks from the right;
+amounts are cents.
 """
 
 import re

@@ -1,4 +1,7 @@
-"""Reads of what tax forms are made of, and the tax status of customers."""
+"""The figures of a customer's tax year, read from the ledger, and the tax status that an operator sets.
+
+The status is what the customer certified (Form W-9) or the IRS notified.
+"""
 
 from collections.abc import AsyncIterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Makes the tax forms of a customer: figured, printed, kept, and written down with a notification at once."""
+"""Makes the tax forms of years that are over: figured, printed, kept, and written down with a notification at once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

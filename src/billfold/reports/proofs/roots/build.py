@@ -1,4 +1,7 @@
-"""The trees of a day: the leaves of what customers own, hashed where they are."""
+"""A root is made of one snapshot in one transaction: hashed and kept a stretch at a time, so memory stays small.
+
+The trees of a day have the leaves of what customers own, hashed where they are.
+"""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""The command that raises the event of a daily root."""
+"""The event of a daily root, raised at the own customer of every partner."""
 
 from datetime import date
 

@@ -1,6 +1,8 @@
 """Trees over units: each unit has one place, so none can be shown to two owners, and no sum can be made smaller.
 
-The leaves of a tree tile the line of all units. It is kept in pages of eight levels.
+The leaves of a tree tile the line of all units. A holding is cut into powers of two, each of which is one leaf at a
+place that a secret draws: a path shows neither whose the other units are nor how many belong to anybody. A tree is
+hashed from the lowest level up, a stretch of the line after the other, and kept in pages of eight levels.
 """
 
 from __future__ import annotations
