@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.documents.inspection.test_sandboxed_process import a_pdf
+from tests.documents.test_inspection import a_pdf
 from tests.support.import_traps import set_import_traps
 
 import billfold

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from tests.documents.inspection.test_sandboxed_process import a_picture
+from tests.documents.test_inspection import a_picture
 from tests.reference.recorder import number
 from tests.support.applications import BUSINESS, OWNER, PAGE, PARTIES, Applicant, run_jobs
 
