@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from itertools import takewhile
 from typing import NoReturn
 
-from pikepdf import Pdf, Stream
+import pikepdf
 
 REFUSED = 3
 PAGES_MAX = 300
@@ -115,8 +115,6 @@ def inspect_pdf(content: bytes) -> None:
 
     It is read strictly: what a program repairs, another reads differently.
     """
-    import pikepdf  # noqa: PLC0415 - only in the child, and only for a PDF
-
     if not content.rstrip(b"\x00\t\n\f\r ").endswith(_END):
         raise UnsafeContent("The PDF has no end, or something stands after it.")
     if _HEADER.match(content) is None:
@@ -132,9 +130,7 @@ def inspect_pdf(content: bytes) -> None:
     _check_unreferenced(content)
 
 
-def _check_pdf(pdf: Pdf) -> None:
-    import pikepdf  # noqa: PLC0415 - as above
-
+def _check_pdf(pdf: pikepdf.Pdf) -> None:
     if pdf.is_encrypted:
         raise UnsafeContent(_PROTECTED)
     for each in (pdf.trailer, *pdf.objects):
@@ -150,8 +146,6 @@ def _check_pdf(pdf: Pdf) -> None:
 
 def _check_object(root: object) -> None:
     """Raise UnsafeContent when an object or anything directly in it acts by itself."""
-    import pikepdf  # noqa: PLC0415 - as above
-
     pending: list[object] = [root]
     while pending:
         each = pending.pop()
@@ -171,8 +165,6 @@ def _check_object(root: object) -> None:
 
 
 def _check_entry(key: str, value: object) -> None:
-    import pikepdf  # noqa: PLC0415 - as above
-
     name = str(value) if isinstance(value, pikepdf.Name) and key in _TYPE_KEYS else ""
     known_key = "" if key in _KEYS_ALSO_USED_OTHERWISE else key
     if active := _ACTIVE_CONTENT.get(known_key) or _ACTIVE_CONTENT.get(name):
@@ -215,10 +207,8 @@ def _check_names(text: bytes, names: re.Pattern[bytes]) -> None:
         _refuse(_ACTIVE_CONTENT[name.decode()])
 
 
-def _decode_stream(stream: Stream) -> None:
+def _decode_stream(stream: pikepdf.Stream) -> None:
     """Unpack a stream once, so that one that explodes does it here. Pictures keep their form, within their packing."""
-    import pikepdf  # noqa: PLC0415 - as above
-
     filter_entry: object = stream.get("/Filter", [])
     filters = list(filter_entry) if isinstance(filter_entry, pikepdf.Array) else [filter_entry] if filter_entry else []
     names = [str(each) for each in filters]
@@ -233,7 +223,7 @@ def _decode_stream(stream: Stream) -> None:
             check_is_one_format(pikepdf.Stream(alone, stream.read_raw_bytes(), Filter=form).read_bytes())
 
 
-def _check_picture(stream: Stream) -> None:
+def _check_picture(stream: pikepdf.Stream) -> None:
     """Raise UnsafeContent for a picture that takes too much memory to show, however small it is packed."""
     width, height = stream.get("/Width", 0), stream.get("/Height", 0)
     if isinstance(width, int) and isinstance(height, int) and width * height > PDF_PIXELS_MAX:

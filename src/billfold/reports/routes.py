@@ -56,7 +56,13 @@ class TradeConfirmation(msgspec.Struct, kw_only=True):
     object_type: Literal["TradeConfirmation"] = "TradeConfirmation"
 
 
-@get("/api/v1/accounts/{account_id}/trades/{trade_id}/confirmation/", _READS_TRADES, status=307, refuses=("not-found",))
+@get(
+    "/api/v1/accounts/{account_id}/trades/{trade_id}/confirmation/",
+    _READS_TRADES,
+    status=307,
+    tag="confirmations",
+    refuses=("not-found",),
+)
 async def redirect_to_confirmation(
     member: CustomerCaller, bank: Bank, account_id: UUID, trade_id: UUID
 ) -> HttpResponse:
@@ -67,7 +73,9 @@ async def redirect_to_confirmation(
     return redirect((await _confirm(member, bank, account_id, trade_id=trade_id)).url, status=307)
 
 
-@get("/api/v1/service-accounts/{account_id}/trades/{trade_id}/confirmation/", refuses=("not-found",))
+@get(
+    "/api/v1/service-accounts/{account_id}/trades/{trade_id}/confirmation/", tag="confirmations", refuses=("not-found",)
+)
 async def get_trade_confirmation(caller: Caller, bank: Bank, account_id: UUID, trade_id: UUID) -> TradeConfirmation:
     """Get a trade confirmation.
 
