@@ -243,6 +243,12 @@ class ApiOperation:
         return Proof.TOKEN_AND_KEY if "x-service-idempotency" in names else Proof.TOKEN
 
     @property
+    def takes_key(self) -> bool:
+        """Whether a request carries an idempotency key."""
+        keyed = self.proof in {Proof.TOKEN_AND_KEY, Proof.SIGNATURE}
+        return keyed or (self.proof is Proof.OAUTH and self.method != "GET")
+
+    @property
     def scopes(self) -> list[str]:
         """The scopes of which a token needs one."""
         return [scope for each in self.node.get("security", []) for scopes in each.values() for scope in scopes]

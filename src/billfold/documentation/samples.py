@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
-from billfold.documentation import operations
+from billfold.documentation.operations import FILE, FILE_TYPE, ApiOperation, Call, Content, Proof, call_of
 from billfold.documentation.site import Sample, Samples
 
 _ONE_LINE = 60
@@ -16,18 +16,16 @@ signature=$(printf %s "$key$path{body}" | openssl dgst -sha256 -hmac "$PARTNER_S
 _KEY = "key=$(python3 -c 'import uuid; print(uuid.uuid4())')"
 
 
-def curl_sample(call: operations.Call) -> str:
+def curl_sample(call: Call) -> str:
     """Return the commands of a call."""
     operation = call.operation
     lines = [f"{name}={shlex.quote(value)}" for name, value in call.variables.items()]
     lines.append(f'path="{operation.path.replace("{", "$").replace("}", "")}"')
-    if operation.content is operations.Content.JSON:
+    if operation.content is Content.JSON:
         lines.append(f"body={shlex.quote(_json(call.body))}")
-    if operation.proof is operations.Proof.SIGNATURE:
-        lines.append(_SIGN.format(body="$body" if operation.content is operations.Content.JSON else ""))
-    elif operation.proof is operations.Proof.TOKEN_AND_KEY or (
-        operation.proof is operations.Proof.OAUTH and operation.method != "GET"
-    ):
+    if operation.proof is Proof.SIGNATURE:
+        lines.append(_SIGN.format(body="$body" if operation.content is Content.JSON else ""))
+    elif operation.proof is Proof.TOKEN_AND_KEY or (operation.proof is Proof.OAUTH and operation.method != "GET"):
         lines.append(_KEY)
     url = f'"${operation.api.upper()}_URL$path{"?" + call.query if call.query else ""}"'
     return "\n".join([*lines, " \\\n  ".join([f"curl {url}", *_options(call)])])
@@ -38,35 +36,35 @@ def _json(value: object) -> str:
     return text if len(text) <= _ONE_LINE else json.dumps(value, ensure_ascii=False, indent=2)
 
 
-def _options(call: operations.Call) -> Iterator[str]:
+def _options(call: Call) -> Iterator[str]:
     operation = call.operation
-    implied = "POST" if operation.content is not operations.Content.NONE else "GET"
+    implied = "POST" if operation.content is not Content.NONE else "GET"
     if operation.method != implied:
         yield f"--request {operation.method}"
     if call.is_stream:
         yield "--no-buffer"
     yield from (f'--header "{name}: {value}"' for name, value in _curl_headers(operation.proof, operation.method))
-    if operation.content is operations.Content.JSON:
+    if operation.content is Content.JSON:
         yield '--json "$body"'
-    elif operation.content is operations.Content.FILE:
-        yield f'--form "file=@{operations.FILE};type={operations.FILE_TYPE}"'
-    elif operation.content is operations.Content.FORM:
+    elif operation.content is Content.FILE:
+        yield f'--form "file=@{FILE};type={FILE_TYPE}"'
+    elif operation.content is Content.FORM:
         yield from (f"--data-urlencode {shlex.quote(f'{name}={value}')}" for name, value in call.body.items())
-        if operation.proof is operations.Proof.ASSERTION:
+        if operation.proof is Proof.ASSERTION:
             yield '--data-urlencode "client_assertion_type=$CLIENT_ASSERTION_TYPE"'
             yield '--data-urlencode "client_assertion=$CLIENT_ASSERTION"'
 
 
-def _curl_headers(proof: operations.Proof, method: str) -> Iterator[tuple[str, str]]:
-    if proof is operations.Proof.OAUTH:
+def _curl_headers(proof: Proof, method: str) -> Iterator[tuple[str, str]]:
+    if proof is Proof.OAUTH:
         yield "Authorization", "Bearer $CUSTOMER_TOKEN"
         if method != "GET":
             yield "Idempotency-Key", "$key"
-    elif proof in {operations.Proof.TOKEN, operations.Proof.TOKEN_AND_KEY, operations.Proof.SIGNATURE}:
+    elif proof in {Proof.TOKEN, Proof.TOKEN_AND_KEY, Proof.SIGNATURE}:
         yield "Authorization", "Bearer $PARTNER_TOKEN"
-        if proof is not operations.Proof.TOKEN:
+        if proof is not Proof.TOKEN:
             yield "X-Service-Idempotency", "$key"
-        if proof is operations.Proof.SIGNATURE:
+        if proof is Proof.SIGNATURE:
             yield "X-Service-Signature", "$signature"
 
 
@@ -79,12 +77,12 @@ _CLIENTS = {
 }
 
 
-def python_sample(call: operations.Call) -> str:
+def python_sample(call: Call) -> str:
     """Return the program of a call."""
     operation = call.operation
     imported, client = _CLIENTS[operation.api]
-    imports = ["import os\n"] if operation.proof is operations.Proof.ASSERTION else []
-    imports += ["from pathlib import Path\n"] if operation.content is operations.Content.FILE else []
+    imports = ["import os\n"] if operation.proof is Proof.ASSERTION else []
+    imports += ["from pathlib import Path\n"] if operation.content is Content.FILE else []
     values = [f"{name} = {value!r}".replace("'", '"') for name, value in call.variables.items()]
     path = operation.path + (f"?{call.query}" if call.query else "")
     quoted = f'{"f" if call.variables else ""}"{path}"'
@@ -107,25 +105,23 @@ def python_sample(call: operations.Call) -> str:
     return "\n".join([*imports, imported, "", *values, *([""] if values else []), *action])
 
 
-def _python_read(call: operations.Call) -> list[str]:
+def _python_read(call: Call) -> list[str]:
     if call.is_redirect:
         return ['print(answer.headers["location"])']
     shown = "answer.json()" if call.answers_json else "answer.status_code, answer.text"
     return ["answer.raise_for_status()", f"print({shown})"]
 
 
-def _python_body(call: operations.Call) -> list[str]:
+def _python_body(call: Call) -> list[str]:
     content = call.operation.content
-    if content is operations.Content.JSON:
+    if content is Content.JSON:
         return [f"json={_literal(call.body, 1)}"]
-    if content is operations.Content.FILE:
-        return [
-            f'files={{"file": ("{operations.FILE}", Path("{operations.FILE}").read_bytes(), "{operations.FILE_TYPE}")}}'
-        ]
-    if content is operations.Content.FORM:
+    if content is Content.FILE:
+        return [f'files={{"file": ("{FILE}", Path("{FILE}").read_bytes(), "{FILE_TYPE}")}}']
+    if content is Content.FORM:
         proof = {"client_assertion_type": "CLIENT_ASSERTION_TYPE", "client_assertion": "CLIENT_ASSERTION"}
         fields = [f'"{name}": {_literal(value, 0)}' for name, value in call.body.items()]
-        if call.operation.proof is operations.Proof.ASSERTION:
+        if call.operation.proof is Proof.ASSERTION:
             fields += [f'"{name}": os.environ["{variable}"]' for name, variable in proof.items()]
         inner = "".join(f"{_INDENT * 2}{each},\n" for each in fields)
         return [f"data={{\n{inner}{_INDENT}}}"]
@@ -153,13 +149,13 @@ def _enclosed(start: str, entries: list[str], end: str, depth: int) -> str:
     return start + "\n" + "".join(f"{inner}{each},\n" for each in entries) + _INDENT * depth + end
 
 
-_KEYED = {operations.Proof.TOKEN_AND_KEY, operations.Proof.SIGNATURE}
+_KEYED = {Proof.TOKEN_AND_KEY, Proof.SIGNATURE}
 
 
-def typescript_sample(call: operations.Call) -> str:
+def typescript_sample(call: Call) -> str:
     """Return the program of a call."""
     operation = call.operation
-    has_key = operation.proof in _KEYED or (operation.proof is operations.Proof.OAUTH and operation.method != "GET")
+    has_key = operation.takes_key
     lines = [*_imports(call, has_key=has_key)]
     lines += [f'const {_camel(name)} = "{value}";' for name, value in call.variables.items()]
     query = f"?{call.query}" if call.query else ""
@@ -168,48 +164,46 @@ def typescript_sample(call: operations.Call) -> str:
     lines += _typescript_body(call)
     if has_key:
         lines.append("const key = randomUUID();")
-    if operation.proof is operations.Proof.SIGNATURE:
-        signed = "key + path + body" if operation.content is operations.Content.JSON else "key + path"
+    if operation.proof is Proof.SIGNATURE:
+        signed = "key + path + body" if operation.content is Content.JSON else "key + path"
         lines.append('const signature = createHmac("sha256", process.env.PARTNER_SECRET ?? "")')
         lines.append(f'  .update({signed}).digest("base64");')
     url = f"process.env.{operation.api.upper()}_URL + path" + (f' + "{query}"' if query else "")
     return "\n".join([*lines, "", *_fetch(call, url), *_typescript_read(call)])
 
 
-def _imports(call: operations.Call, *, has_key: bool) -> list[str]:
-    names = (["createHmac"] if call.operation.proof is operations.Proof.SIGNATURE else []) + (
-        ["randomUUID"] if has_key else []
-    )
+def _imports(call: Call, *, has_key: bool) -> list[str]:
+    names = (["createHmac"] if call.operation.proof is Proof.SIGNATURE else []) + (["randomUUID"] if has_key else [])
     lines = [f'import {{ {", ".join(names)} }} from "node:crypto";'] if names else []
-    if call.operation.content is operations.Content.FILE:
+    if call.operation.content is Content.FILE:
         lines.append('import { readFile } from "node:fs/promises";')
     return [*lines, ""] if lines else []
 
 
-def _typescript_body(call: operations.Call) -> list[str]:
+def _typescript_body(call: Call) -> list[str]:
     content = call.operation.content
-    if content is operations.Content.JSON:
+    if content is Content.JSON:
         return [f"const body = JSON.stringify({json.dumps(call.body, ensure_ascii=False, indent=2)});"]
-    if content is operations.Content.FILE:
-        blob = f'new Blob([await readFile("{operations.FILE}")], {{ type: "{operations.FILE_TYPE}" }})'
-        return ["const body = new FormData();", f'body.append("file", {blob}, "{operations.FILE}");']
-    if content is operations.Content.FORM:
+    if content is Content.FILE:
+        blob = f'new Blob([await readFile("{FILE}")], {{ type: "{FILE_TYPE}" }})'
+        return ["const body = new FormData();", f'body.append("file", {blob}, "{FILE}");']
+    if content is Content.FORM:
         fields = [f"  {name}: {json.dumps(value)}," for name, value in call.body.items()]
-        if call.operation.proof is operations.Proof.ASSERTION:
+        if call.operation.proof is Proof.ASSERTION:
             fields.append('  client_assertion_type: process.env.CLIENT_ASSERTION_TYPE ?? "",')
             fields.append('  client_assertion: process.env.CLIENT_ASSERTION ?? "",')
         return ["const body = new URLSearchParams({", *fields, "});"]
     return []
 
 
-def _fetch(call: operations.Call, url: str) -> list[str]:
+def _fetch(call: Call, url: str) -> list[str]:
     operation = call.operation
     options = [] if operation.method == "GET" else [f'  method: "{operation.method}",']
     headers = [f"    {each}," for each in _typescript_headers(call)]
     options += ["  headers: {", *headers, "  },"] if headers else []
     if call.is_redirect:
         options.append('  redirect: "manual",')
-    if operation.content is not operations.Content.NONE:
+    if operation.content is not Content.NONE:
         options.append("  body,")
     return (
         [f"const answer = await fetch({url}, {{", *options, "});"]
@@ -218,23 +212,23 @@ def _fetch(call: operations.Call, url: str) -> list[str]:
     )
 
 
-def _typescript_headers(call: operations.Call) -> Iterator[str]:
+def _typescript_headers(call: Call) -> Iterator[str]:
     proof, content = call.operation.proof, call.operation.content
-    if proof is operations.Proof.OAUTH:
+    if proof is Proof.OAUTH:
         yield "authorization: `Bearer ${process.env.CUSTOMER_TOKEN}`"
         if call.operation.method != "GET":
             yield '"idempotency-key": key'
-    elif proof in {operations.Proof.TOKEN, *_KEYED}:
+    elif proof in {Proof.TOKEN, *_KEYED}:
         yield "authorization: `Bearer ${process.env.PARTNER_TOKEN}`"
         if proof in _KEYED:
             yield '"x-service-idempotency": key'
-        if proof is operations.Proof.SIGNATURE:
+        if proof is Proof.SIGNATURE:
             yield '"x-service-signature": signature'
-    if content is operations.Content.JSON:
+    if content is Content.JSON:
         yield '"content-type": "application/json"'
 
 
-def _typescript_read(call: operations.Call) -> list[str]:
+def _typescript_read(call: Call) -> list[str]:
     if call.is_redirect:
         return ['console.log(answer.headers.get("location"));']
     check = "if (!answer.ok) throw new Error(await answer.text());"
@@ -257,9 +251,9 @@ _LONG = 8_000
 """From how many characters on the lists of an example are shortened."""
 
 
-def samples_of(operation: operations.ApiOperation) -> list[Samples]:
+def samples_of(operation: ApiOperation) -> list[Samples]:
     """Return the samples of an operation."""
-    call = operations.call_of(operation)
+    call = call_of(operation)
     variants = [
         Sample("curl", "sh", curl_sample(call)),
         Sample("Python", "python", python_sample(call)),
@@ -268,7 +262,7 @@ def samples_of(operation: operations.ApiOperation) -> list[Samples]:
     return [Samples("Request", variants), *_responses(operation)]
 
 
-def _responses(operation: operations.ApiOperation) -> Iterator[Samples]:
+def _responses(operation: ApiOperation) -> Iterator[Samples]:
     for status, response in operation.responses(is_error=False):
         for content in response.get("content", {}).values():
             if "example" in content:
