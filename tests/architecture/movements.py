@@ -49,8 +49,8 @@ from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.settlement.commands import CloseBankDay, ReportMoves
 from billfold.payments.settlement.types import MovedPocket, RailTotals, SettlementBlock
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
-from billfold.reports.proofs.roots.commands import AnnounceRoot
-from billfold.reports.requests.commands import FinishReport
+from billfold.reports.proofs.roots.rules import AnnounceRoot
+from billfold.reports.requests.rules import FinishReport
 from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")

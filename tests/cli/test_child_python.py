@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.documents.inspection.test_sandboxed_process import a_pdf
+from tests.documents.test_inspection import a_pdf
 from tests.support.import_traps import set_import_traps
 
 import billfold
 from billfold.cli.child_python import python_command
-from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
+from billfold.documents.inspection import SubprocessFileInspector
 from billfold.platform.file_kinds import FileKind
 
 SOURCE = Path(billfold.__file__).parent
@@ -63,4 +63,4 @@ async def test_a_file_is_inspected_when_the_folder_has_modules_of_the_names_that
 
 def test_every_child_is_started_by_a_command_line_that_leaves_the_folder_out():
     naming = {str(each.relative_to(SOURCE)) for each in SOURCE.rglob("*.py") if "sys.executable" in each.read_text()}
-    assert naming == {"cli/child_python.py", "documents/inspection/sandboxed_process.py"}
+    assert naming == {"cli/child_python.py", "documents/inspection.py"}

@@ -4,7 +4,7 @@ import asyncio
 from uuid import UUID
 
 import pytest
-from tests.documents.inspection.test_sandboxed_process import a_pdf, a_picture, huge_png, opens_with, pdf_with
+from tests.documents.test_inspection import a_pdf, a_picture, huge_png, opens_with, pdf_with
 from tests.support.customer_client import EVERYTHING, token_for
 from tests.support.partner_desk import UNKNOWN
 from tests.support.payees import CONTOSO, wire

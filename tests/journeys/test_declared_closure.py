@@ -4,8 +4,8 @@ import re
 from datetime import date
 
 from tests.journeys.test_ach import Originator
-from tests.reports.confirmations.test_routes import text_of
 from tests.reports.requests.test_routes import content, made, requested
+from tests.reports.test_confirmations import text_of
 from tests.support.whole_bank import expect_clean
 
 TUESDAY, WEDNESDAY, THURSDAY, FRIDAY = (date(2025, 6, day) for day in (3, 4, 5, 6))

@@ -37,11 +37,8 @@ from tests.support.sandbox_process import SOURCE, Sandbox
 from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.partner_api import PartnerApi
 from billfold.client.sandbox import environment, local_client, sandbox_partner
-from billfold.documentation.reference.call import call_of
-from billfold.documentation.reference.curl_sample import curl_sample
-from billfold.documentation.reference.operations import operations_of
-from billfold.documentation.reference.python_sample import python_sample
-from billfold.documentation.reference.typescript_sample import typescript_sample
+from billfold.documentation.operations import call_of, operations_of
+from billfold.documentation.samples import curl_sample, python_sample, typescript_sample
 from billfold.oauth.server.app import auth_document
 from billfold.platform.crypto import sign_webhook
 from billfold.platform.postgres.embedded import find_running

@@ -20,7 +20,7 @@ from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.platform.dates import ET, et_date
 from billfold.reports.entries.reader import Wanted
 from billfold.reports.entries.types import AccountType
-from billfold.reports.formats.table import WRITERS, read_file
+from billfold.reports.requests.renderers import WRITERS, read_file
 
 INVOICE = SettledDocument(
     type="CINV", number="INV-2025-881", date="2025-05-30", amount="12.34", currency="EUR", information="Less discount"

@@ -13,7 +13,7 @@ from billfold.accounts.pockets.commands import OpenPocket
 from billfold.cli.resources import run_with_bank
 from billfold.documents import store as document_store
 from billfold.documents.rules import PROOF_OF_ACCOUNT
-from billfold.documents.sealed_files import keep_sealed
+from billfold.documents.store import keep_sealed
 from billfold.platform import ids
 from billfold.platform.file_kinds import FileKind
 from billfold.wiring.cli_context import Wiring

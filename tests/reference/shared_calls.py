@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from tests.documents.inspection.test_sandboxed_process import a_picture
+from tests.documents.test_inspection import a_picture
 from tests.reference.recorder import number
 from tests.support.applications import BUSINESS, OWNER, PAGE, PARTIES, Applicant, run_jobs
 
@@ -14,8 +14,8 @@ from billfold.events.types import DeliveryAttempt
 from billfold.http.schemas import CursorList
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.reports.requests.worker import make_reports
-from billfold.reports.statements.making import make_statements
-from billfold.reports.statements.types import Month
+from billfold.reports.statements.store import Month
+from billfold.reports.statements.worker import make_statements
 
 EVENTS, SUBSCRIPTIONS = "/api/v1/events/", "/api/v1/subscriptions/"
 SUBSCRIPTION = {

@@ -12,8 +12,7 @@ from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.small_rails import Customer
 from tests.support.whole_bank import close_bank
 
-from billfold.documents.sealed_files import fetch_opened
-from billfold.documents.store import get_document
+from billfold.documents.store import fetch_opened, get_document
 from billfold.platform import ids
 from billfold.verify.runner import verify_bank
 

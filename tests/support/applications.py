@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.documents.inspection.test_sandboxed_process import a_pdf, a_picture
+from tests.documents.test_inspection import a_pdf, a_picture
 
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.onboarding.agreements.texts import shipped_texts

@@ -1,4 +1,4 @@
-"""The documentation site as an ASGI application.
+"""The documentation site as an ASGI application: pages as HTML, the navigation, samples beside the text.
 
 What it answers depends on the address alone: pages are kept once they are rendered, and a browser asks by ETag whether
 the one it has still stands. Rendering runs in one thread: payments of the same process do not wait for it, however
@@ -7,24 +7,92 @@ many pages are read at once.
 
 import asyncio
 import hashlib
+import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cached_property, lru_cache, partial
+from importlib.resources import files
 from typing import Any
 
 import msgspec
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from litestar.types import Receive, Scope, Send
+from markupsafe import Markup
 
+from billfold import web as pages
+from billfold.documentation import generated
 from billfold.documentation.books import Documents, make_books
-from billfold.documentation.generated import yield_page
-from billfold.documentation.rendering import MEDIA_TYPES, Renderer
-from billfold.documentation.site import Site
+from billfold.documentation.markdown import highlighted, render
+from billfold.documentation.site import Page, Place, Sample, Site
 from billfold.http.edge.middleware import EdgeMiddleware
 from billfold.http.raw_request import RawRequest, raw_request_of
 from billfold.http.responses import JSON, TEXT, HttpResponse, ProblemWithHeaders
-from billfold.pages.theme import page_headers
+from billfold.pages.theme import MEDIA_TYPES, Theme, page_headers
 from billfold.platform.settings.settings import Settings
+
+
+class Renderer:
+    """Turns the pages of a site into HTML, in the name of the bank."""
+
+    def __init__(self, site: Site, bank_name: str, *, tries_at: str | None = None) -> None:
+        self._site = site
+        self._templates = Environment(
+            loader=ChoiceLoader([PackageLoader(__package__ or ""), PackageLoader(pages.__name__)]),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._templates.globals |= {"bank_name": bank_name, "books": site.books, "query": "", "tries_at": tries_at}
+        self._templates.globals["static_path"] = "/docs/files"
+        self._templates.filters["code"] = _code
+        self.files = _static_files(bank_name)
+
+    @cached_property
+    def search_titles(self) -> str:
+        """What the script searches while one types, as JSON."""
+        return json.dumps(self._site.index.titles(), ensure_ascii=False, separators=(",", ":"))
+
+    def page(self, page: Page, place: Place) -> str:
+        """Return a page of the site."""
+        rendered = render(page.text(), lambda href: self._site.find_link(page, href))
+        title, end, body = rendered.html.partition("</h1>\n")
+        return self._template(
+            "page",
+            page=page,
+            place=place,
+            groups=self._site.navigation(place.book),
+            heading=Markup(title + end),  # noqa: S704 - the renderer escapes what is no Markdown
+            body=Markup(body),  # noqa: S704 - as above
+            contents=rendered.contents,
+            samples=page.samples(),
+        )
+
+    def search(self, query: str) -> str:
+        """Return the results of a search."""
+        results = self._site.index.search(query)
+        return self._template("search", query=query, results=results, groups=self._site.books[0].groups)
+
+    def not_found(self, path: str) -> str:
+        """Return what is said where there is no page."""
+        words = " ".join(path.rpartition("/")[2].replace("-", " ").replace("_", " ").split())
+        suggestions = self._site.suggest(path)
+        return self._template("not_found", suggestions=suggestions, words=words, groups=self._site.books[0].groups)
+
+    def _template(self, name: str, **facts: Any) -> str:
+        return self._templates.get_template(f"{name}.html").render(facts)
+
+
+def _code(sample: Sample) -> Markup:
+    return Markup(highlighted(sample.code, sample.language))  # noqa: S704 - the highlighter escapes
+
+
+def _static_files(bank_name: str) -> dict[str, bytes]:
+    """Return the files of the site, with those of the bank's other pages."""
+    own = {file.name: file.read_bytes() for file in files(__package__).joinpath("static").iterdir()}
+    return Theme(bank_name).files | own
+
 
 ROOT = "/docs"
 HTML = "text/html; charset=utf-8"
@@ -82,15 +150,15 @@ class DocumentationApp:
         query = request.query_values
         if path == f"{ROOT}/search":
             return _html(200, self._renderer.search(query.get("q", [""])[-1][:_QUERY_CHARS_MAX]))
-        if path == yield_page.PATH and query:
+        if path == generated.PATH and query:
             return self._computed(query)
         return _revalidated(request, self._rendered(path))
 
     def _computed(self, query: Mapping[str, Sequence[str]]) -> HttpResponse:
         """Return the page of yield for the deposit that a reader chose."""
-        found = self.site.find(yield_page.PATH)
+        found = self.site.find(generated.PATH)
         assert found is not None
-        page = yield_page.yield_page(yield_page.parse_deposit(query))
+        page = generated.yield_page(generated.parse_deposit(query))
         return _html(200, self._renderer.page(page, found[1]))
 
     def _render(self, path: str) -> HttpResponse:

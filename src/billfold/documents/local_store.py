@@ -5,8 +5,7 @@ import os
 from datetime import datetime
 from pathlib import Path
 
-from billfold.documents.ports import StoredFile
-from billfold.documents.stored_files import check_key, check_unaltered, missing, new_file
+from billfold.documents.ports import StoredFile, check_key, check_unaltered, missing, new_file
 
 _TEMPORARY_SUFFIX = ".part"
 

@@ -18,8 +18,7 @@ import structlog
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from billfold.documents.ports import FileStoreUnusable
-from billfold.documents.stored_files import altered, check_key, check_unaltered, is_key, missing, new_file
+from billfold.documents.ports import FileStoreUnusable, altered, check_key, check_unaltered, is_key, missing, new_file
 from billfold.platform.errors import Unavailable
 
 if TYPE_CHECKING:

@@ -1,32 +1,40 @@
-"""Documents: read, requested, given their file, and reviewed. `at` is business time."""
+"""Documents and their files: read, requested, given their file, and reviewed. `at` is business time.
 
+Files and their names are sealed with the data keys of those whom they are about.
+"""
+
+import asyncio
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from billfold.documents.ports import StoredFile
+import msgspec
+
+from billfold.data_keys.columns import DOCUMENT_NAME, open_column
+from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.types import DataShredded
+from billfold.documents.ports import FileStore, StoredFile, StoredFileMissing
 from billfold.documents.types import DocumentRow
 from billfold.http.ports import OwnedType
-from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.errors import NotFound, Refused
+from billfold.ledger.bank import Bank
+from billfold.platform.crypto import associated_data
+from billfold.platform.database.connection import Connection, Db, Pool
+from billfold.platform.database.rows import Table
+from billfold.platform.errors import Refused
 from billfold.platform.file_kinds import FileKind
 
-_COLUMNS = """customer_id, document_id, type, status, exception_reason, name, media_type, file_key,
-       size_bytes, sha256, created_at, uploaded_at, file_sealed, application_id, related_party_id,
-       subject_id"""
-_BY_IDS = f"SELECT {_COLUMNS} FROM document WHERE customer_id = $1 AND document_id = ANY($2::uuid[])"
-_BY_ID = f"SELECT {_COLUMNS} FROM document WHERE document_id = $1"
-_OF_APPLICATION = f"""SELECT {_COLUMNS} FROM document
+_documents = Table(DocumentRow)
+_BY_ID = f"{_documents.select} WHERE document_id = $1 AND ($2::uuid IS NULL OR customer_id = $2)"
+_OF_APPLICATION = f"""{_documents.select}
  WHERE customer_id = ANY($1::uuid[]) AND application_id = ANY($2::uuid[]) ORDER BY created_at, type, document_id"""
-_LOOK_UP = f"""SELECT {_COLUMNS} FROM document
- WHERE customer_id = ANY($1::uuid[]) AND document_id = ANY($2::uuid[])"""
+_BY_IDS = f"{_documents.select} WHERE customer_id = ANY($1::uuid[]) AND document_id = ANY($2::uuid[])"
 _ORPHANED = """
 SELECT key FROM unnest($1::text[]) AS key
  WHERE NOT EXISTS (SELECT 1 FROM document d WHERE d.file_key = key)
 """
 _IN_REVIEW = f"""
-SELECT {_COLUMNS} FROM document d
+{_documents.select} d
  WHERE status = 'PENDING_REVIEW' AND application_id IS NULL AND NOT EXISTS (
    SELECT 1 FROM counterparty c
     WHERE c.customer_id = d.customer_id AND c.status = 'PENDING'
@@ -53,12 +61,12 @@ UPDATE document
    AND NOT EXISTS (SELECT 1 FROM application a
                     WHERE a.customer_id = $1 AND a.application_id = document.application_id
                       AND a.status IN ('APPROVED', 'REJECTED', 'CLOSED'))
-RETURNING {_COLUMNS}
+RETURNING {_documents.columns()}
 """
 _DECIDE = f"""
 UPDATE document SET status = $2, exception_reason = $3
  WHERE document_id = $1 AND status = 'PENDING_REVIEW'
-RETURNING {_COLUMNS}
+RETURNING {_documents.columns()}
 """
 
 
@@ -68,48 +76,43 @@ async def find_type(pool: Pool, document_id: UUID) -> OwnedType | None:
     return None if row is None else OwnedType(*row)
 
 
-async def get_document(conn: Connection | Pool, document_id: UUID, customer_id: UUID | None = None) -> DocumentRow:
+async def get_document(conn: Db, document_id: UUID, customer_id: UUID | None = None) -> DocumentRow:
     """Return a document, of this customer or of any. Raises NotFound."""
-    row = await conn.fetchrow(_BY_ID, document_id)
-    if row is None or (customer_id is not None and row["customer_id"] != customer_id):
-        raise NotFound("There is no such document.")
-    return DocumentRow(*row)
+    return await _documents.one(conn, _BY_ID, document_id, customer_id)
 
 
-async def list_documents(
-    conn: Connection | Pool, customer_id: UUID, document_ids: Iterable[UUID]
-) -> dict[UUID, DocumentRow]:
+async def list_documents(conn: Db, customer_id: UUID, document_ids: Iterable[UUID]) -> dict[UUID, DocumentRow]:
     """Return those of these documents that are the customer's, by their ids."""
-    rows = await conn.fetch(_BY_IDS, customer_id, list(document_ids))
-    return {row["document_id"]: DocumentRow(*row) for row in rows}
+    rows = await _documents.all(conn, _BY_IDS, [customer_id], list(document_ids))
+    return {row.document_id: row for row in rows}
 
 
-async def list_awaiting_review(conn: Connection | Pool, limit: int) -> list[DocumentRow]:
+async def list_awaiting_review(conn: Db, limit: int) -> list[DocumentRow]:
     """Return documents that wait for their own review, oldest first.
 
     Those that belong to an application, or to a counterparty which waits, are reviewed with it.
     """
-    return [DocumentRow(*row) for row in await conn.fetch(_IN_REVIEW, limit)]
+    return await _documents.all(conn, _IN_REVIEW, limit)
 
 
 async def find_referenced(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are documents of these customers, for flows to see."""
-    rows = await conn.fetch(_LOOK_UP, customer_ids, ids)
-    return [(row["customer_id"], row["document_id"], DocumentRow(*row)) for row in rows]
+    rows = await _documents.all(conn, _BY_IDS, customer_ids, ids)
+    return [(row.customer_id, row.document_id, row) for row in rows]
 
 
-async def find_orphaned_files(conn: Connection | Pool, keys: Sequence[str]) -> list[str]:
+async def find_orphaned_files(conn: Db, keys: Sequence[str]) -> list[str]:
     """Return those of these names of files that no document has."""
     return [row["key"] for row in await conn.fetch(_ORPHANED, keys)]
 
 
 async def list_application_documents(
-    conn: Connection | Pool, customer_ids: Sequence[UUID], application_ids: Sequence[UUID]
+    conn: Db, customer_ids: Sequence[UUID], application_ids: Sequence[UUID]
 ) -> list[DocumentRow]:
     """Return the documents of applications of these owners and of their related parties, the oldest first."""
-    return [DocumentRow(*row) for row in await conn.fetch(_OF_APPLICATION, customer_ids, application_ids)]
+    return await _documents.all(conn, _OF_APPLICATION, customer_ids, application_ids)
 
 
 async def request_document(
@@ -156,21 +159,13 @@ async def put_file(
 
     Refuses: already-approved, document-in-review, application-not-editable.
     """
-    row = await conn.fetchrow(
-        _PUT,
-        document.customer_id,
-        document.document_id,
-        "PENDING_REVIEW" if invalid is None else "INVALID",
-        invalid,
-        name,
-        kind.value,
-        file.key,
-        file.size_bytes,
-        file.sha256,
-        at,
+    status = "PENDING_REVIEW" if invalid is None else "INVALID"
+    stored = (kind.value, file.key, file.size_bytes, file.sha256)
+    row = await _documents.first(
+        conn, _PUT, document.customer_id, document.document_id, status, invalid, name, *stored, at
     )
     if row is not None:
-        return DocumentRow(*row)
+        return row
     found = await get_document(conn, document.document_id)
     if found.status == "APPROVED":
         raise Refused("already-approved", "The document is approved.")
@@ -181,8 +176,50 @@ async def put_file(
 
 async def record_review(conn: Connection, document_id: UUID, status: str, reason: str | None) -> DocumentRow:
     """Approve a document or find it invalid. Refuses: document-not-in-review."""
-    row = await conn.fetchrow(_DECIDE, document_id, status, reason)
+    row = await _documents.first(conn, _DECIDE, document_id, status, reason)
     if row is None:
         found = await get_document(conn, document_id)
         raise Refused("document-not-in-review", f"The document is {found.status}.")
-    return DocumentRow(*row)
+    return row
+
+
+_BATCH_SIZE = 100
+
+
+async def keep_sealed(bank: Bank, subject: UUID, document_id: UUID, content: bytes) -> StoredFile:
+    """Keep a document's file for good, sealed with a key; size and hash are those of what is kept."""
+    data_key = await bank.ports[DataKeys].of(bank.pool, subject)
+    return await bank.ports[FileStore].keep(
+        await asyncio.to_thread(data_key.seal, content, _place(subject, document_id))
+    )
+
+
+async def seal_name(bank: Bank, subject: UUID, document_id: UUID, name: str | None) -> str | None:
+    """Return the name of a document's file, sealed."""
+    return name and DOCUMENT_NAME.seal(await bank.ports[DataKeys].of(bank.pool, subject), document_id, name)
+
+
+async def open_names(conn: Db, bank: Bank, rows: Sequence[DocumentRow]) -> list[DocumentRow]:
+    """Return documents with the names of their files as they were sent, None where one was destroyed with its key."""
+    named = [(row.subject, row.document_id, row.name) for row in rows if row.name is not None]
+    opened = iter(await open_column(bank.ports[DataKeys], conn, DOCUMENT_NAME, named))
+    return [row if row.name is None else msgspec.structs.replace(row, name=next(opened)) for row in rows]
+
+
+async def fetch_opened(bank: Bank, row: DocumentRow) -> bytes:
+    """Return a document's file as it was sent. Raises StoredFileMissing, also when it was destroyed with its key."""
+    if row.file is None:
+        raise StoredFileMissing("the document has no file")
+    content = await bank.ports[FileStore].fetch(row.file)
+    if not row.file_sealed:
+        return content
+    try:
+        return await bank.ports[DataKeys].open(
+            bank.pool, row.subject, content, aad=_place(row.subject, row.document_id)
+        )
+    except DataShredded:
+        raise StoredFileMissing("it was destroyed at the end of its retention") from None
+
+
+def _place(subject: UUID, document_id: UUID) -> bytes:
+    return associated_data("document", "file", document_id, tenant_id=subject)

@@ -12,7 +12,7 @@ from billfold.cli.context import CliError
 from billfold.cli.output import console, print_line
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
-from billfold.documents.sealed_files import fetch_opened
+from billfold.documents.store import fetch_opened
 from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
 from billfold.onboarding import review_queue

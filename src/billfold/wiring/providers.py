@@ -24,7 +24,7 @@ from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.master_keys import MasterKeys
 from billfold.data_keys.ports import MasterKey
 from billfold.data_keys.vault_transit import VaultTransitMasterKey
-from billfold.documents.inspection.sandboxed_process import SubprocessFileInspector
+from billfold.documents.inspection import SubprocessFileInspector
 from billfold.documents.local_store import LocalFileStore
 from billfold.documents.ports import FileInspector, FileStore, FileStoreUnusable
 from billfold.dual_control.movements import Movements

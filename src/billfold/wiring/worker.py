@@ -29,7 +29,7 @@ from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import MarketDataStale
 from billfold.platform.telemetry.metrics import WORKER_FAILURES
-from billfold.reports.downloads import store as download_store
+from billfold.reports import downloads as download_store
 from billfold.reports.proofs.roots import store as root_store
 from billfold.reports.requests.worker import purge_reports
 from billfold.request_log import store as request_store

@@ -39,8 +39,8 @@ from billfold.payments.settlement.commands import ReportMoves
 from billfold.payments.settlement.types import MovedPocket
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.platform.ids import command_id, derive
-from billfold.reports.proofs.roots.commands import AnnounceRoot
-from billfold.reports.requests.commands import FinishReport
+from billfold.reports.proofs.roots.rules import AnnounceRoot
+from billfold.reports.requests.rules import FinishReport
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 

@@ -26,7 +26,7 @@ from tests.support.partner_desk import UNKNOWN
 from billfold.data_keys.keys import DataKeys
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
-from billfold.documents.sealed_files import fetch_opened
+from billfold.documents.store import fetch_opened
 from billfold.identity.operators.types import Operator
 from billfold.onboarding import review_queue
 from billfold.onboarding.applications.ports import IdentityCheck

@@ -12,7 +12,7 @@ from billfold.migrations import runner
 from billfold.monitoring.health.replica_checks import check_replicas_read
 from billfold.platform.database import replica as replicas
 from billfold.platform.database.connect import connect
-from billfold.reports.replica_reads import read_current
+from billfold.reports.entries.reader import read_current
 
 
 @pytest.fixture

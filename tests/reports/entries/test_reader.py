@@ -12,7 +12,7 @@ from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.schemas import valuation
 from billfold.reports.entries.reader import Wanted
 from billfold.reports.entries.types import AccountType, EntryKind
-from billfold.reports.formats.table import WRITERS, read_file
+from billfold.reports.requests.renderers import WRITERS, read_file
 
 PERIODS = [
     *periods_between(date(2025, 6, 1), date(2025, 6, 14)),

@@ -15,7 +15,7 @@ from ofxtools.models import INVBANKTRAN, INVSTMTRS
 from ofxtools.Parser import OFXTree
 from pycamt.parser import Camt053Parser
 
-from billfold.reports.formats.table import WRITERS
+from billfold.reports.requests.renderers import WRITERS
 
 
 class Read(NamedTuple):

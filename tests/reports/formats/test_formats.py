@@ -24,8 +24,8 @@ from billfold.reports.entries.types import (
     References,
     Security,
 )
-from billfold.reports.formats.table import WRITERS
-from billfold.reports.formats.types import StatementFile
+from billfold.reports.formats.files import StatementFile
+from billfold.reports.requests.renderers import WRITERS
 
 POCKET = UUID("01890000-0000-8000-8000-0123456789ab")
 BILL = Security("912797UZ8", "US912797UZ81", date(2026, 12, 1))

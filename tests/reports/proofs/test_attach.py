@@ -16,8 +16,17 @@ from pypdf import PdfReader
 
 from billfold.reports.entries.types import LedgerPosition
 from billfold.reports.proofs import attach
-from billfold.reports.proofs.signatures import DOCUMENT, Unproven, thumbprint, verify
-from billfold.reports.proofs.types import DocumentKey, Figure, Manifest, NamedPocket, SignedManifest
+from billfold.reports.proofs.signatures import (
+    DOCUMENT,
+    DocumentKey,
+    Figure,
+    Manifest,
+    NamedPocket,
+    SignedManifest,
+    Unproven,
+    thumbprint,
+    verify,
+)
 
 _AT = datetime(2026, 10, 31, 4, tzinfo=UTC)
 _PRIVATE = Ed25519PrivateKey.from_private_bytes(b"k" * 32)

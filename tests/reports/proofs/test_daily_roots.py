@@ -19,12 +19,11 @@ from tests.support.whole_bank import expect_clean
 
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.reports.proofs import document_keys
-from billfold.reports.proofs.roots import making, store, worker
+from billfold.reports.proofs.document_keys import KEYS_PATH
+from billfold.reports.proofs.roots import build, store, worker
 from billfold.reports.proofs.roots.proofs import prove_customer
 from billfold.reports.proofs.roots.types import CustomerLeaf, DailyRoot, Unbalanced
-from billfold.reports.proofs.routes import KEYS_PATH
-from billfold.reports.proofs.signatures import jwks_document, parse_keys, payload_of, to_jwk
-from billfold.reports.proofs.types import PublicKey
+from billfold.reports.proofs.signatures import PublicKey, jwks_document, parse_keys, payload_of, to_jwk
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 from billfold.wiring.worker import purge_daily_proofs
@@ -257,12 +256,12 @@ async def test_proofs_are_kept_for_the_set_days_and_signed_roots_for_good(bank, 
 
 
 async def test_workers_that_make_the_same_root_in_processes_beside_them_make_one(bank, holders, monkeypatch):
-    monkeypatch.setattr(making, "IN_THREAD_MAX", 0)
+    monkeypatch.setattr(build, "IN_THREAD_MAX", 0)
     held = []
 
     async def make_root(*values, **more):
         held.append(await bank.pool.fetchval(LOCKS_OF_SESSIONS))
-        return await making.make_root(*values, **more)
+        return await build.make_root(*values, **more)
 
     monkeypatch.setattr(worker, "make_root", make_root)
     await close_bank_days(bank, await bank.now() + timedelta(days=1))

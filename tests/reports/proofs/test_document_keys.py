@@ -11,7 +11,7 @@ from tests.support.partner_client import PartnerClient
 
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs import document_keys
-from billfold.reports.proofs.routes import KEYS_PATH
+from billfold.reports.proofs.document_keys import KEYS_PATH
 from billfold.reports.proofs.signatures import RevokedKey, Unproven, jwks_document, parse_keys, refuse_revoked
 
 

@@ -16,8 +16,7 @@ from typst import compile as typeset
 from billfold.cli.context import CliError
 from billfold.reports.proofs import attach
 from billfold.reports.proofs.cli import verify_files
-from billfold.reports.proofs.signatures import jwks_document, thumbprint
-from billfold.reports.proofs.types import DocumentKey
+from billfold.reports.proofs.signatures import DocumentKey, jwks_document, thumbprint
 
 FIGURES = [("Opening value", "9,001.10"), ("Wire from Contoso", "3,344.66"), ("Closing value", "12,345.76")]
 XML = "<Document>\n" + "".join(f"<Amt Ccy='USD'>{value}</Amt>\n" for _, value in FIGURES) + "</Document>\n"

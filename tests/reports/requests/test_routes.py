@@ -9,10 +9,9 @@ from tests.support.partner_desk import UNKNOWN
 
 from billfold.reports.proofs import attach
 from billfold.reports.proofs.document_keys import list_public_keys
-from billfold.reports.proofs.signatures import DOCUMENT, verify
-from billfold.reports.proofs.types import SignedManifest
+from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
 from billfold.reports.proofs.verify_file import Verdict, verify_file
-from billfold.reports.requests.renderers.table import formats_of
+from billfold.reports.requests.renderers import formats_of
 from billfold.reports.requests.types import ReportParameters, ReportType
 from billfold.reports.requests.worker import make_reports
 

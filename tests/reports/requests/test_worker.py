@@ -6,8 +6,7 @@ import errno
 import pytest
 from tests.reports.requests.test_routes import ALL, TRADES, content, requested
 
-from billfold.reports.requests import worker
-from billfold.reports.requests.renderers import table
+from billfold.reports.requests import renderers, worker
 from billfold.reports.requests.types import ReportFormat, ReportType
 from billfold.reports.requests.worker import ATTEMPTS_MAX, make_reports
 
@@ -21,7 +20,7 @@ def rendering(monkeypatch):
 
     def replace(renderer):
         key = ReportType.TRADE_REPORT, ReportFormat.CSV
-        monkeypatch.setattr(worker, "RENDERERS", {**table.RENDERERS, key: renderer})
+        monkeypatch.setattr(worker, "RENDERERS", {**renderers.RENDERERS, key: renderer})
 
     return replace
 
@@ -37,7 +36,7 @@ async def kinds_of(desk):
 
 async def test_what_a_killed_worker_began_another_finishes_once(customer_desk, rendering):
     bank, begun = customer_desk.bank, asyncio.Event()
-    real = table.RENDERERS[ReportType.TRADE_REPORT, ReportFormat.CSV]
+    real = renderers.RENDERERS[ReportType.TRADE_REPORT, ReportFormat.CSV]
 
     async def hangs(source, output):
         await real(source, output)
@@ -106,7 +105,7 @@ async def test_a_full_disk_is_waited_for_and_then_fails_the_report(customer_desk
     done = await customer_desk.get(f"{ALL}{shown['id']}/")
     assert (done["status"], done["failure_reason"], attempts) == ("FAILED", "STORAGE_UNAVAILABLE", ATTEMPTS_MAX)
 
-    rendering(table.RENDERERS[ReportType.TRADE_REPORT, ReportFormat.CSV])
+    rendering(renderers.RENDERERS[ReportType.TRADE_REPORT, ReportFormat.CSV])
     shown = await customer_desk.post(ALL, requested(**TRADES), status=202)
     await bank.pool.execute("UPDATE report_format SET attempts = $1 WHERE status = 'PENDING'", ATTEMPTS_MAX)
     assert await make_reports(bank) == 1

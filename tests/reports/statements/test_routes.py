@@ -4,8 +4,8 @@ from uuid import UUID
 
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.reports.statements.making import correct_statements, make_statements
-from billfold.reports.statements.types import Month
+from billfold.reports.statements.store import Month
+from billfold.reports.statements.worker import correct_statements, make_statements
 
 JUNE = Month.parse("2025-06")
 

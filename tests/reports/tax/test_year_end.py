@@ -10,16 +10,12 @@ from tests.support.applications import ADDRESS, Applicant
 from tests.support.whole_bank import close_bank, expect_clean, open_bank
 
 from billfold.platform.money import format_usd
-from billfold.reports.downloads.files import open_file
-from billfold.reports.downloads.store import get_file
-from billfold.reports.statements.store import get_latest
-from billfold.reports.statements.types import StatementType
-from billfold.reports.tax.figures import read_tax_years
+from billfold.reports.downloads import get_file, open_file
+from billfold.reports.statements.store import StatementType, get_latest
 from billfold.reports.tax.filing import write_irs_file
-from billfold.reports.tax.making import correct_forms
-from billfold.reports.tax.status import set_tax_status
+from billfold.reports.tax.store import read_tax_years, set_tax_status
 from billfold.reports.tax.types import TaxStatus
-from billfold.reports.tax.worker import TaxFormMaker
+from billfold.reports.tax.worker import TaxFormMaker, correct_forms
 
 TAX_FORMS = (StatementType.FORM_1099_INT, StatementType.FORM_1099_B)
 

@@ -9,11 +9,10 @@ from lxml import etree
 from pypdf import PdfReader
 from tests.reports.formats.readers import cents, schema_of
 
-from billfold.reports.downloads.files import open_file
-from billfold.reports.downloads.store import get_file
+from billfold.reports.downloads import get_file, open_file
 from billfold.reports.entries.reader import Wanted
 from billfold.reports.formats.camt import write_camt053
-from billfold.reports.formats.table import read_file
+from billfold.reports.requests.renderers import read_file
 from billfold.reports.requests.worker import make_reports
 
 SIGNS = {"CRDT": 1, "DBIT": -1}

@@ -23,7 +23,7 @@ from billfold.platform.dates import ET, et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id, derive
 from billfold.reports.requests.types import FINISHED_JOB
-from billfold.reports.statements.types import Month
+from billfold.reports.statements.store import Month
 from billfold.reports.statements.worker import StatementMaker
 from billfold.reports.tax.worker import TaxFormMaker
 from billfold.sandbox.chain.accounts import DEPOSIT_XPUB

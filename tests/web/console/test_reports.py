@@ -8,8 +8,7 @@ from tests.support.browser import Browser, forms_of
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.reports.proofs.document_keys import list_public_keys
-from billfold.reports.proofs.signatures import DOCUMENT, verify
-from billfold.reports.proofs.types import SignedManifest
+from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
 from billfold.reports.requests.worker import make_reports
 
 

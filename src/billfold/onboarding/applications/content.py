@@ -11,7 +11,7 @@ from typing_extensions import override
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import SealedValue
 from billfold.documents import store as document_store
-from billfold.documents.sealed_files import open_names
+from billfold.documents.store import open_names
 from billfold.documents.types import DocumentRow
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import store

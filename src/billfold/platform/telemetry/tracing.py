@@ -4,13 +4,16 @@ No library is imported before `start_tracing`; until then a span costs one look 
 and hosts: no path, no query, no address of a caller, no id of a customer.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
-from typing import Any
-
-from opentelemetry.sdk.trace import TracerProvider
+from typing import TYPE_CHECKING, Any
 
 from billfold import __version__
+
+if TYPE_CHECKING:
+    from opentelemetry.sdk.trace import TracerProvider
 
 Attributes = Mapping[str, str | int | float | bool]
 INSTALL = "Traces need OpenTelemetry: pip install 'billfold[otel]'"

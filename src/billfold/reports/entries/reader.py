@@ -4,27 +4,23 @@ The brokerage account is valued at the prices of the day's close, which are reco
 the last price. What is due by then is done first, so that a day that is over stays as it is.
 """
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from copy import copy
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
+import structlog
+
 from billfold.accounts.transactions.opened import open_transactions
+from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.commands import CatchUp
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import PRICE_PAR_MICROS
-from billfold.reports.entries import rules, store
+from billfold.reports.entries import rules, store, types
 from billfold.reports.entries.store import AccountRow, Span
-from billfold.reports.entries.types import (
-    Account,
-    AccountEntry,
-    AccountStatement,
-    AccountType,
-    Balance,
-    EntryTotals,
-    LedgerPosition,
-)
 
 ROWS_PER_PAGE = 500
 _ONE_DAY = timedelta(days=1)
@@ -41,15 +37,15 @@ class Wanted(NamedTuple):
 
     customer_id: UUID
     pocket_id: UUID
-    type: AccountType
+    type: types.AccountType
     first_day: date
     last_day: date
     now: datetime
-    position: LedgerPosition | None = None
+    position: types.LedgerPosition | None = None
     entries_after: int | None = None
 
 
-async def read_statement(bank: Bank, wanted: Wanted) -> AccountStatement:
+async def read_statement(bank: Bank, wanted: Wanted) -> types.AccountStatement:
     """Return balances and totals of an account. Raises NotFound, InvariantError when they do not add up."""
     customer_id, pocket_id = wanted.customer_id, wanted.pocket_id
     period = rules.period_of(wanted.first_day, wanted.last_day, wanted.now)
@@ -63,9 +59,9 @@ async def read_statement(bank: Bank, wanted: Wanted) -> AccountStatement:
     elif (last_booked_at := await store.find_booked_at(bank.pool, customer_id, first)) is not None:
         period = rules.period_since(last_booked_at, period)
     moved = await store.movements(bank.pool, Span(customer_id, pocket_id, first, position.entry_no))
-    opening = closing = Balance()
-    gains: tuple[AccountEntry, ...] = ()
-    if wanted.type == AccountType.BROKERAGE:
+    opening = closing = types.Balance()
+    gains: tuple[types.AccountEntry, ...] = ()
+    if wanted.type == types.AccountType.BROKERAGE:
         before = Span(customer_id, pocket_id, 0, first)
         opening = await _balance(bank, before, period.starts_at, day=period.first_day - _ONE_DAY)
         through = before._replace(through=position.entry_no)
@@ -74,7 +70,7 @@ async def read_statement(bank: Bank, wanted: Wanted) -> AccountStatement:
         gains = tuple(rules.gains_of(period, opening, closing, moved.trades, bank.market))
     totals = rules.totals_of(wanted.type, moved, gains)
     rules.require_balance(opening, closing, totals, pocket_id)
-    return AccountStatement(
+    return types.AccountStatement(
         account=_account(bank, wanted, row),
         period=period,
         opening=opening,
@@ -86,12 +82,12 @@ async def read_statement(bank: Bank, wanted: Wanted) -> AccountStatement:
     )
 
 
-async def list_entries(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[AccountEntry]]:
+async def list_entries(bank: Bank, statement: types.AccountStatement) -> AsyncIterator[list[types.AccountEntry]]:
     """Yield the entries of a statement in booking order, page by page, then its gains.
 
     Raises InvariantError at the end when the entries were not those whose totals the statement shows.
     """
-    totals = EntryTotals()
+    totals = types.EntryTotals()
     async for page in _pages(bank, statement):
         totals = totals.add(*(each.amount for each in page))
         yield page
@@ -102,7 +98,7 @@ async def list_entries(bank: Bank, statement: AccountStatement) -> AsyncIterator
         raise InvariantError("Entries differ from their totals.", pocket_id=statement.account.pocket_id)
 
 
-async def current_position(bank: Bank, customer_id: UUID, end: datetime) -> LedgerPosition:
+async def current_position(bank: Bank, customer_id: UUID, end: datetime) -> types.LedgerPosition:
     """Return the place of the customer's last journal entry before an instant, when what was due by then is done."""
     return await store.position_of(bank.pool, customer_id, await current_entry(bank, customer_id, end))
 
@@ -115,8 +111,8 @@ async def current_entry(bank: Bank, customer_id: UUID, end: datetime) -> int:
     return await store.last_entry_before(bank.pool, customer_id, end)
 
 
-def _account(bank: Bank, wanted: Wanted, row: AccountRow) -> Account:
-    return Account(
+def _account(bank: Bank, wanted: Wanted, row: AccountRow) -> types.Account:
+    return types.Account(
         type=wanted.type,
         customer_id=wanted.customer_id,
         owner=row.owner,
@@ -128,7 +124,7 @@ def _account(bank: Bank, wanted: Wanted, row: AccountRow) -> Account:
     )
 
 
-async def _pages(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[AccountEntry]]:
+async def _pages(bank: Bank, statement: types.AccountStatement) -> AsyncIterator[list[types.AccountEntry]]:
     account = statement.account
     last = statement.entries_after
     place = (last, _POSTING_NO_MAX)
@@ -142,7 +138,7 @@ async def _pages(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[
             for entry in rules.entries_of(each._replace(row=row), account.type, bank.calendars)
         ]
         is_last = len(listed) < ROWS_PER_PAGE
-        if account.type == AccountType.BROKERAGE:
+        if account.type == types.AccountType.BROKERAGE:
             through = span.through if is_last else opened[-1].entry_no
             in_kind = await store.list_transfers_in_kind(bank.pool, span._replace(after=last, through=through))
             page += [rules.transfer_entry(each, bank.market) for each in in_kind]
@@ -155,7 +151,7 @@ async def _pages(bank: Bank, statement: AccountStatement) -> AsyncIterator[list[
         place = opened[-1].entry_no, opened[-1].posting_no
 
 
-async def _balance(bank: Bank, span: Span, at: datetime, *, day: date, real_time: bool | None = None) -> Balance:
+async def _balance(bank: Bank, span: Span, at: datetime, *, day: date, real_time: bool | None = None) -> types.Balance:
     """Return what is held after `span` at the prices of a day's close, or at the last price given `real_time`."""
     snapshot = await store.snapshot_before(bank.pool, span, bank.calendars.business_date(at))
     later = await store.movements(bank.pool, span._replace(after=snapshot.entry_no))
@@ -179,3 +175,24 @@ async def _closing_prices(bank: Bank, cusips: Iterable[str], day: date) -> dict[
         else recorded.get(cusip) or bank.market.closing_mark(cusip, day)
         for cusip in cusips
     }
+
+
+log = structlog.get_logger(__name__)
+Result = TypeVar("Result")
+
+
+async def read_current(bank: Bank, work: Callable[[Bank], Awaitable[Result]]) -> Result:
+    """Return what `work` reads: everything that is committed now. `work` is called again on the primary if it fails.
+
+    It submits no commands: the replica would not show what they write.
+    """
+    if bank.replica is not None and await bank.replica.catch_up():
+        on_replica = copy(bank)
+        on_replica.pool = bank.replica.pool
+        on_replica.ports = bank.ports.copy()
+        on_replica.ports[DataKeys] = bank.ports[DataKeys].read_by(bank.pool)
+        try:
+            return await work(on_replica)
+        except Exception as error:  # noqa: BLE001 - the primary tells whether the replica caused it
+            log.warning("replica_read_failed", error=error_summary(error))
+    return await work(bank)

@@ -16,26 +16,12 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import member_of
 from billfold.platform.money import cents_for
-from billfold.reports.entries.types import (
-    AccountEntry,
-    AccountType,
-    Balance,
-    EntryKind,
-    EntryTotals,
-    Holding,
-    ListedTransaction,
-    Movements,
-    Period,
-    References,
-    Security,
-    TradeTotal,
-    TransferInKind,
-)
+from billfold.reports.entries import types
 
 _ONE_DAY = timedelta(days=1)
 _SWEEP_MEMBER = 1000
-_KINDS = {"ON_US": EntryKind.ONUS}
-_IN_KIND = {True: EntryKind.ADDITION, False: EntryKind.SUBTRACTION}
+_KINDS = {"ON_US": types.EntryKind.ONUS}
+_IN_KIND = {True: types.EntryKind.ADDITION, False: types.EntryKind.SUBTRACTION}
 _IN_KIND_TITLES = {True: "Bills received", False: "Bills delivered"}
 
 
@@ -79,18 +65,20 @@ _read_details = msgspec.json.Decoder(_Details).decode
 _read_remittance = msgspec.json.Decoder(_Remittance | None).decode
 
 
-def period_of(first_day: date, last_day: date, now: datetime) -> Period:
+def period_of(first_day: date, last_day: date, now: datetime) -> types.Period:
     """Return these Eastern days as seen at an instant: closed when the last of them is over."""
     over_at = et_instant(last_day + _ONE_DAY, 0)
-    return Period(first_day, last_day, et_instant(first_day, 0), min(over_at, now), over_at <= now)
+    return types.Period(first_day, last_day, et_instant(first_day, 0), min(over_at, now), over_at <= now)
 
 
-def period_since(last_booked_at: datetime, period: Period) -> Period:
+def period_since(last_booked_at: datetime, period: types.Period) -> types.Period:
     """Return a period as it begins where the entries before it ended, on the same day or earlier."""
     return msgspec.structs.replace(period, first_day=et_date(last_booked_at), starts_at=last_booked_at)
 
 
-def entries_of(listed: ListedTransaction, account: AccountType, calendars: Calendars) -> Iterator[AccountEntry]:
+def entries_of(
+    listed: types.ListedTransaction, account: types.AccountType, calendars: Calendars
+) -> Iterator[types.AccountEntry]:
     """Yield what a transaction is on an account: a payment and its sweep, or an addition or the like."""
     row = msgspec.structs.replace(listed.row, settles_at=listed.ach_settled_at or listed.row.settles_at)
     is_credit = row.direction == "CREDIT"
@@ -98,7 +86,7 @@ def entries_of(listed: ListedTransaction, account: AccountType, calendars: Calen
     remittance = _read_remittance(row.remittance) if row.remittance else None
     structured = remittance.structured if remittance else None
     booked_on = et_date(row.booked_at)
-    payment = AccountEntry(
+    payment = types.AccountEntry(
         kind=_kind_of(row, details),
         amount=row.amount if is_credit else -row.amount,
         reference=row.activity_id.hex,
@@ -117,14 +105,14 @@ def entries_of(listed: ListedTransaction, account: AccountType, calendars: Calen
         is_direct_debit=not listed.is_reversal and details.is_direct_debit(is_credit=is_credit),
     )
     sweep = _sweep_id(row).hex
-    if account == AccountType.BROKERAGE:
-        is_fee = details.fee_type == EntryKind.AUM_FEE and not is_credit
-        kind = EntryKind.AUM_FEE if is_fee else _IN_KIND[is_credit]
+    if account == types.AccountType.BROKERAGE:
+        is_fee = details.fee_type == types.EntryKind.AUM_FEE and not is_credit
+        kind = types.EntryKind.AUM_FEE if is_fee else _IN_KIND[is_credit]
         yield msgspec.structs.replace(payment, kind=kind, reference=sweep, value_on=booked_on)
         return
     yield payment
-    yield AccountEntry(
-        kind=EntryKind.SWEEP,
+    yield types.AccountEntry(
+        kind=types.EntryKind.SWEEP,
         amount=-payment.amount,
         reference=sweep,
         booked_at=row.booked_at,
@@ -137,10 +125,10 @@ def entries_of(listed: ListedTransaction, account: AccountType, calendars: Calen
     )
 
 
-def transfer_entry(row: TransferInKind, market: Market) -> AccountEntry:
+def transfer_entry(row: types.TransferInKind, market: Market) -> types.AccountEntry:
     """Return bills that moved in kind as an entry of the brokerage account, at their market value."""
     booked_on = et_date(row.traded_at)
-    return AccountEntry(
+    return types.AccountEntry(
         kind=_IN_KIND[row.incoming],
         amount=row.cents if row.incoming else -row.cents,
         reference=row.trade_id.hex,
@@ -154,23 +142,23 @@ def transfer_entry(row: TransferInKind, market: Market) -> AccountEntry:
     )
 
 
-def security_of(cusip: str, market: Market) -> Security:
+def security_of(cusip: str, market: Market) -> types.Security:
     """Return what entries say of a bill."""
     bill = market.bill(cusip)
-    return Security(cusip, bill.isin, bill.maturity)
+    return types.Security(cusip, bill.isin, bill.maturity)
 
 
-def balance_of(cash: int, positions: Mapping[str, int], prices: Mapping[str, int], market: Market) -> Balance:
+def balance_of(cash: int, positions: Mapping[str, int], prices: Mapping[str, int], market: Market) -> types.Balance:
     """Return cash and bills at these prices in micros, ordered by maturity."""
     held = [
-        Holding(security_of(cusip, market), units, prices[cusip], cents_for(units, prices[cusip]))
+        types.Holding(security_of(cusip, market), units, prices[cusip], cents_for(units, prices[cusip]))
         for cusip, units in positions.items()
         if units
     ]
-    return Balance(cash, tuple(sorted(held, key=lambda each: (each.security.maturity, each.security.cusip))))
+    return types.Balance(cash, tuple(sorted(held, key=lambda each: (each.security.maturity, each.security.cusip))))
 
 
-def move(cash: int, positions: Mapping[str, int], moved: Movements) -> tuple[int, dict[str, int]]:
+def move(cash: int, positions: Mapping[str, int], moved: types.Movements) -> tuple[int, dict[str, int]]:
     """Return cash and units after payments and trades."""
     units = dict(positions)
     for is_credit, (_, cents) in moved.payments.items():
@@ -184,8 +172,12 @@ def move(cash: int, positions: Mapping[str, int], moved: Movements) -> tuple[int
 
 
 def gains_of(
-    period: Period, opening: Balance, closing: Balance, trades: Iterable[TradeTotal], market: Market
-) -> Iterator[AccountEntry]:
+    period: types.Period,
+    opening: types.Balance,
+    closing: types.Balance,
+    trades: Iterable[types.TradeTotal],
+    market: Market,
+) -> Iterator[types.AccountEntry]:
     """Yield what each bill gained or lost: its value at the end and what it brought, less what it was and cost."""
     cents: dict[str, int] = {}
     for balance, sign in ((opening, -1), (closing, 1)):
@@ -195,8 +187,8 @@ def gains_of(
         cents[trade.cusip] = cents.get(trade.cusip, 0) + (-trade.cents if trade.incoming else trade.cents)
     for cusip in sorted(cents):
         if cents[cusip]:
-            yield AccountEntry(
-                kind=EntryKind.GAIN_LOSS,
+            yield types.AccountEntry(
+                kind=types.EntryKind.GAIN_LOSS,
                 amount=cents[cusip],
                 reference=f"GL-{cusip}-{period.first_day:%y%m%d}-{period.last_day:%y%m%d}",
                 booked_at=period.ends_at - datetime.resolution if period.is_closed else period.ends_at,
@@ -208,22 +200,24 @@ def gains_of(
             )
 
 
-def totals_of(account: AccountType, moved: Movements, gains: Iterable[AccountEntry]) -> EntryTotals:
+def totals_of(
+    account: types.AccountType, moved: types.Movements, gains: Iterable[types.AccountEntry]
+) -> types.EntryTotals:
     """Return the totals of all entries of a period."""
     into, out = moved.payments.get(True, (0, 0)), moved.payments.get(False, (0, 0))
-    if account == AccountType.BANK:
+    if account == types.AccountType.BANK:
         count, cents = into[0] + out[0], into[1] + out[1]
-        return EntryTotals(count, cents, count, cents)
+        return types.EntryTotals(count, cents, count, cents)
     in_kind = [(each.incoming, each.trades, each.cents) for each in moved.trades if not each.is_paid]
     for incoming, count, cents in in_kind:
         if incoming:
             into = into[0] + count, into[1] + cents
         else:
             out = out[0] + count, out[1] + cents
-    return EntryTotals(*into, *out).add(*(each.amount for each in gains))
+    return types.EntryTotals(*into, *out).add(*(each.amount for each in gains))
 
 
-def require_balance(opening: Balance, closing: Balance, totals: EntryTotals, pocket_id: UUID) -> None:
+def require_balance(opening: types.Balance, closing: types.Balance, totals: types.EntryTotals, pocket_id: UUID) -> None:
     """Raise InvariantError unless the value at the opening plus all entries is the value at the closing."""
     if opening.value + totals.net != closing.value:
         raise InvariantError(
@@ -235,14 +229,14 @@ def require_balance(opening: Balance, closing: Balance, totals: EntryTotals, poc
         )
 
 
-def _kind_of(row: TransactionRow, details: _Details) -> EntryKind:
-    return EntryKind.CRYPTO if details.crypto_transfer_id else _KINDS.get(row.type) or EntryKind(row.type)
+def _kind_of(row: TransactionRow, details: _Details) -> types.EntryKind:
+    return types.EntryKind.CRYPTO if details.crypto_transfer_id else _KINDS.get(row.type) or types.EntryKind(row.type)
 
 
-def _references(listed: ListedTransaction, details: _Details, structured: _Structured | None) -> References:
+def _references(listed: types.ListedTransaction, details: _Details, structured: _Structured | None) -> types.References:
     """Return what others call a payment. An entry of an ACH file has one name, its trace number."""
     told = listed.end_to_end_id or details.end_to_end_identification
-    return References(
+    return types.References(
         instruction=details.reference_number,
         end_to_end=told or (structured and structured.end_to_end_identification) or details.trace_number,
         uetr=listed.uetr,

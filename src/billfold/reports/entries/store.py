@@ -8,8 +8,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.transactions.types import TransactionRow
-from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.errors import NotFound
+from billfold.platform.database.connection import Db
+from billfold.platform.database.rows import Table
 from billfold.reports.entries.types import LedgerPosition, ListedTransaction, Movements, TradeTotal, TransferInKind
 
 # Entries and commits are numbered without gaps and no instant goes back, so either is found by halving.
@@ -59,9 +59,9 @@ _TRADES = f"""
 SELECT cusip, incoming, activity IN ('BUY', 'SELL', 'MATURITY'), count(*), sum(units)::bigint, sum(notional)::bigint
   FROM trade WHERE {_OF_POCKET} GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
 """
-_PREFIXED = ", ".join(f"t.{name}" for name in TransactionRow.__struct_fields__)
+_transactions = Table(TransactionRow, "transaction")
 _PAGE = f"""
-SELECT {_PREFIXED},
+SELECT {_transactions.columns("t")},
        EXISTS (SELECT FROM journal_entry j WHERE j.customer_id = t.customer_id AND j.entry_no = t.entry_no
                                              AND j.reverses IS NOT NULL),
        e.party_name, CASE WHEN t.direction = 'DEBIT' AND e.entry_no = t.entry_no THEN e.settled_at END,
@@ -85,7 +85,7 @@ SELECT entry_no, trade_id, incoming, cusip, units, notional, traded_at, settles_
 _CLOSING_PRICES = "SELECT cusip, mark_micros FROM closing_price WHERE business_date = $1 AND cusip = ANY($2)"
 
 
-class AccountRow(NamedTuple):
+class AccountRow(msgspec.Struct, frozen=True):
     """Whose a Pocket is and what it is called; the number of its first portal, if it has one."""
 
     owner: str
@@ -94,6 +94,9 @@ class AccountRow(NamedTuple):
     real_time_yield: bool
     account_number: str | None
     routing_number: str | None
+
+
+_accounts = Table(AccountRow, "pocket")
 
 
 class Span(NamedTuple):
@@ -113,39 +116,36 @@ class Snapshot(NamedTuple):
     positions: dict[str, int]
 
 
-async def last_entry_before(conn: Connection | Pool, customer_id: UUID, at: datetime) -> int:
+async def last_entry_before(conn: Db, customer_id: UUID, at: datetime) -> int:
     """Return the number of the last journal entry booked before an instant, or 0."""
     return await conn.fetchval(_ENTRY_BEFORE, customer_id, at) or 0
 
 
-async def position_of(conn: Connection | Pool, customer_id: UUID, entry_no: int) -> LedgerPosition:
+async def position_of(conn: Db, customer_id: UUID, entry_no: int) -> LedgerPosition:
     """Return the place of a journal entry in the customer's chain."""
     row = await conn.fetchrow(_COMMIT_OF, customer_id, entry_no) if entry_no else None
     version, chain = row or (0, b"")
     return LedgerPosition(version, entry_no, chain.hex())
 
 
-async def find_booked_at(conn: Connection | Pool, customer_id: UUID, entry_no: int) -> datetime | None:
+async def find_booked_at(conn: Db, customer_id: UUID, entry_no: int) -> datetime | None:
     """Return when a journal entry was booked."""
     booked_at: datetime | None = await conn.fetchval(_BOOKED_AT, customer_id, entry_no)
     return booked_at
 
 
-async def due_at(conn: Connection | Pool, customer_id: UUID) -> datetime | None:
+async def due_at(conn: Db, customer_id: UUID) -> datetime | None:
     """Return when the customer's next work is due, or None."""
     due: datetime | None = await conn.fetchval(_DUE_AT, customer_id)
     return due
 
 
-async def get_account(conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, at: datetime) -> AccountRow:
+async def get_account(conn: Db, customer_id: UUID, pocket_id: UUID, at: datetime) -> AccountRow:
     """Return what a Pocket is known as, by portals opened before an instant. Raises NotFound."""
-    row = await conn.fetchrow(_ACCOUNT, customer_id, pocket_id, at)
-    if row is None:
-        raise NotFound("There is no such pocket.")
-    return AccountRow(*row)
+    return await _accounts.one(conn, _ACCOUNT, customer_id, pocket_id, at)
 
 
-async def snapshot_before(conn: Connection | Pool, span: Span, business_date: date) -> Snapshot:
+async def snapshot_before(conn: Db, span: Span, business_date: date) -> Snapshot:
     """Return what the Pocket held at the end of the last day before a business date, `span.through` at the latest."""
     row = await conn.fetchrow(_SNAPSHOT, span.customer_id, span.pocket_id, business_date, span.through)
     if row is None:
@@ -153,27 +153,26 @@ async def snapshot_before(conn: Connection | Pool, span: Span, business_date: da
     return Snapshot(row["entry_no"], row["cash"], dict(msgspec.json.decode(row["positions"])))
 
 
-async def movements(conn: Connection | Pool, span: Span) -> Movements:
+async def movements(conn: Db, span: Span) -> Movements:
     """Return the totals of a span, computed by the database."""
     payments = {is_credit: (count, cents) for is_credit, count, cents in await conn.fetch(_PAYMENTS, *span)}
     return Movements(payments, [TradeTotal(*row) for row in await conn.fetch(_TRADES, *span)])
 
 
 async def list_transactions(
-    conn: Connection | Pool, span: Span, after: tuple[int, int], limit: int, *, ends_at: datetime
+    conn: Db, span: Span, after: tuple[int, int], limit: int, *, ends_at: datetime
 ) -> list[ListedTransaction]:
     """Return up to `limit` transactions on from (entry_no, posting_no), as they were known when the period ended."""
     rows = await conn.fetch(_PAGE, span.customer_id, span.pocket_id, *after, span.through, limit, ends_at)
-    width = len(TransactionRow.__struct_fields__)
-    return [ListedTransaction(TransactionRow(*row[:width]), *row[width:]) for row in rows]
+    return [ListedTransaction(_transactions.read(row), *row[len(TransactionRow.__struct_fields__) :]) for row in rows]
 
 
-async def list_transfers_in_kind(conn: Connection | Pool, span: Span) -> list[TransferInKind]:
+async def list_transfers_in_kind(conn: Db, span: Span) -> list[TransferInKind]:
     """Return bills that came or went in kind, in booking order."""
     return [TransferInKind(*row) for row in await conn.fetch(_IN_KIND, *span)]
 
 
-async def closing_prices(conn: Connection | Pool, day: date, cusips: Sequence[str]) -> dict[str, int]:
+async def closing_prices(conn: Db, day: date, cusips: Sequence[str]) -> dict[str, int]:
     """Return the prices in micros that were recorded when the bank closed a day."""
     rows = await conn.fetch(_CLOSING_PRICES, day, cusips) if cusips else []
     return {row["cusip"]: row["mark_micros"] for row in rows}

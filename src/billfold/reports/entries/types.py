@@ -70,6 +70,11 @@ class Account(msgspec.Struct, frozen=True, kw_only=True):
     bank: str
     currency: str = "USD"
 
+    @property
+    def own_number(self) -> str:
+        """A number of its own: the two accounts of a Pocket have one, which some formats would take for one account."""
+        return self.number if self.type == AccountType.BANK else f"{self.number}-B"
+
 
 class Period(msgspec.Struct, frozen=True):
     """Eastern days, both included, from the first instant to the end, which is excluded.

@@ -5,9 +5,8 @@ from textwrap import wrap
 from typing import IO
 
 from billfold.platform.dates import ET
-from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
-from billfold.reports.formats.texts import bai_text
-from billfold.reports.formats.types import StatementFile, codes_of
+from billfold.reports.entries.types import AccountEntry, AccountStatement
+from billfold.reports.formats.files import StatementFile, bai_text, codes_of
 
 _WIDTH, _BANK_REFERENCE, _OWN_REFERENCE = 80, 16, 24
 _OPENING_LEDGER, _CLOSING_LEDGER, _TOTAL_CREDITS, _TOTAL_DEBITS = "010", "015", "100", "400"
@@ -54,10 +53,8 @@ async def _write_account(file: StatementFile, statement: AccountStatement, recor
     """Write an account and return its control total: all amounts of its records."""
     account, totals = statement.account, statement.totals
     before = records.count
-    # The two accounts of a Pocket have one number, which this format would take for one account.
-    number = account.number if account.type == AccountType.BANK else f"{account.number}-B"
     opening, closing = statement.opening.value, statement.closing.value
-    records.write(["03", bai_text(number), account.currency, _OPENING_LEDGER, str(opening), "", ""])
+    records.write(["03", bai_text(account.own_number), account.currency, _OPENING_LEDGER, str(opening), "", ""])
     for code, cents, count in (
         (_CLOSING_LEDGER, closing, ""),
         (_TOTAL_CREDITS, totals.credited, str(totals.credits)),

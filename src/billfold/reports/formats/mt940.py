@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from datetime import date
 from typing import IO
 
-from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
-from billfold.reports.formats.texts import decimal, swift_lines, swift_reference
-from billfold.reports.formats.types import StatementFile, codes_of
+from billfold.reports.entries.types import AccountEntry, AccountStatement
+from billfold.reports.formats.files import StatementFile, codes_of, decimal, swift_lines, swift_reference
 
 _REFERENCE, _ACCOUNT, _SUPPLEMENT, _WIDTH, _LINES = 16, 35, 34, 65, 6
 _END_OF_LINE = "\r\n"
@@ -28,10 +27,8 @@ def _write(output: IO[bytes], lines: Iterator[str]) -> None:
 
 def _opening(statement: AccountStatement, reference: str) -> Iterator[str]:
     account, period = statement.account, statement.period
-    # The two accounts of a Pocket have one number, which this format would take for one account.
-    number = account.number if account.type == AccountType.BANK else f"{account.number}-B"
     yield f":20:{reference}"
-    yield f":25:{swift_reference(f'{account.routing_number}/{number}', _ACCOUNT)}"
+    yield f":25:{swift_reference(f'{account.routing_number}/{account.own_number}', _ACCOUNT)}"
     yield f":28C:{int(f'{period.last_day:%j}'):05d}/001"
     yield f":60F:{_balance(statement.opening.value, period.first_day)}"
 

@@ -6,9 +6,7 @@ from typing import IO
 
 from billfold.platform.dates import ET, et_instant
 from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType, Holding, Security
-from billfold.reports.formats.texts import cut, decimal
-from billfold.reports.formats.types import StatementFile, codes_of
-from billfold.reports.formats.xml import Xml, node
+from billfold.reports.formats.files import StatementFile, Xml, codes_of, cut, decimal, node
 
 _HEADER = """<?xml version="1.0" encoding="UTF-8" standalone="no"?>
 <?OFX OFXHEADER="200" VERSION="220" SECURITY="NONE" OLDFILEUID="NONE" NEWFILEUID="NONE"?>
@@ -145,11 +143,7 @@ def _security_info(security: Security) -> Xml:
 
 
 def _entry(entry: AccountEntry) -> Xml:
-    texts = (
-        entry.title,
-        *entry.purpose,
-        f"CUSIP {entry.security.cusip}" if entry.security else None,
-    )
+    texts = (entry.title, *entry.purpose, f"CUSIP {entry.security.cusip}" if entry.security else None)
     return node(
         "STMTTRN",
         node("TRNTYPE", codes_of(entry).ofx[entry.amount < 0]),

@@ -9,8 +9,7 @@ from xlsxwriter.worksheet import Worksheet
 
 from billfold.platform.dates import iso_z
 from billfold.reports.entries.types import AccountEntry, AccountStatement
-from billfold.reports.formats.texts import plain
-from billfold.reports.formats.types import StatementFile
+from billfold.reports.formats.files import StatementFile, plain
 
 _OPTIONS = {
     "constant_memory": True,

@@ -1,13 +1,18 @@
-"""`billfold document-keys`: the keys that documents are signed with; and `billfold verify FILE`."""
+"""`billfold document-keys`: the keys that documents are signed with; `billfold proof`: daily roots and proofs as files.
+
+Also `billfold verify FILE`.
+"""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
+from uuid import UUID
 
+import msgspec
 import typer
 
-from billfold.cli.command import CommandGroup, Row, parse_instant_option
+from billfold.cli.command import EXAMPLE_ID, CommandGroup, DayOption, Row, parse_instant_option
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, print_error, print_success
 from billfold.ledger.bank import Bank
@@ -15,22 +20,26 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs import document_keys
-from billfold.reports.proofs.routes import KEYS_PATH
+from billfold.reports.proofs.document_keys import KEYS_PATH
+from billfold.reports.proofs.roots import store
+from billfold.reports.proofs.roots.proofs import prove_customer
+from billfold.reports.proofs.roots.types import Unbalanced
+from billfold.reports.proofs.roots.worker import publish_root
 from billfold.reports.proofs.signatures import Unproven, parse_keys
 from billfold.reports.proofs.verify_file import FileVerdict, Verdict, verify_file
 
-group = CommandGroup(
+key_commands = CommandGroup(
     "document-keys", "List the keys that documents are signed with, replace the one in use, or revoke one."
 )
 
 
-@group.table("list", columns=("key", "signs from", "revoked"), empty="No document has been signed yet.")
+@key_commands.table("list", columns=("key", "signs from", "revoked"), empty="No document has been signed yet.")
 async def list_keys(conn: Connection) -> Iterable[Row]:
     """List the keys, the oldest first. Each stays published."""
     return await document_keys.list_keys(conn)
 
 
-@group.command("rotate")
+@key_commands.command("rotate")
 async def rotate(bank: Bank) -> str:
     """Make a new key; documents of the next hour are still signed with the present one."""
     key_id = await document_keys.rotate_document_key(bank.pool, bank.vault, await bank.now())
@@ -38,7 +47,7 @@ async def rotate(bank: Bank) -> str:
     return f"{key_id} is published at {KEYS_PATH}, and signs in {minutes} minutes."
 
 
-@group.command("revoke 3Zb0X1yqkUq2nTLrXw9cYbH5s7fVd6mJp8eKaGhR4tE --reason 'The backup was stolen'")
+@key_commands.command("revoke 3Zb0X1yqkUq2nTLrXw9cYbH5s7fVd6mJp8eKaGhR4tE --reason 'The backup was stolen'")
 async def revoke(
     bank: Bank,
     key_id: Annotated[str, typer.Argument(help="The key, as `list` shows it.")],
@@ -120,3 +129,50 @@ def _caution(found: FileVerdict) -> Iterable[tuple[str, str]]:
             "Caution",
             f"the key was revoked at {format_eastern(found.revoked_at)}; let the bank make the document again",
         )
+
+
+proof_commands = CommandGroup(
+    "proof", "Prove what the bank owed at the close of a day.", example=f"customer {EXAMPLE_ID} --day 2025-06-02"
+)
+Day = Annotated[date | None, DayOption(help="The business day; by default the last.")]
+Out = Annotated[Path | None, typer.Option(help="Where to write it; by default it is printed.")]
+_USE: Final = "Check it with tools/check_proof.py."
+
+
+@proof_commands.view(f"customer {EXAMPLE_ID} --day 2025-06-02 --out proof.json")
+async def customer(bank: Bank, customer_id: UUID, *, day: Day = None, out: Out = None) -> str | None:
+    """Write the proof of a customer's balance, which shows nothing of the others."""
+    root = await store.get_root(bank.pool, day)
+    proof = await prove_customer(bank.pool, bank, root, customer_id)
+    return _write(msgspec.json.format(msgspec.json.encode(proof)), out)
+
+
+@proof_commands.view("backing --day 2025-06-02 --out backing.json")
+async def backing(bank: Bank, *, day: Day = None, out: Out = None) -> str | None:
+    """Write the proof that the custodian holds, or is to receive, as many bills as customers own."""
+    root = await store.get_root(bank.pool, day)
+    return _write(msgspec.json.format(msgspec.json.encode({"root": root.jws})), out)
+
+
+@proof_commands.view("root --day 2025-06-02 --out 2025-06-02.jws")
+async def root(bank: Bank, *, day: Day = None, out: Out = None) -> str | None:
+    """Write the signed root of a day, as it is published."""
+    return _write((await store.get_root(bank.pool, day)).jws.encode(), out)
+
+
+@proof_commands.command("publish")
+async def publish(bank: Bank) -> str:
+    """Publish the root of the last closed day, after what did not balance was mended."""
+    try:
+        made = await publish_root(bank)
+    except Unbalanced as unbalanced:
+        raise CliError(f"Nothing is published: {unbalanced}", "Run `billfold verify`.") from None
+    return f"Root {made.number}, of {made.day}, is published."
+
+
+def _write(content: bytes, out: Path | None) -> str | None:
+    if out is None:
+        typer.echo(content.decode())
+        return None
+    out.write_bytes(content + b"\n")
+    return f"{out} is written. {_USE}"

@@ -11,11 +11,12 @@ import asyncpg
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from billfold.platform.crypto import Vault, associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.errors import InvalidInput, NotFound
-from billfold.reports.proofs.signatures import thumbprint
-from billfold.reports.proofs.types import DocumentKey, PublicKey
+from billfold.reports.proofs.signatures import DocumentKey, PublicKey, thumbprint
 
+KEYS_PATH: Final = "/.well-known/document-keys.json"
+"""Where the public keys are, on the hosts of both APIs."""
 PUBLICATION_LEAD: Final = timedelta(hours=1)
 """How long a new key is published before it signs: longer than the published keys are cached."""
 _KEYS = "document_key LEFT JOIN document_key_revocation USING (key_id)"
@@ -56,7 +57,7 @@ async def get_document_key(pool: Pool, vault: Vault, at: datetime) -> DocumentKe
     return DocumentKey(row["key_id"], row["active_at"], Ed25519PrivateKey.from_private_bytes(opened))
 
 
-async def list_public_keys(conn: Connection | Pool) -> Sequence[PublicKey]:
+async def list_public_keys(conn: Db) -> Sequence[PublicKey]:
     """Return every key that ever was, the oldest first."""
     return [
         PublicKey(row["key_id"], Ed25519PublicKey.from_public_bytes(row["public_key"]), row["revoked_at"])
@@ -96,9 +97,7 @@ async def revoke_document_key(
     return (await get_document_key(pool, vault, now)).key_id
 
 
-async def _create_key(
-    conn: Connection | Pool, vault: Vault, statement: str, *, now: datetime, active_at: datetime
-) -> str:
+async def _create_key(conn: Db, vault: Vault, statement: str, *, now: datetime, active_at: datetime) -> str:
     private = Ed25519PrivateKey.generate()
     key_id = thumbprint(private.public_key())
     sealed = vault.seal(private.private_bytes_raw(), _place(key_id))

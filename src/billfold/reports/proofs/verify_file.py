@@ -2,19 +2,19 @@
 
 import hashlib
 import io
+import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from difflib import SequenceMatcher, get_close_matches
 from enum import IntEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import pypdf
 import pypdf.errors
 
-from billfold.reports.proofs import attach
-from billfold.reports.proofs.rules import changed_figures, original_of
-from billfold.reports.proofs.signatures import DOCUMENT, RevokedKey, UnknownKey, Unproven, refuse_revoked, verify
-from billfold.reports.proofs.types import Manifest, PublicKey, SignedBytes, SignedManifest
+from billfold.reports.proofs import attach, signatures
 
 _BLOCKS_MAX: Final = 5
 """How many changed places of a text are described at most."""
@@ -31,20 +31,20 @@ class Verdict(IntEnum):
     REVOKED = 5
 
 
-_VERDICTS: Final = {UnknownKey: Verdict.FOREIGN, RevokedKey: Verdict.REVOKED}
+_VERDICTS: Final = {signatures.UnknownKey: Verdict.FOREIGN, signatures.RevokedKey: Verdict.REVOKED}
 
 
 class FileVerdict(NamedTuple):
     """What is known of a file, what the bank has signed about it, and what is wrong with it, in sentences."""
 
     verdict: Verdict
-    manifest: Manifest | None
+    manifest: signatures.Manifest | None
     key_id: str
     findings: Sequence[str]
     revoked_at: datetime | None = None
 
 
-def verify_file(path: Path, keys: Sequence[PublicKey]) -> FileVerdict:
+def verify_file(path: Path, keys: Sequence[signatures.PublicKey]) -> FileVerdict:
     """Look at a file, and at the one beside it that has its proof. Raises OSError."""
     content = path.read_bytes()
     beside = path.with_name(path.name + attach.SIDE_FILE_SUFFIX)
@@ -52,9 +52,9 @@ def verify_file(path: Path, keys: Sequence[PublicKey]) -> FileVerdict:
     if file.proof is None:
         return FileVerdict(Verdict.UNSIGNED, None, "", [_why_unsigned(content)])
     try:
-        signed, key_id = verify(file.proof, keys, DOCUMENT, SignedManifest)
-        refuse_revoked(keys, key_id, signed.manifest.at)
-    except Unproven as unproven:
+        signed, key_id = signatures.verify(file.proof, keys, signatures.DOCUMENT, signatures.SignedManifest)
+        signatures.refuse_revoked(keys, key_id, signed.manifest.at)
+    except signatures.Unproven as unproven:
         return FileVerdict(_VERDICTS.get(type(unproven), Verdict.ALTERED), None, "", [str(unproven)])
     if hashlib.sha256(file.content).hexdigest() == signed.content.sha256:
         revoked_at = next(each.revoked_at for each in keys if each.key_id == key_id)
@@ -75,7 +75,7 @@ def _why_unsigned(content: bytes) -> str:
     return "There is no proof in the file, nor in a file beside it."
 
 
-def _changed_figures(content: bytes, manifest: Manifest) -> Iterator[str]:
+def _changed_figures(content: bytes, manifest: signatures.Manifest) -> Iterator[str]:
     text = content.decode("utf-8", "replace")
     if content.startswith(b"%PDF-"):
         try:
@@ -86,7 +86,7 @@ def _changed_figures(content: bytes, manifest: Manifest) -> Iterator[str]:
     yield from changed_figures(text, manifest.figures)
 
 
-def _changed_lines(content: bytes, signed: SignedBytes) -> Iterator[str]:
+def _changed_lines(content: bytes, signed: signatures.SignedBytes) -> Iterator[str]:
     """Name the lines of a text that differ, as far as no line was added or left out."""
     if not signed.lines_per_mark:
         return
@@ -119,3 +119,47 @@ def _describe(block: Sequence[bytes], first: int, original: bytes | None) -> str
 
 def _line(line: bytes) -> str:
     return repr(line.strip().decode("utf-8", "replace"))
+
+
+_NUMBER = re.compile(r"\d(?:[\d,.]*\d)?")
+_DIGITS: Final = b"0123456789"
+_BLOCK_BYTES_MAX: Final = 20_000
+"""In how long a text its original is searched: what is hashed grows with the square of it."""
+
+
+def changed_figures(text: str, figures: Sequence[signatures.Figure]) -> Iterator[str]:
+    """Name each signed figure that the text does not show where it should: they are in its order."""
+    signed = [(each.label, number) for each in figures for number in _NUMBER.findall(each.value)]
+    shown = _NUMBER.findall(text)
+    matcher = SequenceMatcher(None, [number for _, number in signed], shown, autojunk=False)
+    for change, first, last, from_, to in matcher.get_opcodes():
+        if change not in {"replace", "delete"}:
+            continue
+        candidates = shown[from_:to]
+        for label, number in signed[first:last]:
+            nearest = get_close_matches(number, candidates, n=1, cutoff=0.5)
+            if nearest:
+                del candidates[: candidates.index(nearest[0]) + 1]
+                yield f"{label} reads {nearest[0]}; the bank signed {number}."
+            else:
+                yield f"{label} does not read {number}, as the bank signed."
+
+
+def original_of(block: bytes, mark: str) -> bytes | None:
+    """Return the text that differs from this one in a digit, or in two that were exchanged, and has the mark."""
+    if len(block) > _BLOCK_BYTES_MAX:
+        return None
+    return next((each for each in _variants(block) if hashlib.sha256(each).hexdigest().startswith(mark)), None)
+
+
+def _variants(block: bytes) -> Iterator[bytes]:
+    places = [at for at, byte in enumerate(block) if byte in _DIGITS]
+    for at in places:
+        for digit in _DIGITS:
+            if digit != block[at]:
+                yield block[:at] + bytes([digit]) + block[at + 1 :]
+    for left, right in pairwise(places):
+        if right - left <= 2 and block[left] != block[right]:  # noqa: PLR2004 - a point may be between them
+            changed = bytearray(block)
+            changed[left], changed[right] = block[right], block[left]
+            yield bytes(changed)

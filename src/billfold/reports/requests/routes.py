@@ -1,7 +1,7 @@
 """Reports through both APIs: requested, listed, read, downloaded, and made in further formats."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, TypeAlias
 from uuid import UUID
 
 import msgspec
@@ -21,43 +21,20 @@ from billfold.platform.database.keyset import KeysetList
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import derive
-from billfold.reports.downloads import store as download_store
-from billfold.reports.downloads.urls import temporary_url
+from billfold.reports import downloads
 from billfold.reports.entries.reader import current_entry
-from billfold.reports.requests.renderers.facts import last_entry_shown
-from billfold.reports.requests.renderers.table import formats_of
-from billfold.reports.requests.schemas import (
-    AddFormats,
-    CreateCustomerReport,
-    CreatePartnerReport,
-    DownloadReport,
-    Report,
-    ReportDownload,
-    ShownReportRequest,
-    parameters_of,
-    render_report,
-    render_request,
-)
-from billfold.reports.requests.store import requests as store
-from billfold.reports.requests.types import (
-    LIFETIME,
-    UNFINISHED_MAX,
-    DateType,
-    ReportedFormat,
-    ReportFormat,
-    ReportParameters,
-    ReportRequest,
-    ReportRequestStatus,
-    ReportType,
-)
-from billfold.reports.requests.validation import continuation_errors, format_errors, parameter_errors
+from billfold.reports.requests import schemas, store, types
+from billfold.reports.requests.renderers import formats_of
 
 READS = with_scope("reports.read", "reports")
 WRITES = with_scope("reports.write", "reports")
 _ALL, _ONE = "/api/v1/report-requests/", "/api/v1/report-requests/{report_request_id}/"
-_REFUSES = ("not-found", "too-many-reports")
+_REFUSES, _REFUSES_DOWNLOAD = ("not-found", "too-many-reports"), ("not-found", "report-not-completed")
 _RETRY_AFTER_SECONDS = b"10"
-_TYPES, _STATUSES = frozenset(map(str, ReportType)), frozenset(map(str, ReportRequestStatus))
+_TYPES, _STATUSES = frozenset(map(str, types.ReportType)), frozenset(map(str, types.ReportRequestStatus))
+
+
+Listed: TypeAlias = tuple[KeysetList[types.ReportRequest], UUID, UUID | None]
 
 
 class RequestQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,13 +47,15 @@ class RequestQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @post(_ALL, WRITES, status=202, refuses=_REFUSES, tag="reports")
-async def create_report_request(member: CustomerCaller, bank: Bank, data: CreateCustomerReport) -> ShownReportRequest:
+async def create_report_request(
+    member: CustomerCaller, bank: Bank, data: schemas.CreateCustomerReport
+) -> schemas.ShownReportRequest:
     """Create report request.
 
     The report is made in the background: read the request until its `status` is COMPLETED, or wait for the event
     `reports.completed`. It shows the instant at which it was requested.
     """
-    parameters = parameters_of(data.parameters, None)
+    parameters = schemas.parameters_of(data.parameters, None)
     _check(member, data, parameters)
     for pocket_id in parameters.pocket_ids or ():
         await member.pocket(bank, pocket_id)
@@ -84,14 +63,16 @@ async def create_report_request(member: CustomerCaller, bank: Bank, data: Create
 
 
 @post(_ALL, SIGNED, name="create_report_request", status=202, refuses=_REFUSES, tag="reports")
-async def create_customer_report_request(caller: Caller, bank: Bank, data: CreatePartnerReport) -> ShownReportRequest:
+async def create_customer_report_request(
+    caller: Caller, bank: Bank, data: schemas.CreatePartnerReport
+) -> schemas.ShownReportRequest:
     """Create report request.
 
     Of one customer: `customer_id` is needed unless Pockets are named. The report is made in the background: read the
     request until its `status` is COMPLETED, or wait for the event `reports.completed`. It shows the instant at which it
     was requested.
     """
-    parameters = parameters_of(data.parameters, data.parameters.customer_id)
+    parameters = schemas.parameters_of(data.parameters, data.parameters.customer_id)
     _check(caller, data, parameters)
     owner = await _resolve_owner(caller, bank, parameters)
     return await _create(caller, bank, owner, data=data, parameters=parameters)
@@ -100,7 +81,7 @@ async def create_customer_report_request(caller: Caller, bank: Bank, data: Creat
 @get(_ALL, READS, tag="reports")
 async def list_report_requests(
     member: CustomerCaller, bank: Bank, wanted: ListQuery, query: RequestQuery
-) -> CursorList[ShownReportRequest]:
+) -> CursorList[schemas.ShownReportRequest]:
     """List report requests, newest first."""
     customer_id = member.customer_id
     return await _page(member, bank, wanted, query, listed=(store.REQUESTS_OF_CUSTOMER, customer_id, customer_id))
@@ -109,41 +90,36 @@ async def list_report_requests(
 @get(_ALL, SIGNED, name="list_report_requests", tag="reports")
 async def list_customer_report_requests(
     caller: Caller, bank: Bank, wanted: ListQuery, query: RequestQuery, customer_id: UUID | None = None
-) -> CursorList[ShownReportRequest]:
+) -> CursorList[schemas.ShownReportRequest]:
     """List report requests of all customers, newest first."""
     owner = None if customer_id is None else await caller.owner(bank, customer_id)
     return await _page(caller, bank, wanted, query, listed=(store.REQUESTS_OF_PARTNER, caller.partner_id, owner))
 
 
 @get(_ONE, SIGNED, READS, tag="reports")
-async def get_report_request(caller: Call, bank: Bank, report_request_id: UUID) -> ShownReportRequest:
+async def get_report_request(caller: Call, bank: Bank, report_request_id: UUID) -> schemas.ShownReportRequest:
     """Get report request."""
     row = await store.get_request(bank.pool, report_request_id, caller.now)
     await _check_owner(caller, bank, row, "There is no such report request.")
-    return render_request(row, await _formats(bank, row))
+    return schemas.render_request(row, await _formats(bank, row))
 
 
 @get("/api/v1/reports/{report_id}/", SIGNED, tag="reports")
 @get("/api/v1/report/{report_id}", READS, tag="reports")
-async def get_report(caller: Call, bank: Bank, report_id: UUID) -> Report:
+async def get_report(caller: Call, bank: Bank, report_id: UUID) -> schemas.Report:
     """Get report.
 
     There is one when its request is COMPLETED, for 90 days.
     """
     row = await _report(caller, bank, report_id)
-    return render_report(row, await _formats(bank, row))
+    return schemas.render_report(row, await _formats(bank, row))
 
 
-@post(
-    "/api/v1/reports/{report_id}/download/",
-    SIGNED,
-    refuses=("not-found", "report-not-completed"),
-    tag="reports",
-)
-@post("/api/v1/report/{report_id}/download/", READS, refuses=("not-found", "report-not-completed"), tag="reports")
+@post("/api/v1/reports/{report_id}/download/", SIGNED, refuses=_REFUSES_DOWNLOAD, tag="reports")
+@post("/api/v1/report/{report_id}/download/", READS, refuses=_REFUSES_DOWNLOAD, tag="reports")
 async def download_report(
-    caller: Call, bank: Bank, report_id: UUID, data: DownloadReport | None = None
-) -> ReportDownload:
+    caller: Call, bank: Bank, report_id: UUID, data: schemas.DownloadReport | None = None
+) -> schemas.ReportDownload:
     """Download report.
 
     The answer names a URL that is valid for 10 minutes and needs no token. Fetch it at once, and do not store it.
@@ -152,11 +128,11 @@ async def download_report(
     chosen = _choose(await _formats(bank, row), None if data is None else data.output_format)
     if chosen.file_id is None:
         raise Refused("report-not-completed", f"{chosen.output_format} of this report is {chosen.status}.")
-    file = await download_store.get_file(bank.pool, row.customer_id, chosen.file_id)
+    file = await downloads.get_file(bank.pool, row.customer_id, chosen.file_id)
     details = {"output_format": chosen.output_format}
     async with audited_by(caller, bank, row.customer_id, "report.downloaded", resource_id=report_id, details=details):
-        link = temporary_url(bank.vault, caller.host, file, caller.wall)
-    return ReportDownload(
+        link = downloads.temporary_url(bank.vault, caller.host, file, caller.wall)
+    return schemas.ReportDownload(
         url=link.url,
         output_format=chosen.output_format,
         file_name=file.name,
@@ -166,13 +142,13 @@ async def download_report(
 
 
 @post("/api/v1/reports/{report_id}/formats/", SIGNED, status=202, refuses=_REFUSES, tag="reports")
-async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: AddFormats) -> Report:
+async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: schemas.AddFormats) -> schemas.Report:
     """Add report formats.
 
     The report is made in further formats; it shows the same instant. Read the report until each is COMPLETED.
     """
     row = await _report(caller, bank, report_id)
-    if wrong := format_errors(row.type, data.output_formats, formats_of(row.type, row.parameters)):
+    if wrong := schemas.format_errors(row.type, data.output_formats, formats_of(row.type, row.parameters)):
         raise InvalidInput(wrong)
     formats = list(dict.fromkeys(data.output_formats))
     details = {"type": row.type, "output_formats": formats}
@@ -181,20 +157,20 @@ async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: 
     ) as act:
         if not await _add_formats(caller, act.conn, row, formats=formats, batch_id=caller.new_resource_id(bank.seed)):
             act.skip()
-    return render_report(row, await _formats(bank, row))
+    return schemas.render_report(row, await _formats(bank, row))
 
 
-def _check(caller: Call, data: CreateCustomerReport | CreatePartnerReport, parameters: ReportParameters) -> None:
+def _check(caller: Call, data: schemas.CreateReport, parameters: types.ReportParameters) -> None:
     """Raise InvalidInput with every mistake in a request."""
     mistakes = [
-        *parameter_errors(data.type, parameters, et_date(caller.now)),
-        *format_errors(data.type, data.output_formats, formats_of(data.type, parameters)),
+        *schemas.parameter_errors(data.type, parameters, et_date(caller.now)),
+        *schemas.format_errors(data.type, data.output_formats, formats_of(data.type, parameters)),
     ]
     if mistakes:
         raise InvalidInput(mistakes)
 
 
-async def _resolve_owner(caller: Caller, bank: Bank, parameters: ReportParameters) -> UUID:
+async def _resolve_owner(caller: Caller, bank: Bank, parameters: types.ReportParameters) -> UUID:
     """Return whose report it is: the customer that is named, or whose Pockets are. Raises NotFound, InvalidInput."""
     named = parameters.customer_id
     if named is not None:
@@ -213,54 +189,15 @@ async def _resolve_owner(caller: Caller, bank: Bank, parameters: ReportParameter
 
 
 async def _create(
-    caller: Call,
-    bank: Bank,
-    owner: UUID,
-    *,
-    data: CreateCustomerReport | CreatePartnerReport,
-    parameters: ReportParameters,
-) -> ShownReportRequest:
+    caller: Call, bank: Bank, owner: UUID, *, data: schemas.CreateReport, parameters: types.ReportParameters
+) -> schemas.ShownReportRequest:
     _check_cusips(bank, parameters)
     request_id = caller.new_resource_id(bank.seed)
     after = await _entries_after(caller, bank, owner, parameters)
     through = await current_entry(bank, owner, caller.now + caller.now.resolution)
-    ids = (owner, request_id)
-    request = _new_request(caller, bank, ids, data=data, parameters=parameters, entries=(after, through))
-    details = {"type": request.type, "output_formats": request.output_formats}
-    async with audited_by(caller, bank, owner, "report.requested", resource_id=request_id, details=details) as act:
-        if await store.add_request(act.conn, request):
-            await _add_formats(caller, act.conn, request, formats=request.output_formats, batch_id=request_id)
-        else:
-            act.skip()  # the same request ran before and was cut off
-    row = await store.get_request(bank.pool, request_id, caller.now)
-    return render_request(row, await _formats(bank, row))
-
-
-async def _entries_after(caller: Call, bank: Bank, owner: UUID, parameters: ReportParameters) -> int | None:
-    """Return the last journal entry of the report after which this one goes on. Raises NotFound, InvalidInput."""
-    if parameters.after_report_id is None:
-        return None
-    earlier = await _report(caller, bank, parameters.after_report_id)
-    if earlier.customer_id != owner:
-        raise NotFound("There is no such report.")
-    if mistakes := list(continuation_errors(parameters, earlier)):
-        raise InvalidInput(mistakes)
-    return await last_entry_shown(bank, earlier)
-
-
-def _new_request(
-    caller: Call,
-    bank: Bank,
-    ids: tuple[UUID, UUID],
-    *,
-    data: CreateCustomerReport | CreatePartnerReport,
-    parameters: ReportParameters,
-    entries: tuple[int | None, int],
-) -> ReportRequest:
-    owner, request_id = ids
-    if data.type == ReportType.TRADE_REPORT and parameters.date_type is None:
-        parameters = msgspec.structs.replace(parameters, date_type=DateType.BOOK_DATE)
-    return ReportRequest(
+    if data.type == types.ReportType.TRADE_REPORT and parameters.date_type is None:
+        parameters = msgspec.structs.replace(parameters, date_type=types.DateType.BOOK_DATE)
+    request = types.ReportRequest(
         customer_id=owner,
         report_request_id=request_id,
         partner_id=caller.partner_id,
@@ -268,18 +205,38 @@ def _new_request(
         type=data.type,
         parameters=parameters,
         output_formats=tuple(dict.fromkeys(data.output_formats)),
-        status=ReportRequestStatus.PENDING,
+        status=types.ReportRequestStatus.PENDING,
         failure_reason=None,
         requested_by=_name_of(caller),
-        entries_after=entries[0],
-        entry_no=entries[1],
+        entries_after=after,
+        entry_no=through,
         created_at=caller.now,
         updated_at=caller.now,
-        expires_at=caller.now + LIFETIME,
+        expires_at=caller.now + types.LIFETIME,
     )
+    details = {"type": request.type, "output_formats": request.output_formats}
+    async with audited_by(caller, bank, owner, "report.requested", resource_id=request_id, details=details) as act:
+        if await store.add_request(act.conn, request):
+            await _add_formats(caller, act.conn, request, formats=request.output_formats, batch_id=request_id)
+        else:
+            act.skip()  # the same request ran before and was cut off
+    row = await store.get_request(bank.pool, request_id, caller.now)
+    return schemas.render_request(row, await _formats(bank, row))
 
 
-def _check_cusips(bank: Bank, parameters: ReportParameters) -> None:
+async def _entries_after(caller: Call, bank: Bank, owner: UUID, parameters: types.ReportParameters) -> int | None:
+    """Return the last journal entry of the report after which this one goes on. Raises NotFound, InvalidInput."""
+    if parameters.after_report_id is None:
+        return None
+    earlier = await _report(caller, bank, parameters.after_report_id)
+    if earlier.customer_id != owner:
+        raise NotFound("There is no such report.")
+    if mistakes := list(schemas.continuation_errors(parameters, earlier)):
+        raise InvalidInput(mistakes)
+    return await types.last_entry_shown(bank, earlier)
+
+
+def _check_cusips(bank: Bank, parameters: types.ReportParameters) -> None:
     """Raise InvalidInput for a CUSIP that is not of a bill."""
     for index, cusip in enumerate(parameters.cusips or ()):
         try:
@@ -289,41 +246,41 @@ def _check_cusips(bank: Bank, parameters: ReportParameters) -> None:
 
 
 async def _add_formats(
-    caller: Call, conn: Connection, request: ReportRequest, *, formats: Sequence[ReportFormat], batch_id: UUID
+    caller: Call,
+    conn: Connection,
+    request: types.ReportRequest,
+    *,
+    formats: Sequence[types.ReportFormat],
+    batch_id: UUID,
 ) -> int:
     """Let formats be made; return how many there are to make. Raises `too-many-reports`."""
     tenant_id = caller.only_customer_id or caller.partner_id
     batch = {"batch_id": batch_id, "tenant_id": tenant_id}
     added = await store.add_formats(conn, request, formats, **batch, wall=caller.wall)
-    if await store.count_unfinished(conn, request.customer_id) > UNFINISHED_MAX:
-        detail = f"More than {UNFINISHED_MAX} formats of reports of this customer would wait."
+    if await store.count_unfinished(conn, request.customer_id) > types.UNFINISHED_MAX:
+        detail = f"More than {types.UNFINISHED_MAX} formats of reports of this customer would wait."
         raise ProblemWithHeaders("too-many-reports", detail, (b"retry-after", _RETRY_AFTER_SECONDS))
     return added
 
 
 async def _page(
-    caller: Call,
-    bank: Bank,
-    wanted: ListQuery,
-    query: RequestQuery,
-    *,
-    listed: tuple[KeysetList[ReportRequest], UUID, UUID | None],
-) -> CursorList[ShownReportRequest]:
+    caller: Call, bank: Bank, wanted: ListQuery, query: RequestQuery, *, listed: Listed
+) -> CursorList[schemas.ShownReportRequest]:
     requests, owner, customer_id = listed
     values = (owner, customer_id, caller.now, *msgspec.structs.astuple(query))
     scope = f"report-requests:{owner}:{customer_id}"
     page = await wanted.read(bank, requests, *values, scope=scope, filters=query)
     formats = await store.list_formats(bank.pool, [row.report_id for row in page.items])
-    return page_of(page, [render_request(row, formats[row.report_id]) for row in page.items])
+    return page_of(page, [schemas.render_request(row, formats[row.report_id]) for row in page.items])
 
 
-async def _report(caller: Call, bank: Bank, report_id: UUID) -> ReportRequest:
+async def _report(caller: Call, bank: Bank, report_id: UUID) -> types.ReportRequest:
     row = await store.get_report(bank.pool, report_id, caller.now)
     await _check_owner(caller, bank, row, "There is no such report.")
     return row
 
 
-async def _check_owner(caller: Call, bank: Bank, row: ReportRequest, detail: str) -> None:
+async def _check_owner(caller: Call, bank: Bank, row: types.ReportRequest, detail: str) -> None:
     """Raise NotFound unless it is of the token's customer, or of one of the partner's."""
     try:
         await caller.owned(bank, "customer", row.customer_id)
@@ -331,11 +288,11 @@ async def _check_owner(caller: Call, bank: Bank, row: ReportRequest, detail: str
         raise NotFound(detail) from None
 
 
-async def _formats(bank: Bank, row: ReportRequest) -> list[ReportedFormat]:
+async def _formats(bank: Bank, row: types.ReportRequest) -> list[types.ReportedFormat]:
     return (await store.list_formats(bank.pool, [row.report_id]))[row.report_id]
 
 
-def _choose(formats: Sequence[ReportedFormat], wanted: ReportFormat | None) -> ReportedFormat:
+def _choose(formats: Sequence[types.ReportedFormat], wanted: types.ReportFormat | None) -> types.ReportedFormat:
     """Return the format to download, the only one if none is named. Raises InvalidInput."""
     if wanted is None and len(formats) == 1:
         return formats[0]

@@ -1,13 +1,23 @@
-"""Events of reports, raised at the customer whose report it is."""
+"""The events of reports, raised at the customer whose report it is."""
+
+from uuid import UUID
 
 from msgspec import UNSET
 
 from billfold.events import kinds
 from billfold.events.payloads import ReportPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.reports.requests.commands import FinishReport
+
+
+class FinishReport(Command, frozen=True, kw_only=True):
+    """Raise the event of formats that were requested at once; the key is their batch. No report: it failed."""
+
+    needs_identifiers = False
+
+    report_request_id: UUID
+    report_id: UUID | None = None
 
 
 @decides(FinishReport)

@@ -1,30 +1,21 @@
-"""Requests for reports, reports and downloads as both APIs show them."""
+"""Requests for reports, reports and downloads as both APIs show them, and what a request must say by its type."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Literal
+from types import MappingProxyType
+from typing import Annotated, Final, Literal, TypeAlias
 from uuid import UUID
 
 import msgspec
+from msgspec import to_builtins
 
 from billfold.http.schemas import BankTime, WallTime
-from billfold.reports.requests.types import (
-    FORMATS,
-    POCKETS_MAX,
-    DateType,
-    Day,
-    FailureReason,
-    ReportedFormat,
-    ReportFormat,
-    ReportParameters,
-    ReportRequest,
-    ReportRequestStatus,
-    ReportType,
-)
+from billfold.platform.errors import FieldError
+from billfold.reports.requests import types
 
 _CUSIP = r"\A[0-9A-Z]{9}\Z"
 _FORMATS_MAX = 20
-Formats = Annotated[list[ReportFormat], msgspec.Meta(min_length=1, max_length=_FORMATS_MAX)]
+Formats = Annotated[list[types.ReportFormat], msgspec.Meta(min_length=1, max_length=_FORMATS_MAX)]
 Cusip = Annotated[str, msgspec.Meta(pattern=_CUSIP)]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100, description="How much of it is made, in percent.")]
 
@@ -32,14 +23,17 @@ Percent = Annotated[int, msgspec.Meta(ge=0, le=100, description="How much of it 
 class CustomerReportParameters(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """What the report is about. Which parameters there are depends on its type; days are Eastern."""
 
-    pocket_ids: Annotated[list[UUID], msgspec.Meta(min_length=1, max_length=POCKETS_MAX)] | None = None
+    pocket_ids: Annotated[list[UUID], msgspec.Meta(min_length=1, max_length=types.POCKETS_MAX)] | None = None
     date: (
-        Annotated[Day, msgspec.Meta(description="Of statements and position summaries. Not in the future.")] | None
+        Annotated[types.Day, msgspec.Meta(description="Of statements and position summaries. Not in the future.")]
+        | None
     ) = None
-    date_from: Day | None = None
-    date_to: Annotated[Day, msgspec.Meta(description="At most day 31 of the range, itself included.")] | None = None
-    date_type: DateType | None = None
-    cusips: Annotated[list[Cusip], msgspec.Meta(min_length=1, max_length=POCKETS_MAX)] | None = None
+    date_from: types.Day | None = None
+    date_to: Annotated[types.Day, msgspec.Meta(description="At most day 31 of the range, itself included.")] | None = (
+        None
+    )
+    date_type: types.DateType | None = None
+    cusips: Annotated[list[Cusip], msgspec.Meta(min_length=1, max_length=types.POCKETS_MAX)] | None = None
     after_report_id: (
         Annotated[
             UUID,
@@ -60,7 +54,7 @@ class PartnerReportParameters(CustomerReportParameters, forbid_unknown_fields=Tr
 class CreateCustomerReport(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A report to be made."""
 
-    type: ReportType
+    type: types.ReportType
     parameters: CustomerReportParameters
     output_formats: Formats
 
@@ -68,9 +62,12 @@ class CreateCustomerReport(msgspec.Struct, forbid_unknown_fields=True, kw_only=T
 class CreatePartnerReport(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A report to be made of a customer."""
 
-    type: ReportType
+    type: types.ReportType
     parameters: PartnerReportParameters
     output_formats: Formats
+
+
+CreateReport: TypeAlias = CreateCustomerReport | CreatePartnerReport
 
 
 class AddFormats(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -82,7 +79,7 @@ class AddFormats(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 class DownloadReport(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Which format; needed when the report has several."""
 
-    output_format: ReportFormat | None = None
+    output_format: types.ReportFormat | None = None
 
 
 class ShownReportRequest(msgspec.Struct, kw_only=True):
@@ -90,13 +87,13 @@ class ShownReportRequest(msgspec.Struct, kw_only=True):
 
     id: UUID
     customer_id: UUID
-    type: ReportType
+    type: types.ReportType
     parameters: PartnerReportParameters
-    output_formats: list[ReportFormat]
-    status: ReportRequestStatus
+    output_formats: list[types.ReportFormat]
+    status: types.ReportRequestStatus
     progress: Percent
     report_id: UUID | None
-    failure_reason: FailureReason | None
+    failure_reason: types.FailureReason | None
     requested_by: Annotated[str, msgspec.Meta(description="A member, an OAuth client or a user of the partner.")]
     time_created: BankTime
     updated_at: BankTime
@@ -106,11 +103,11 @@ class ShownReportRequest(msgspec.Struct, kw_only=True):
 class ShownFormat(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One format of a report. `size_bytes` is left out until it is completed."""
 
-    output_format: ReportFormat
-    status: ReportRequestStatus
+    output_format: types.ReportFormat
+    status: types.ReportRequestStatus
     content_type: str
     size_bytes: int | msgspec.UnsetType = msgspec.UNSET
-    failure_reason: FailureReason | None = None
+    failure_reason: types.FailureReason | None = None
 
 
 class Report(msgspec.Struct, kw_only=True):
@@ -119,7 +116,7 @@ class Report(msgspec.Struct, kw_only=True):
     id: UUID
     report_request_id: UUID
     customer_id: UUID
-    type: ReportType
+    type: types.ReportType
     parameters: PartnerReportParameters
     formats: list[ShownFormat]
     time_created: BankTime
@@ -131,7 +128,7 @@ class ReportDownload(msgspec.Struct, kw_only=True):
     """Where a file can be downloaded without a token, for 10 minutes."""
 
     url: Annotated[str, msgspec.Meta(max_length=2083)]
-    output_format: ReportFormat
+    output_format: types.ReportFormat
     file_name: str
     expires_at: WallTime
     proof: Annotated[
@@ -144,23 +141,17 @@ class ReportDownload(msgspec.Struct, kw_only=True):
     object_type: Literal["ReportDownload"] = "ReportDownload"
 
 
-def parameters_of(data: CustomerReportParameters, owner: UUID | None) -> ReportParameters:
+def parameters_of(data: CustomerReportParameters, owner: UUID | None) -> types.ReportParameters:
     """Return parameters as they are stored; each Pocket and CUSIP once."""
-    return ReportParameters(
-        customer_id=owner,
-        pocket_ids=None if data.pocket_ids is None else tuple(dict.fromkeys(data.pocket_ids)),
-        date=data.date,
-        date_from=data.date_from,
-        date_to=data.date_to,
-        date_type=data.date_type,
-        cusips=None if data.cusips is None else tuple(dict.fromkeys(data.cusips)),
-        after_report_id=data.after_report_id,
-    )
+    given = {
+        name: [*dict.fromkeys(each)] if isinstance(each, list) else each for name, each in to_builtins(data).items()
+    }
+    return msgspec.convert(given | {"customer_id": owner}, types.ReportParameters)
 
 
-def render_request(row: ReportRequest, formats: Sequence[ReportedFormat]) -> ShownReportRequest:
+def render_request(row: types.ReportRequest, formats: Sequence[types.ReportedFormat]) -> ShownReportRequest:
     """Return a request as the APIs show it."""
-    is_completed = row.status == ReportRequestStatus.COMPLETED
+    is_completed = row.status == types.ReportRequestStatus.COMPLETED
     first = [each.progress for each in formats if each.output_format in row.output_formats]
     return ShownReportRequest(
         id=row.report_request_id,
@@ -178,7 +169,7 @@ def render_request(row: ReportRequest, formats: Sequence[ReportedFormat]) -> Sho
     )
 
 
-def render_report(row: ReportRequest, formats: Sequence[ReportedFormat]) -> Report:
+def render_report(row: types.ReportRequest, formats: Sequence[types.ReportedFormat]) -> Report:
     """Return a report as the APIs show it."""
     return Report(
         id=row.report_id,
@@ -190,7 +181,7 @@ def render_report(row: ReportRequest, formats: Sequence[ReportedFormat]) -> Repo
             ShownFormat(
                 output_format=each.output_format,
                 status=each.status,
-                content_type=FORMATS[each.output_format].media_type,
+                content_type=types.FORMATS[each.output_format].media_type,
                 size_bytes=msgspec.UNSET if each.size_bytes is None else each.size_bytes,
                 failure_reason=each.failure_reason,
             )
@@ -201,5 +192,85 @@ def render_report(row: ReportRequest, formats: Sequence[ReportedFormat]) -> Repo
     )
 
 
-def _shown_parameters(row: ReportRequest) -> PartnerReportParameters:
-    return msgspec.convert(msgspec.to_builtins(row.parameters), PartnerReportParameters)
+def _shown_parameters(row: types.ReportRequest) -> PartnerReportParameters:
+    return msgspec.convert(to_builtins(row.parameters), PartnerReportParameters)
+
+
+_BODY: Final = ("body", "parameters")
+_RANGE: Final = frozenset({"date_from", "date_to"})
+REQUIRED: Final[Mapping[types.ReportType, frozenset[str]]] = MappingProxyType(
+    {
+        types.ReportType.BANK_STATEMENT_REPORT: frozenset({"pocket_ids", "date"}),
+        types.ReportType.BROKERAGE_STATEMENT_REPORT: frozenset({"pocket_ids", "date"}),
+        types.ReportType.TRADE_REPORT: _RANGE,
+        types.ReportType.SECURITY_PRICE_REPORT: _RANGE,
+        types.ReportType.POSITION_SUMMARY_REPORT: frozenset({"date"}),
+    }
+)
+OPTIONAL: Final[Mapping[types.ReportType, frozenset[str]]] = MappingProxyType(
+    {
+        types.ReportType.BANK_STATEMENT_REPORT: frozenset({"after_report_id"}),
+        types.ReportType.BROKERAGE_STATEMENT_REPORT: frozenset(),
+        types.ReportType.TRADE_REPORT: frozenset({"date_type", "pocket_ids"}),
+        types.ReportType.SECURITY_PRICE_REPORT: frozenset({"cusips"}),
+        types.ReportType.POSITION_SUMMARY_REPORT: frozenset({"pocket_ids"}),
+    }
+)
+_DAYS: Final = ("date", "date_from", "date_to")
+
+
+def parameter_errors(type_: types.ReportType, parameters: types.ReportParameters, today: types.Day) -> list[FieldError]:
+    """Return every mistake in the parameters of a report. `today` is Eastern."""
+    given = {name for name in parameters.__struct_fields__ if getattr(parameters, name) is not None}
+    wrong = list(_misplaced(type_, given - {"customer_id"}))
+    wrong += [
+        FieldError((*_BODY, name), f"may not be after {today}, which is today in New York", "value_error")
+        for name in _DAYS
+        if (day := getattr(parameters, name)) is not None and day > today
+    ]
+    return [*wrong, *_range_errors(parameters.date_from, parameters.date_to)]
+
+
+def format_errors(
+    type_: types.ReportType, formats: Sequence[types.ReportFormat], valid: Collection[types.ReportFormat]
+) -> list[FieldError]:
+    """Return a mistake for each format in which a report of this type is not made."""
+    return [
+        FieldError(("body", "output_formats", index), f"must be one of {', '.join(valid)} for a {type_}", "enum")
+        for index, each in enumerate(formats)
+        if each not in valid
+    ]
+
+
+def continuation_errors(parameters: types.ReportParameters, earlier: types.ReportRequest) -> Iterator[FieldError]:
+    """Yield every mistake in a notification that goes on where an earlier one ended."""
+    if earlier.type != types.ReportType.BANK_STATEMENT_REPORT:
+        yield FieldError(
+            (*_BODY, "after_report_id"), f"must be a {types.ReportType.BANK_STATEMENT_REPORT}", "value_error"
+        )
+    last_day = earlier.parameters.date
+    if last_day is not None and parameters.date is not None and parameters.date < last_day:
+        yield FieldError((*_BODY, "date"), f"may not be before {last_day}, the day of after_report_id", "value_error")
+    shown = earlier.parameters.pocket_ids or ()
+    for index, pocket_id in enumerate(parameters.pocket_ids or ()):
+        if pocket_id not in shown:
+            yield FieldError((*_BODY, "pocket_ids", index), "must be one of after_report_id", "value_error")
+
+
+def _misplaced(type_: types.ReportType, given: set[str]) -> Iterator[FieldError]:
+    required = REQUIRED[type_]
+    for name in sorted(given - required - OPTIONAL[type_]):
+        yield FieldError((*_BODY, name), f"is not a parameter of a {type_}", "extra_forbidden")
+    for name in sorted(required - given):
+        yield FieldError((*_BODY, name), f"is needed for a {type_}", "missing")
+
+
+def _range_errors(first: types.Day | None, last: types.Day | None) -> Iterator[FieldError]:
+    if first is None or last is None:
+        return
+    if last < first:
+        yield FieldError((*_BODY, "date_to"), "must not be before date_from", "value_error")
+    elif (last - first).days >= types.RANGE_DAYS_MAX:
+        yield FieldError(
+            (*_BODY, "date_to"), f"may be at most day {types.RANGE_DAYS_MAX} from date_from on", "value_error"
+        )

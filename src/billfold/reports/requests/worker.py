@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from typing import Final
+from typing import BinaryIO, Final
 
 import structlog
 
@@ -22,26 +22,18 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, is_shortage
-from billfold.reports.downloads import files
-from billfold.reports.downloads import store as download_store
-from billfold.reports.downloads.types import KeptFile
+from billfold.reports import downloads
+from billfold.reports import downloads as download_store
+from billfold.reports.downloads import KeptFile
+from billfold.reports.entries.reader import read_current
 from billfold.reports.entries.store import position_of
-from billfold.reports.replica_reads import read_current
-from billfold.reports.requests.commands import FinishReport
-from billfold.reports.requests.renderers.facts import last_entry_shown, pockets_of
-from billfold.reports.requests.renderers.table import RENDERERS, file_name_of
-from billfold.reports.requests.signing import sign_report
-from billfold.reports.requests.store import claims
-from billfold.reports.requests.store import requests as store
-from billfold.reports.requests.store.claims import Claim, ClaimLost
-from billfold.reports.requests.types import (
-    FINISHED_JOB,
-    FORMATS,
-    FailureReason,
-    ReportRequest,
-    ReportRequestStatus,
-    ReportSource,
-)
+from billfold.reports.proofs.attach import append_to, side_file
+from billfold.reports.proofs.document_keys import get_document_key
+from billfold.reports.proofs.signatures import Manifest, NamedPocket
+from billfold.reports.requests import store, types
+from billfold.reports.requests.renderers import RENDERERS, file_name_of
+from billfold.reports.requests.rules import FinishReport
+from billfold.reports.requests.store import Claim, ClaimLost
 
 log = structlog.get_logger(__name__)
 
@@ -58,7 +50,7 @@ _PAUSE: Final = timedelta(seconds=2)
 async def make_reports(bank: Bank) -> int:
     """Make the report whose turn it is; return how many that was."""
     wall = wall_now()
-    claim = await claims.claim_format(bank.pool, ids.new(), wall=wall, until=wall + CLAIM_LASTS)
+    claim = await store.claim_format(bank.pool, ids.new(), wall=wall, until=wall + CLAIM_LASTS)
     if claim is None:
         return 0
     try:
@@ -75,7 +67,7 @@ async def purge_reports(bank: Bank) -> int:
 
 async def run_finished_job(bank: Bank, job: ScheduledJob) -> None:
     """Raise the event of formats that were requested at once."""
-    batch = await claims.find_batch(bank.pool, job.object_id)
+    batch = await store.find_batch(bank.pool, job.object_id)
     if batch is None or batch.is_open:
         return
     await bank.engine.submit(
@@ -91,9 +83,9 @@ async def run_finished_job(bank: Bank, job: ScheduledJob) -> None:
 
 async def _make(bank: Bank, claim: Claim) -> None:
     now = await bank.now()
-    await claims.begin(bank.pool, claim, now)
+    await store.begin(bank.pool, claim, now)
     if claim.attempts > ATTEMPTS_MAX:
-        await _finish(bank, claim, None, FailureReason.INTERRUPTED)
+        await _finish(bank, claim, None, types.FailureReason.INTERRUPTED)
         return
     try:
         kept = await _write(bank, claim)
@@ -103,34 +95,34 @@ async def _make(bank: Bank, claim: Claim) -> None:
     try:
         await _finish(bank, claim, kept, None)
     except ClaimLost:
-        await files.discard(bank, kept)
+        await downloads.discard(bank, kept.parts)
         raise
 
 
 async def _write(bank: Bank, claim: Claim) -> KeptFile:
     """Write a format to a temporary file, and keep it in parts."""
     request = await store.get_claimed(bank.pool, claim.report_id)
-    pocket_ids = await pockets_of(bank, request)
-    position = await position_of(bank.pool, request.customer_id, await last_entry_shown(bank, request))
+    pocket_ids = await types.pockets_of(bank, request)
+    position = await position_of(bank.pool, request.customer_id, await types.last_entry_shown(bank, request))
     async with _held(bank, claim) as report_progress:
-        source = ReportSource(bank, request, pocket_ids, position, report_progress, figures=[])
+        source = types.ReportSource(bank, request, pocket_ids, position, report_progress, figures=[])
         return await read_current(
             bank, lambda reading: _write_source(bank, claim, source._replace(bank=reading, figures=[]))
         )
 
 
-async def _write_source(bank: Bank, claim: Claim, source: ReportSource) -> KeptFile:
+async def _write_source(bank: Bank, claim: Claim, source: types.ReportSource) -> KeptFile:
     """Write what is read by the bank of the source; `bank` signs and keeps it."""
     request = source.request
     with tempfile.TemporaryFile() as output:
         await RENDERERS[request.type, claim.output_format](source, output)
-        return await files.keep_file(
+        return await downloads.keep_file(
             bank,
             (claim.customer_id, ids.new()),
             output,
             proof=await sign_report(source._replace(bank=bank), claim.output_format, output),
             name=file_name_of(request, claim.output_format),
-            media_type=FORMATS[claim.output_format].media_type,
+            media_type=types.FORMATS[claim.output_format].media_type,
             at=request.created_at,
         )
 
@@ -141,31 +133,31 @@ async def _fail(bank: Bank, claim: Claim, error: Exception) -> None:
     passes = is_shortage(error)
     if passes and claim.attempts < ATTEMPTS_MAX:
         log.warning("report_delayed", error=error_summary(error), **facts)
-        await claims.retry_later(bank.pool, claim, wall_now() + _PAUSE * 2 ** (claim.attempts - 1))
+        await store.retry_later(bank.pool, claim, wall_now() + _PAUSE * 2 ** (claim.attempts - 1))
         return
     log.error("report_failed", exc_info=None if passes else error, error=error_summary(error), **facts)
-    reason = FailureReason.STORAGE_UNAVAILABLE if passes else FailureReason.RENDERING_FAILED
+    reason = types.FailureReason.STORAGE_UNAVAILABLE if passes else types.FailureReason.RENDERING_FAILED
     await _finish(bank, claim, None, reason)
 
 
-async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: FailureReason | None) -> None:
+async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: types.FailureReason | None) -> None:
     """Finish a format, and with the last of a batch notify whoever waits. Raises ClaimLost."""
     now = await bank.now()
-    job = ScheduledJob(FINISHED_JOB, claim.batch_id, claim.customer_id, now)
+    job = ScheduledJob(types.FINISHED_JOB, claim.batch_id, claim.customer_id, now)
     async with bank.pool.acquire() as conn, conn.transaction():
         if kept is not None:
             await download_store.add_file(conn, kept)
         file_id = None if kept is None else kept.file.file_id
-        outcome = await claims.finish(conn, claim, file_id=file_id, failure=failure, now=now)
+        outcome = await store.finish(conn, claim, file_id=file_id, failure=failure, now=now)
         if outcome is not None:
             await jobs_store.schedule(conn, [job])
-        if outcome == ReportRequestStatus.COMPLETED:
+        if outcome == types.ReportRequestStatus.COMPLETED:
             await _notify(conn, bank, await store.get_claimed(conn, claim.report_id))
     if outcome is not None:
         await run_job(bank, job)
 
 
-async def _notify(conn: Connection, bank: Bank, request: ReportRequest) -> None:
+async def _notify(conn: Connection, bank: Bank, request: types.ReportRequest) -> None:
     await notify(
         conn,
         bank.vault,
@@ -191,7 +183,7 @@ async def _held(bank: Bank, claim: Claim) -> AsyncIterator[Callable[[int], None]
         while True:
             await asyncio.sleep(CLAIM_LASTS.total_seconds() / _RENEWED_PER_CLAIM)
             with suppress(Exception):  # the work itself meets the error, too
-                await claims.renew(bank.pool, claim, until=wall_now() + CLAIM_LASTS, progress=done)
+                await store.renew(bank.pool, claim, until=wall_now() + CLAIM_LASTS, progress=done)
 
     renewing = asyncio.create_task(renew())
     try:
@@ -200,3 +192,37 @@ async def _held(bank: Bank, claim: Claim) -> AsyncIterator[Callable[[int], None]
         renewing.cancel()
         with suppress(asyncio.CancelledError):
             await renewing
+
+
+_HOLD_THEIR_PROOF: Final = frozenset(
+    {types.ReportFormat.CAMT052, types.ReportFormat.CAMT053, types.ReportFormat.CAMT054}
+)
+
+
+async def sign_report(source: types.ReportSource, output_format: types.ReportFormat, output: BinaryIO) -> str | None:
+    """Sign a report as it was written; return what lies beside it, or None if the proof is in it."""
+    if output_format == types.ReportFormat.PDF:
+        return None
+    bank, manifest = source.bank, await _manifest(source, output_format)
+    key = await get_document_key(bank.pool, bank.vault, manifest.at)
+    if output_format in _HOLD_THEIR_PROOF:
+        await asyncio.to_thread(append_to, output, manifest, key)
+        return None
+    return (await asyncio.to_thread(side_file, output, manifest, key)).decode()
+
+
+async def _manifest(source: types.ReportSource, output_format: types.ReportFormat) -> Manifest:
+    bank, request = source.bank, source.request
+    entity = await types.entity_of(bank, request.customer_id)
+    parameters = request.parameters
+    days = [each for each in (parameters.date, parameters.date_from, parameters.date_to) if each is not None]
+    return Manifest(
+        bank=bank.settings.bank_name,
+        document=f"{request.type} {' to '.join(map(str, days))}, {output_format}",
+        customer_id=request.customer_id,
+        customer=entity.name,
+        pockets=tuple(NamedPocket(each, entity.pockets[each]) for each in source.pocket_ids),
+        at=request.shown_at,
+        position=source.position,
+        figures=tuple(source.figures),
+    )

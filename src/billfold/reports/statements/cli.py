@@ -14,8 +14,8 @@ from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
 from billfold.reports.statements import store, worker
-from billfold.reports.statements.making import correct_statements
-from billfold.reports.statements.types import Month
+from billfold.reports.statements.store import Month
+from billfold.reports.statements.worker import correct_statements
 
 group = CommandGroup(
     "statements", "Make the monthly statements of Pockets, and correct them.", example="make --month 2026-01"

@@ -1,7 +1,8 @@
 """Statements of a customer, each with a temporary URL of its PDF."""
 
 import re
-from typing import Annotated
+from datetime import datetime
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
@@ -12,15 +13,33 @@ from billfold.http.caller import Call
 from billfold.http.list_params import OrderedQuery, page_of
 from billfold.http.operations import MaybeInPath, get, with_scope
 from billfold.http.parameters import Query, parse_choice
-from billfold.http.schemas import CursorList
+from billfold.http.schemas import CursorList, one_of
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import InvalidInput
 from billfold.platform.paging import LIMIT_DEFAULT
-from billfold.reports.downloads.urls import temporary_url
-from billfold.reports.statements.schemas import TYPES, Statement
-from billfold.reports.statements.store import STATEMENTS, StatementFilters
-from billfold.reports.statements.types import StatementRow
+from billfold.reports.downloads import temporary_url
+from billfold.reports.statements.store import STATEMENTS, StatementFilters, StatementRow, StatementType
+
+TYPES = {each.value: each for each in StatementType} | {
+    each.value.replace("-", ""): each for each in StatementType if each.startswith("1099-")
+}
+"""Types by every spelling that a filter takes."""
+
+
+class Statement(msgspec.Struct, kw_only=True):
+    """A statement. `key` is its month, or the year of a tax form. A corrected one has a higher version and a reason."""
+
+    id: UUID
+    service_account_id: UUID
+    type: Annotated[str, one_of(*StatementType)]
+    key: str
+    version: int
+    reason: str | None
+    pdf_download_url: Annotated[str, msgspec.Meta(max_length=2083)]
+    time_created: datetime
+    object_type: Literal["Statement"] = "Statement"
+
 
 LIMIT_MAX = 150
 _KEY = re.compile(r"^[0-9]{4}(-(0[1-9]|1[0-2]))?$")
@@ -45,8 +64,7 @@ class StatementQuery(OrderedQuery, frozen=True):
 
 Accounts = Annotated[list[UUID] | None, Query(name="account[]")]
 Types = Annotated[
-    list[str] | None,
-    Query(name="type[]", parse=_parse_type, schema={"type": "string", "enum": list(TYPES)}),
+    list[str] | None, Query(name="type[]", parse=_parse_type, schema={"type": "string", "enum": list(TYPES)})
 ]
 Key = Annotated[
     str | None,

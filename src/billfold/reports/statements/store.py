@@ -1,28 +1,126 @@
-"""Rows of statements, what is still to be made, and what a statement reads besides its entries."""
+"""Rows of statements, the month that one covers, what is still to be made, and what it reads besides its entries."""
+
+from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from datetime import date, datetime
-from typing import NamedTuple
+from datetime import date, datetime, time, timedelta
+from enum import StrEnum
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.trades.store import TradeRow
 from billfold.bills.rules.earnings import PocketState
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
-from billfold.platform.database.rows import reads
-from billfold.platform.errors import NotFound
-from billfold.reports.statements.types import MONTHLY, Month, StatementRow, StatementType
+from billfold.platform.database.rows import Table
+from billfold.platform.dates import et_date, et_instant
 
-_COLUMNS = ", ".join(StatementRow.__struct_fields__)
-_PREFIXED = ", ".join(f"s.{name}" for name in StatementRow.__struct_fields__)
-_ADD = f"""
-INSERT INTO statement ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-ON CONFLICT (customer_id, pocket_id, type, key, version) DO NOTHING RETURNING true
-"""
+MADE_AT: Final = time(6)
+"""From when on (ET) the statements of a month are made, on the first day of the next: what it booked is committed."""
+
+LINES_MAX: Final = 5_000
+"""How many lines of activity are printed one by one; of more there is one line per day and kind."""
+
+
+class StatementType(StrEnum):
+    """What is listed as a statement."""
+
+    BANK = "BANK"
+    BROKERAGE = "BROKERAGE"
+    FORM_1099_INT = "1099-INT"
+    FORM_1099_B = "1099-B"
+
+
+MONTHLY: Final = (StatementType.BANK, StatementType.BROKERAGE)
+
+
+class StatementRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of a statement; `statement_id` is also the id of its file.
+
+    `opening` and `closing` are in cents, None for tax forms. `entry_no` is the last journal entry that it covers.
+    The first version has no `reason`.
+    """
+
+    customer_id: UUID
+    statement_id: UUID
+    pocket_id: UUID
+    type: StatementType
+    key: str
+    version: int
+    reason: str | None
+    opening: int | None
+    closing: int | None
+    entry_no: int
+    created_at: datetime
+
+    @property
+    def file_id(self) -> UUID:
+        """The id of its file."""
+        return self.statement_id
+
+
+class Month(NamedTuple):
+    """A calendar month, by its first day."""
+
+    first_day: date
+
+    @classmethod
+    def parse(cls, key: str) -> Month:
+        """Return the month that a key like 2026-01 names. Raises ValueError."""
+        return cls(datetime.strptime(key, "%Y-%m").date())  # noqa: DTZ007 - a month has no zone
+
+    @classmethod
+    def of(cls, at: datetime) -> Month:
+        """Return the month that an instant is in."""
+        return cls(et_date(at).replace(day=1))
+
+    @classmethod
+    def before(cls, at: datetime) -> Month:
+        """Return the last month whose statements are due by an instant."""
+        last = cls.of(at).previous
+        return last if last.due_at <= at else last.previous
+
+    @property
+    def key(self) -> str:
+        """The month as statements name it."""
+        return f"{self.first_day:%Y-%m}"
+
+    @property
+    def name(self) -> str:
+        """The month as people name it: "January 2026"."""
+        return f"{self.first_day:%B %Y}"
+
+    @property
+    def previous(self) -> Month:
+        """The month before."""
+        return Month((self.first_day - timedelta(days=1)).replace(day=1))
+
+    @property
+    def next(self) -> Month:
+        """The month after."""
+        return Month((self.first_day + timedelta(days=31)).replace(day=1))
+
+    @property
+    def last_day(self) -> date:
+        """Its last day."""
+        return self.next.first_day - timedelta(days=1)
+
+    @property
+    def starts_at(self) -> datetime:
+        """Its first instant, Eastern time."""
+        return et_instant(self.first_day, 0)
+
+    @property
+    def due_at(self) -> datetime:
+        """From when on its statements are made."""
+        return et_instant(self.next.first_day, MADE_AT)
+
+
+_statements, _trades = Table(StatementRow, "statement"), Table(TradeRow, "trade")
 _LATEST = f"""
-SELECT {_COLUMNS} FROM statement WHERE customer_id = $1 AND pocket_id = $2 AND type = $3 AND key = $4
+{_statements.select} WHERE customer_id = $1 AND pocket_id = $2 AND type = $3 AND key = $4
  ORDER BY version DESC LIMIT 1
 """
 _IS_LATEST = """NOT EXISTS (
@@ -31,11 +129,11 @@ _IS_LATEST = """NOT EXISTS (
      AND n.version > s.version)"""
 STATEMENTS = KeysetList(
     f"""
-SELECT {_PREFIXED}, s.written_no FROM statement s
+SELECT {_statements.columns("s")}, s.written_no FROM statement s
  WHERE s.customer_id = $1 AND ($2::uuid[] IS NULL OR s.pocket_id = ANY($2)) AND ($3::text[] IS NULL OR s.type = ANY($3))
    AND ($4::text IS NULL OR starts_with(s.key, $4)) AND {_IS_LATEST} AND {{page}}
 """,
-    reads(StatementRow),
+    _statements.read,
     **BY_CREATION,
 )
 """Current versions of the statements of a customer, of some Pockets, types and of a month or a year; newest first."""
@@ -59,27 +157,19 @@ def is_of_month(starts_at: str, ends_at: str, key: str) -> str:
 
 
 # Who had a Pocket in the month, and lacks a statement of it.
-_DUE_CUSTOMERS = f"""
-SELECT c.customer_id FROM customer c
- WHERE c.customer_id > $1 AND EXISTS (
-   SELECT 1 FROM pocket p CROSS JOIN unnest($5::text[]) AS t(type)
-    WHERE p.customer_id = c.customer_id AND {is_of_month("$2", "$3", "$4")}
-      AND NOT EXISTS (SELECT 1 FROM statement s WHERE (s.customer_id, s.pocket_id, s.type, s.key, s.version)
-                                                    = (p.customer_id, p.pocket_id, t.type, $4, 1)))
- ORDER BY c.customer_id LIMIT $6
-"""
-_COUNT_DUE = f"""
-SELECT count(*) FROM pocket p CROSS JOIN unnest($4::text[]) AS t(type)
+_DUE = f"""
+  FROM pocket p CROSS JOIN unnest($4::text[]) AS t(type)
  WHERE {is_of_month("$1", "$2", "$3")}
    AND NOT EXISTS (SELECT 1 FROM statement s WHERE (s.customer_id, s.pocket_id, s.type, s.key, s.version)
                                                  = (p.customer_id, p.pocket_id, t.type, $3, 1))
 """
+_DUE_CUSTOMERS = f"""
+SELECT c.customer_id FROM customer c
+ WHERE c.customer_id > $5 AND EXISTS (SELECT 1 {_DUE} AND p.customer_id = c.customer_id)
+ ORDER BY c.customer_id LIMIT $6
+"""
 _DUE_OF_CUSTOMER = f"""
-SELECT p.pocket_id, t.type FROM pocket p CROSS JOIN unnest($5::text[]) AS t(type)
- WHERE p.customer_id = $1 AND {is_of_month("$2", "$3", "$4")}
-   AND NOT EXISTS (SELECT 1 FROM statement s WHERE (s.customer_id, s.pocket_id, s.type, s.key, s.version)
-                                                 = (p.customer_id, p.pocket_id, t.type, $4, 1))
- ORDER BY p.opened_at, p.pocket_id, t.type
+SELECT p.pocket_id, t.type {_DUE} AND p.customer_id = $5 ORDER BY p.opened_at, p.pocket_id, t.type
 """
 _FIRST_OPENED = "SELECT min(opened_at) FROM pocket"
 _FINISHED = "SELECT key FROM statement_run"
@@ -88,9 +178,8 @@ _COSTS = """
 SELECT cusip, sum(CASE WHEN incoming THEN tax_basis ELSE -tax_basis END)::bigint AS cost FROM trade
  WHERE customer_id = $1 AND pocket_id = $2 AND entry_no <= $3 AND cusip = ANY($4) GROUP BY cusip
 """
-_TRADES = """
-SELECT customer_id, pocket_id, entry_no, trade_no, trade_id, activity, incoming, cusip, units, price_micros, notional,
-       traded_at, book_date, settles_on, counter_pocket_id, transfer_id, tax_basis
+_TRADES = f"""
+SELECT {_trades.columns(counterparty_name="NULL")}
   FROM trade WHERE customer_id = $1 AND pocket_id = $2 AND (entry_no, trade_no) > ($3, $4) AND entry_no <= $5
  ORDER BY entry_no, trade_no LIMIT $6
 """
@@ -119,48 +208,45 @@ class StatementFilters(msgspec.Struct, frozen=True, kw_only=True):
 
 async def add(conn: Connection, row: StatementRow) -> bool:
     """Write down a version of a statement whose file is written down; tell whether it was new."""
-    return await conn.fetchval(_ADD, *msgspec.structs.astuple(row)) is not None
+    return await _statements.insert(
+        conn, row, then="ON CONFLICT (customer_id, pocket_id, type, key, version) DO NOTHING"
+    )
 
 
 async def find_latest(
-    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, type_: StatementType, key: str
+    conn: Db, customer_id: UUID, pocket_id: UUID, type_: StatementType, key: str
 ) -> StatementRow | None:
     """Return the last version of a statement."""
-    row = await conn.fetchrow(_LATEST, customer_id, pocket_id, type_, key)
-    return None if row is None else StatementRow(**row)
+    return await _statements.first(conn, _LATEST, customer_id, pocket_id, type_, key)
 
 
-async def get_latest(
-    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, type_: StatementType, key: str
-) -> StatementRow:
+async def get_latest(conn: Db, customer_id: UUID, pocket_id: UUID, type_: StatementType, key: str) -> StatementRow:
     """Return the last version of a statement. Raises NotFound."""
-    row = await find_latest(conn, customer_id, pocket_id, type_, key)
-    if row is None:
-        raise NotFound("There is no such statement.")
-    return row
+    return await _statements.one(conn, _LATEST, customer_id, pocket_id, type_, key)
 
 
-async def list_due_customers(conn: Connection | Pool, month: Month, after: UUID, limit: int) -> list[UUID]:
+async def list_due_customers(conn: Db, month: Month, after: UUID, limit: int) -> list[UUID]:
     """Return customers, in the order of their ids, that lack a statement of a month."""
-    span = (month.starts_at, month.next.starts_at, month.key)
-    rows = await conn.fetch(_DUE_CUSTOMERS, after, *span, list(MONTHLY), limit)
-    return [row["customer_id"] for row in rows]
+    return [row["customer_id"] for row in await conn.fetch(_DUE_CUSTOMERS, *_span(month), after, limit)]
 
 
-async def count_due(conn: Connection | Pool, month: Month) -> int:
+async def count_due(conn: Db, month: Month) -> int:
     """Return how many statements of a month are still to be made."""
-    count: int = await conn.fetchval(_COUNT_DUE, month.starts_at, month.next.starts_at, month.key, list(MONTHLY))
+    count: int = await conn.fetchval(f"SELECT count(*) {_DUE}", *_span(month))
     return count
 
 
-async def list_due(conn: Connection | Pool, customer_id: UUID, month: Month) -> list[DueStatement]:
+async def list_due(conn: Db, customer_id: UUID, month: Month) -> list[DueStatement]:
     """Return the statements of a month that a customer lacks."""
-    span = (month.starts_at, month.next.starts_at, month.key)
-    rows = await conn.fetch(_DUE_OF_CUSTOMER, customer_id, *span, list(MONTHLY))
+    rows = await conn.fetch(_DUE_OF_CUSTOMER, *_span(month), customer_id)
     return [DueStatement(row["pocket_id"], StatementType(row["type"])) for row in rows]
 
 
-async def list_unfinished(conn: Connection | Pool, now: datetime) -> list[Month]:
+def _span(month: Month) -> tuple[object, ...]:
+    return month.starts_at, month.next.starts_at, month.key, list(MONTHLY)
+
+
+async def list_unfinished(conn: Db, now: datetime) -> list[Month]:
     """Return the months whose statements are due by an instant and not all made, the oldest first."""
     opened_at: datetime | None = await conn.fetchval(_FIRST_OPENED)
     if opened_at is None:
@@ -174,32 +260,26 @@ async def list_unfinished(conn: Connection | Pool, now: datetime) -> list[Month]
     return unfinished
 
 
-async def finish(conn: Connection | Pool, month: Month, at: datetime) -> None:
+async def finish(conn: Db, month: Month, at: datetime) -> None:
     """Note that every statement of a month is made."""
     await conn.execute(_FINISH, month.key, at)
 
 
-async def costs(
-    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, through: int, cusips: Sequence[str]
-) -> dict[str, int]:
+async def costs(conn: Db, customer_id: UUID, pocket_id: UUID, through: int, cusips: Sequence[str]) -> dict[str, int]:
     """Return what bills held after a journal entry cost for tax, in cents by CUSIP."""
     rows = await conn.fetch(_COSTS, customer_id, pocket_id, through, cusips) if cusips else []
     return {row["cusip"]: row["cost"] for row in rows}
 
 
-async def list_trades(
-    conn: Connection | Pool, key: tuple[UUID, UUID], after: int, through: int
-) -> AsyncIterator[list[TradeRow]]:
+async def list_trades(conn: Db, key: tuple[UUID, UUID], after: int, through: int) -> AsyncIterator[list[TradeRow]]:
     """Yield the trades of a customer's Pocket after one journal entry up to another, in their order, page by page."""
     place = (after, _TRADE_NO_MAX)
-    while page := [TradeRow(*row) for row in await conn.fetch(_TRADES, *key, *place, through, _TRADES_PER_PAGE)]:
+    while page := await _trades.all(conn, _TRADES, *key, *place, through, _TRADES_PER_PAGE):
         yield page
         place = (page[-1].entry_no, page[-1].trade_no)
 
 
-async def day_states(
-    conn: Connection | Pool, customer_id: UUID, pocket_id: UUID, month: Month
-) -> dict[date, PocketState]:
+async def day_states(conn: Db, customer_id: UUID, pocket_id: UUID, month: Month) -> dict[date, PocketState]:
     """Return the states at the end of the business days of a month on which something happened."""
     rows = await conn.fetch(_DAY_STATES, customer_id, pocket_id, month.first_day, month.last_day)
     return {

@@ -11,10 +11,10 @@ from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput
 from billfold.platform.settings.settings import Settings
 from billfold.reports.tax import store
-from billfold.reports.tax.figures import read_tax_years
 from billfold.reports.tax.irs_file import IrsFile, Payer, require_records
 from billfold.reports.tax.recipients import Recipient, open_recipient
 from billfold.reports.tax.rules import filing_of
+from billfold.reports.tax.store import read_tax_years
 from billfold.reports.tax.types import Filing, TaxForm, TaxYear
 
 _TEST_VALUES: Final = {

@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 
 from billfold.platform.dates import et_date
 from billfold.platform.money import format_usd
-from billfold.reports.printing.printing import printed, printed_day
-from billfold.reports.printing.types import PrintedBank, PrintedColumn, PrintedDocument, PrintedTable
+from billfold.reports import printing
 from billfold.reports.tax.recipients import Recipient
 from billfold.reports.tax.rules import boxes_of
 from billfold.reports.tax.types import Filing, TaxForm, TaxLine, TaxYear
@@ -17,17 +16,10 @@ LINES_MAX: Final = 2_000
 """How many parts of lots are printed one by one; of more there is one line per bill."""
 _NAMES: Final = {TaxForm.INTEREST: "Interest Income", TaxForm.BROKER: "Proceeds From Broker Transactions"}
 _OMB_NUMBERS: Final = {TaxForm.INTEREST: "1545-0112", TaxForm.BROKER: "1545-0715"}
-_COLUMNS: Final = (
-    PrintedColumn("Treasury bill", grows=True),
-    PrintedColumn("Acquired"),
-    PrintedColumn("Disposed"),
-    PrintedColumn("Par", "right"),
-    PrintedColumn("Proceeds", "right"),
-    PrintedColumn("Cost", "right"),
-)
+_COLUMNS: Final = printing.columns("Treasury bill+", "Acquired", "Disposed", "Par>", "Proceeds>", "Cost>")
 _AFTER_COST: Final = {
-    TaxForm.INTEREST: (PrintedColumn("Interest", "right"),),
-    TaxForm.BROKER: (PrintedColumn("Interest", "right"), PrintedColumn("Gain or loss", "right")),
+    TaxForm.INTEREST: printing.columns("Interest>"),
+    TaxForm.BROKER: printing.columns("Interest>", "Gain or loss>"),
 }
 _NOTICE: Final = {
     Filing.FILED: (
@@ -71,7 +63,7 @@ _NOTES: Final = {
 class FormIssue(NamedTuple):
     """Who issues a form to whom, when, whether the IRS has it too, and why it corrects the one before."""
 
-    bank: PrintedBank
+    bank: printing.PrintedBank
     payer_tin: str
     recipient: Recipient
     address: Sequence[str]
@@ -82,10 +74,10 @@ class FormIssue(NamedTuple):
     reason: str | None = None
 
 
-def compose_form(form: TaxForm, year: TaxYear, issue: FormIssue) -> PrintedDocument:
+def compose_form(form: TaxForm, year: TaxYear, issue: FormIssue) -> printing.PrintedDocument:
     """Return a Pocket's form of a calendar year. The lines of its table add up to its boxes."""
     made_on = et_date(issue.made_at)
-    return PrintedDocument(
+    return printing.PrintedDocument(
         title=f"Form {form}",
         subtitle=f"{_NAMES[form]} {year.year}",
         reference=f"Copy B, for recipient · OMB No. {_OMB_NUMBERS[form]}",
@@ -96,9 +88,9 @@ def compose_form(form: TaxForm, year: TaxYear, issue: FormIssue) -> PrintedDocum
             ("Payer's TIN", issue.payer_tin),
             ("Recipient's TIN", issue.recipient.masked_tin),
             ("Account number", year.account),
-            ("Pocket", printed(issue.pocket)),
+            ("Pocket", printing.printed(issue.pocket)),
             ("Copy", "B, for recipient"),
-            ("Form date", printed_day(made_on)),
+            ("Form date", printing.printed_day(made_on)),
         ),
         correction="" if issue.reason is None else _correction(issue),
         summary=[
@@ -110,15 +102,15 @@ def compose_form(form: TaxForm, year: TaxYear, issue: FormIssue) -> PrintedDocum
 
 
 def _correction(issue: FormIssue) -> str:
-    reason = printed(issue.reason or "")
+    reason = printing.printed(issue.reason or "")
     return f"[X] CORRECTED. Version {issue.version} replaces every earlier form of this year. {reason}"
 
 
-def _lots(form: TaxForm, year: TaxYear) -> PrintedTable:
+def _lots(form: TaxForm, year: TaxYear) -> printing.PrintedTable:
     lines = year.sales if form == TaxForm.BROKER else [line for line in year.lines if line.interest]
     rows = _one_by_one(lines) if len(lines) <= LINES_MAX else _by_bill(lines)
     width = len(_COLUMNS) + len(_AFTER_COST[form])
-    return PrintedTable(
+    return printing.PrintedTable(
         heading="Lots",
         columns=(*_COLUMNS, *_AFTER_COST[form]),
         rows=[row[:width] for row in rows],

@@ -1,4 +1,7 @@
-"""Reads of what tax forms are made of, and the tax status of customers."""
+"""The figures of a customer's tax year, read from the ledger, and the tax status that an operator sets.
+
+The status is what the customer certified (Form W-9) or the IRS notified.
+"""
 
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -7,9 +10,18 @@ from uuid import UUID
 
 from asyncpg import Record
 
-from billfold.platform.database.connection import Connection, Pool
+from billfold.audit.record import audited
+from billfold.ledger.bank import Bank
+from billfold.ledger.types import Origin
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import fingerprint
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.dates import et_date
-from billfold.reports.tax.types import LotMovement, TaxForm, TaxStatus
+from billfold.reports.entries.reader import current_position
+from billfold.reports.entries.store import last_entry_before
+from billfold.reports.entries.types import LedgerPosition
+from billfold.reports.tax.rules import LotReplay, first_purchase, is_relevant, tax_years, year_bounds
+from billfold.reports.tax.types import Disposal, LotMovement, TaxForm, TaxStatus, TaxYear
 
 _FETCHED_AT_ONCE: Final = 2_000
 _CUSTOMERS_AT_ONCE: Final = 500
@@ -68,7 +80,7 @@ async def stream_movements(conn: Connection, customer_id: UUID, after: int, thro
         yield LotMovement(*row)
 
 
-async def get_tax_status(conn: Connection | Pool, customer_id: UUID) -> TaxStatus:
+async def get_tax_status(conn: Db, customer_id: UUID) -> TaxStatus:
     """Return what is known of a customer; nothing unless it was set."""
     row = await conn.fetchrow(_STATUS, customer_id)
     return TaxStatus(customer_id) if row is None else TaxStatus(*row)
@@ -89,23 +101,65 @@ async def stream_customers(pool: Pool) -> AsyncIterator[UUID]:
             yield last
 
 
-async def list_forms(conn: Connection | Pool, customer_id: UUID, year: int) -> dict[tuple[UUID, TaxForm], MadeForm]:
+async def list_forms(conn: Db, customer_id: UUID, year: int) -> dict[tuple[UUID, TaxForm], MadeForm]:
     """Return a customer's forms of a calendar year, by Pocket and form."""
     rows = await conn.fetch(_FORMS, customer_id, str(year))
     return {(pocket_id, TaxForm(form)): MadeForm(*made) for pocket_id, form, *made in rows}
 
 
-async def first_year(conn: Connection | Pool) -> int | None:
+async def first_year(conn: Db) -> int | None:
     """Return the year in which the first Pocket was opened, Eastern time; None before."""
     opened_at: datetime | None = await conn.fetchval(_FIRST_OPENED)
     return None if opened_at is None else et_date(opened_at).year
 
 
-async def list_finished(conn: Connection | Pool) -> set[int]:
+async def list_finished(conn: Db) -> set[int]:
     """Return the years of which every form is made."""
     return {row["year"] for row in await conn.fetch(_FINISHED)}
 
 
-async def finish(conn: Connection | Pool, year: int, at: datetime) -> None:
+async def finish(conn: Db, year: int, at: datetime) -> None:
     """Note that every form of a year is made."""
     await conn.execute(_FINISH, year, at)
+
+
+class TaxReading(NamedTuple):
+    """A customer's calendar year: its status, each Pocket with sales or maturities, and how far the log was read."""
+
+    status: TaxStatus
+    years: list[TaxYear]
+    position: LedgerPosition
+
+
+async def read_tax_years(bank: Bank, customer_id: UUID, year: int) -> TaxReading:
+    """Return what a customer's Pockets have to report for a calendar year. What was due by its end is done first."""
+    ends_at = year_bounds(year)[1]
+    position = await current_position(bank, customer_id, ends_at)
+    async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+        status = await get_tax_status(conn, customer_id)
+        after = await last_entry_before(conn, customer_id, first_purchase(year))
+        stream = stream_movements(conn, customer_id, after, position.entry_no)
+        replay, disposals = LotReplay(lambda cusip: bank.market.bill(cusip).maturity), list[Disposal]()
+        async for each in stream:
+            # Of a bill that was gone before the year began the lots may have been bought before the stream does.
+            if is_relevant(bank.market.bill(each.cusip).maturity, year):
+                disposal = replay.play(each)
+                disposals += [disposal] if disposal is not None else []
+    return TaxReading(status, tax_years(year, disposals, status), position)
+
+
+async def set_tax_status(bank: Bank, status: TaxStatus) -> None:
+    """Store it as the next version, in the audit log with its fingerprint."""
+    async with audited(
+        bank.pool,
+        bank.vault,
+        status.customer_id,
+        Origin.operator(),
+        "tax_status.set",
+        resource=("tax_status", None),
+        now=wall_now(),
+    ) as action:
+        row = await add_tax_status(action.conn, status, await bank.now(action.conn))
+        columns = [(name, row[name]) for name in sorted(row.keys()) if row[name] is not None]
+        action.resource_id = str(row["version"])
+        action.proves("tax_status", row["version"], fingerprint(columns))

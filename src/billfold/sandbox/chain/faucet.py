@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from enum import StrEnum
 from importlib import resources
-from typing import Any
-
-from eth_account.signers.local import LocalAccount
+from typing import TYPE_CHECKING, Any
 
 from billfold.payments.crypto.chains.evm import topic_of
 from billfold.payments.crypto.chains.json_rpc import JsonRpcClient
 from billfold.sandbox.chain.accounts import FAUCET_KEY, OTHER_KEY, TEST_DOLLAR, address_of, first_contract_of
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
 
 # The first four bytes of the hash of each signature.
 MINT = "0x40c10f19"  # mint(address,uint256)

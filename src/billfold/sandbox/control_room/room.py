@@ -26,8 +26,7 @@ from billfold.apis.partner_api.app import PROOFS, PartnerApi
 from billfold.client.dpop import DpopAuth
 from billfold.client.keys import client_assertion
 from billfold.client.oauth import ASSERTION_TYPE, Authorization, Tokens
-from billfold.documentation.reference.call import FILE, FILE_TYPE, Call
-from billfold.documentation.reference.operations import ApiOperation, Content, Proof, operations_of
+from billfold.documentation.operations import FILE, FILE_TYPE, ApiOperation, Call, Content, Proof, operations_of
 from billfold.http.api import Identity
 from billfold.http.edge.serve import AppWithLifespan
 from billfold.http.operations import Operation

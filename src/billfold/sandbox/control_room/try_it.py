@@ -16,10 +16,8 @@ import msgspec
 from litestar import get, post
 
 from billfold.client.responses import ApiError
-from billfold.documentation.reference.call import Call, call_of
-from billfold.documentation.reference.curl_sample import curl_sample
-from billfold.documentation.reference.fields import resolved
-from billfold.documentation.reference.operations import ApiOperation, Content
+from billfold.documentation.operations import ApiOperation, Call, Content, call_of, resolved
+from billfold.documentation.samples import curl_sample
 from billfold.platform.errors import InvalidInput
 from billfold.platform.ids import command_id
 from billfold.sandbox.control_room.room import PATH, READ_BYTES_MAX, ControlRoom, InRoom

@@ -8,13 +8,15 @@ import sqlite3
 from contextlib import closing
 from datetime import date
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from eth_account.signers.local import LocalAccount
 
 from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
 from billfold.sandbox.line_process import kept_file
+
+if TYPE_CHECKING:
+    from eth_account.signers.local import LocalAccount
 
 KEY_FILE: Final = "wallet.key"
 _KEY_BYTES = 32

@@ -51,7 +51,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
         "keys": "billfold.wiring.cli.keys",
         "statements": "billfold.reports.statements.cli",
         "document-keys": "billfold.reports.proofs.cli",
-        "proof": "billfold.reports.proofs.roots.cli",
+        "proof": "billfold.reports.proofs.cli",
         "market": "billfold.wiring.cli.market",
         "calendar": "billfold.wiring.cli.market",
         "ach": "billfold.payments.ach.cli",

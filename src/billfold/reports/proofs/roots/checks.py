@@ -14,8 +14,7 @@ from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.trees import height_of, leaf_hash, root_of_page, salt_of
 from billfold.reports.proofs.roots.types import RETENTION_MIN, CustomerLeaf, DailyRoot, StoredRoot
-from billfold.reports.proofs.signatures import ROOT, RevokedKey, Unproven, refuse_revoked, verify
-from billfold.reports.proofs.types import PublicKey
+from billfold.reports.proofs.signatures import ROOT, PublicKey, RevokedKey, Unproven, refuse_revoked, verify
 
 COUNTED = ("daily_root", "daily_root_page", "daily_root_purge")
 _ROOT, _PAGE, _ = COUNTED
@@ -124,12 +123,8 @@ async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) 
             leaves = page["leaves"].split(b"\n")
             expected = [page["tiles"][at + 1 : at + _TILE] for at in range(0, _TILE * len(leaves), _TILE)]
             if [_hash_of(secret, each) for each in leaves] != expected:
-                key = {
-                    "number": root.number,
-                    "tree": store.CUSTOMERS,
-                    "height": page["height"],
-                    "page_no": page["page_no"],
-                }
+                key = {"number": root.number, "tree": store.CUSTOMERS}
+                key |= {"height": page["height"], "page_no": page["page_no"]}
                 findings.add(_PAGE, key, "its leaves are not those that were signed", certainty=Certainty.CHANGED)
 
 

@@ -7,7 +7,7 @@ import msgspec
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.errors import InvariantError, NotFound
 from billfold.reports.proofs.roots import store
 from billfold.reports.proofs.roots.trees import Nodes, height_of, nodes_of, pages_above, salt_of, way_up
@@ -18,7 +18,7 @@ Place = tuple[str, int, int, int, str]
 """A tree, its height, where a leaf begins, the power of two of its units, and its text."""
 
 
-async def prove_customer(conn: Connection | Pool, bank: Bank, root: StoredRoot, customer_id: UUID) -> CustomerProof:
+async def prove_customer(conn: Db, bank: Bank, root: StoredRoot, customer_id: UUID) -> CustomerProof:
     """Return the proof of a customer's balance. Raises NotFound for one who was not there, or of a day long ago."""
     found = await store.find_leaf(conn, root.number, customer_id)
     if found is None:
@@ -41,7 +41,7 @@ async def prove_customer(conn: Connection | Pool, bank: Bank, root: StoredRoot, 
     return CustomerProof(root=root.jws, salt=salt, customer=proven[0], bills=tuple(proven[1:]))
 
 
-async def _gone(conn: Connection | Pool, root: StoredRoot) -> NotFound | None:
+async def _gone(conn: Db, root: StoredRoot) -> NotFound | None:
     if root.number in await store.list_purged(conn):
         return NotFound(f"Proofs of {root.day} are no longer kept; its signed root is.")
     return None

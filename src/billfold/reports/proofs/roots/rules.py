@@ -1,11 +1,21 @@
 """The event of a daily root, raised at the own customer of every partner."""
 
+from datetime import date
+
 from billfold.events import kinds
 from billfold.events.payloads import DailyRootPayload
 from billfold.ledger.book.recording import event
-from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.reports.proofs.roots.commands import AnnounceRoot
+
+
+class AnnounceRoot(Command, frozen=True, kw_only=True):
+    """Raise the event of a root that was published."""
+
+    needs_identifiers = False
+
+    day: date
+    root: str
 
 
 @decides(AnnounceRoot)

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from billfold.ledger.book.book import USD
 from billfold.platform.crypto import associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.errors import NotFound
 from billfold.reports.proofs.roots.types import Balances, Head, Owners, Page, StoredRoot, Unbalanced
 
@@ -151,24 +151,24 @@ async def read_heads(conn: Connection, close: Close, count: int) -> AsyncIterato
         yield [Head(*row) for row in rows]
 
 
-async def find_root(conn: Connection | Pool, day: date | None = None) -> StoredRoot | None:
+async def find_root(conn: Db, day: date | None = None) -> StoredRoot | None:
     """Return the root of a day, or the last one."""
     row = await conn.fetchrow(f"{_ROOT} WHERE $1::date IS NULL OR day = $1 ORDER BY number DESC LIMIT 1", day)
     return None if row is None else StoredRoot(*row)
 
 
-async def list_roots(conn: Connection | Pool, after: int = 0, *, limit: int = 1000) -> list[StoredRoot]:
+async def list_roots(conn: Db, after: int = 0, *, limit: int = 1000) -> list[StoredRoot]:
     """Return the roots that follow one, oldest first."""
     rows = await conn.fetch(f"{_ROOT} WHERE number > $1 ORDER BY number LIMIT $2", after, limit)
     return [StoredRoot(*row) for row in rows]
 
 
-async def list_roots_since(conn: Connection | Pool, made_at: datetime) -> list[StoredRoot]:
+async def list_roots_since(conn: Db, made_at: datetime) -> list[StoredRoot]:
     """Return the roots that were made from an instant on, oldest first."""
     return [StoredRoot(*row) for row in await conn.fetch(f"{_ROOT} WHERE made_at >= $1 ORDER BY number", made_at)]
 
 
-async def get_root(conn: Connection | Pool, day: date | None = None) -> StoredRoot:
+async def get_root(conn: Db, day: date | None = None) -> StoredRoot:
     """Return the root of a day, or the last one. Raises NotFound."""
     found = await find_root(conn, day)
     if found is None:
@@ -199,12 +199,12 @@ async def insert_lowest_pages(
     await conn.copy_records_to_table("daily_root_page", records=rows, columns=_PAGE_COLUMNS, timeout=_SECONDS_MAX)
 
 
-async def record_refusal(conn: Connection | Pool, day: date, reason: str, at: datetime) -> None:
+async def record_refusal(conn: Db, day: date, reason: str, at: datetime) -> None:
     """Record that nothing was published of a day."""
     await conn.execute(_REFUSED, day, reason, at)
 
 
-async def list_refusals(conn: Connection | Pool) -> list[tuple[date, str]]:
+async def list_refusals(conn: Db) -> list[tuple[date, str]]:
     """Return the days of which nothing was published, and of none after them, with the reason."""
     return [(row["day"], row["reason"]) for row in await conn.fetch(_LIST_REFUSED)]
 
@@ -218,12 +218,12 @@ async def purge_pages(pool: Pool, now: datetime, retention: timedelta, *, limit:
     return removed
 
 
-async def list_purged(conn: Connection | Pool) -> dict[int, datetime]:
+async def list_purged(conn: Db) -> dict[int, datetime]:
     """Return the numbers of roots whose pages were removed, and when."""
     return {row["number"]: row["purged_at"] for row in await conn.fetch(_LIST_PURGED)}
 
 
-async def find_leaf(conn: Connection | Pool, number: int, customer_id: UUID) -> tuple[int, bytes] | None:
+async def find_leaf(conn: Db, number: int, customer_id: UUID) -> tuple[int, bytes] | None:
     """Return where the leaf of a customer is, and its text."""
     row = await conn.fetchrow(_PAGE_OF, number, customer_id)
     begins = f'{{"customer":"{customer_id}"'.encode()
@@ -233,7 +233,7 @@ async def find_leaf(conn: Connection | Pool, number: int, customer_id: UUID) -> 
 
 
 async def read_pages(
-    conn: Connection | Pool, number: int, wanted: Iterable[tuple[str, int, int]]
+    conn: Db, number: int, wanted: Iterable[tuple[str, int, int]]
 ) -> dict[tuple[str, int, int], bytes]:
     """Return the tiles of pages by their tree, height and number."""
     columns = [list(each) for each in zip(*wanted, strict=True)]

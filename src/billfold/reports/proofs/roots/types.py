@@ -8,7 +8,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.data_keys.types import DataKey
-from billfold.reports.proofs.types import DocumentKey
+from billfold.reports.proofs.signatures import DocumentKey
 
 RETENTION_MIN: Final = timedelta(days=30)
 """How long at least proofs can be made of a root."""

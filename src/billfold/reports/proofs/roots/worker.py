@@ -15,8 +15,8 @@ from billfold.platform.database.claims import claimed
 from billfold.platform.ids import command_id
 from billfold.reports.proofs.document_keys import get_document_key
 from billfold.reports.proofs.roots import store
-from billfold.reports.proofs.roots.commands import AnnounceRoot
-from billfold.reports.proofs.roots.making import make_root
+from billfold.reports.proofs.roots.build import make_root
+from billfold.reports.proofs.roots.rules import AnnounceRoot
 from billfold.reports.proofs.roots.types import MakingKeys, StoredRoot, Unbalanced
 
 log = structlog.get_logger(__name__)

@@ -9,7 +9,7 @@ from litestar.response import Response
 
 from billfold.documents import store as document_store
 from billfold.documents.ports import StoredFileMissing
-from billfold.documents.sealed_files import fetch_opened
+from billfold.documents.store import fetch_opened
 from billfold.identity.operators.record import recorded
 from billfold.identity.operators.types import Power
 from billfold.onboarding import review_queue

@@ -9,9 +9,9 @@ from billfold.pages.theme import page_headers
 from billfold.platform.dates import parse_day
 from billfold.platform.errors import NotFound
 from billfold.reports.proofs.roots import store
-from billfold.reports.proofs.roots.routes import get_daily_proof
 from billfold.reports.proofs.roots.types import DailyRoot
 from billfold.reports.proofs.signatures import payload_of
+from billfold.reports.routes import get_daily_proof
 from billfold.web.console.company import InCompany
 from billfold.web.console.page_clock import read_page_clock
 from billfold.web.page_context import PUBLIC, PageContext, PageResponse

@@ -8,7 +8,7 @@ from litestar import Response, get, post
 from billfold.http.raw_request import is_uuid
 from billfold.pages.theme import page_headers
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
-from billfold.reports.requests.renderers.table import RENDERERS
+from billfold.reports.requests.renderers import RENDERERS
 from billfold.reports.requests.routes import (
     create_report_request,
     download_report,
@@ -16,8 +16,8 @@ from billfold.reports.requests.routes import (
     get_report_request,
     list_report_requests,
 )
+from billfold.reports.requests.schemas import OPTIONAL, REQUIRED
 from billfold.reports.requests.types import POCKETS_MAX, ReportType
-from billfold.reports.requests.validation import OPTIONAL, REQUIRED
 from billfold.web.console.company import InCompany
 from billfold.web.console.listing import list_choices, names_of_pockets, read_listing
 from billfold.web.console.reports.statements import keys_url

@@ -4,7 +4,7 @@ from litestar import get
 
 from billfold.platform.errors import NotFound
 from billfold.reports.statements.routes import list_customer_statements
-from billfold.reports.statements.types import StatementType
+from billfold.reports.statements.store import StatementType
 from billfold.web.console.company import InCompany
 from billfold.web.console.listing import list_choices, read_listing
 from billfold.web.page_context import PageResponse, path_id, redirect

@@ -7,7 +7,7 @@ from billfold.accounts.pockets.routes import get_pocket
 from billfold.accounts.trades.routes import get_trade, get_trades_csv, list_customer_trades
 from billfold.accounts.trades.schemas import Buy, Sell, Trade
 from billfold.platform.dates import et_date
-from billfold.reports.confirmations.routes import redirect_to_confirmation
+from billfold.reports.routes import redirect_to_confirmation
 from billfold.web.console.company import InCompany
 from billfold.web.console.files import file_response, location_of
 from billfold.web.console.listing import list_choices, operation_filters, read_listing

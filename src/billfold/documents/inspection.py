@@ -1,0 +1,55 @@
+"""Files are opened in a process that has little memory, little time and nothing to write to.
+
+A file that is too much for these limits is refused like one that is found to be bad.
+"""
+
+import asyncio
+import sys
+
+from billfold.documents import inspection_child
+from billfold.documents.ports import UploadRejected
+from billfold.platform.errors import Unavailable
+from billfold.platform.file_kinds import FileKind
+
+INSPECTION_TIMEOUT_SECONDS = 30.0
+_RETRY_AFTER_SECONDS = 5
+_LIMIT_EXCEEDED = "The file takes too much memory or time to open."
+
+
+class SubprocessFileInspector:
+    """Looks into files, each in a process of its own. Whoever calls it limits how many at a time."""
+
+    async def inspect(self, content: bytes, kind: FileKind) -> None:
+        """Return when the file is what it says and carries nothing that acts.
+
+        Raises UploadRejected with a sentence for the sender, Unavailable where the machine is too busy to tell.
+        """
+        status, reason = await _run_inspection(content, kind)
+        if status == inspection_child.REFUSED:
+            raise UploadRejected(reason)
+        if status != 0:
+            raise UploadRejected(_LIMIT_EXCEEDED)
+
+
+async def _run_inspection(content: bytes, kind: FileKind) -> tuple[int, str]:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-I",  # nothing of this process's surroundings
+        inspection_child.__file__,
+        kind.name,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={},
+        start_new_session=True,
+    )
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(content), INSPECTION_TIMEOUT_SECONDS)
+    except TimeoutError:
+        # It may use less processor time than that, and waits for nothing else.
+        raise Unavailable("The file waited too long to be opened.", retry_after_seconds=_RETRY_AFTER_SECONDS) from None
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    return process.returncode or 0, out.decode(errors="replace").strip()

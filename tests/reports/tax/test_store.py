@@ -1,0 +1,90 @@
+"""The tax figures of a bank that has lived agree with its trades, to the cent."""
+
+import io
+from datetime import UTC, datetime
+
+import asyncpg
+import pytest
+from tests.support.whole_bank import close_bank, open_bank
+
+from billfold.monitoring.health.bank_checks import failed_work
+from billfold.reports.tax.filing import write_irs_file
+from billfold.reports.tax.store import read_tax_years
+from billfold.reports.tax.worker import make_year
+
+
+@pytest.fixture
+async def lived(pg_server, lived_bank):
+    dsn = await pg_server.create_database("tax_lived", template=lived_bank)
+    bank = await open_bank(dsn)
+    yield bank
+    await close_bank(bank)
+
+
+REALISED = """
+SELECT customer_id, pocket_id, extract(year FROM traded_at AT TIME ZONE 'America/New_York')::int AS year,
+       sum(notional - tax_basis)::bigint AS realised, sum(notional) AS proceeds, array_agg(DISTINCT activity)
+  FROM trade WHERE activity IN ('SELL', 'MATURITY') GROUP BY 1, 2, 3
+"""
+
+
+async def test_interest_and_gains_are_what_the_trades_realised(lived):
+    rows = await lived.pool.fetch(REALISED)
+    print(rows)
+    for row in rows:
+        years = {each.pocket_id: each for each in (await read_tax_years(lived, row["customer_id"], row["year"])).years}
+        found = years[row["pocket_id"]]
+        print(found.interest, sum(s.gain for s in found.sales), found.lines[:3])
+        assert found.interest + sum(each.gain for each in found.sales) == row["realised"]
+
+
+@pytest.fixture
+async def bank(database_dsn):
+    """A bank that opens in February 2023."""
+    opened = await open_bank(database_dsn, clock_start=datetime(2023, 2, 27, 14, tzinfo=UTC))
+    yield opened
+    await close_bank(opened)
+
+
+async def test_every_year_has_its_forms_in_a_life_of_five_years_with_leap_days(bank, partner_desk):
+    """Bills of every term roll over the ends of the years; some are sold, some move to another Pocket in kind."""
+    customer = await partner_desk.customer()
+    pockets = [await partner_desk.funded(100_000_00, customer, weeks=weeks) for weeks in (13, 52)]
+    for day in ("2023-11-20", "2024-02-29", "2024-12-30", "2025-12-31", "2027-06-01", "2028-02-29"):
+        await partner_desk.until(f"{day}T10:00:00-05:00")
+        await partner_desk.transfer(*pockets, 1_000_00)
+        await partner_desk.transfer(*pockets, 2_000_00, transfer_type="SECURITY_TRANSFER")
+    rows = await bank.pool.fetch(REALISED)
+    assert {row["year"] for row in rows} == set(range(2023, 2029))
+    for row in rows:
+        years = {each.pocket_id: each for each in (await read_tax_years(bank, row["customer_id"], row["year"])).years}
+        found = years[row["pocket_id"]]
+        assert found.interest + sum(each.gain for each in found.sales) == row["realised"]
+    for year in range(2023, 2028):
+        made, failed = await make_year(bank, year)
+        assert made > 0
+        assert not failed
+
+
+async def test_a_customer_that_fails_is_named_and_the_others_get_their_forms(bank, partner_desk, database_dsn):
+    """A trade of the first does not add up any more."""
+    broken, other = [await partner_desk.funded(100_000_00) for _ in range(2)]
+    await partner_desk.until("2024-01-20T10:00:00-05:00")
+    owner = await asyncpg.connect(database_dsn)
+    damage = "UPDATE trade SET tax_basis = tax_basis + $2 WHERE customer_id = $1 AND activity = 'MATURITY'"
+    await owner.execute(damage, broken.key[0], 1)
+    made, failed = await make_year(bank, 2023)
+    assert made > 0
+    assert failed == 1
+    written = await write_irs_file(bank, 2023, io.BytesIO())
+    assert [*written.failed] == [broken.key[0]]
+    async with bank.pool.acquire() as conn:
+        assert f"tax forms 2023 {broken.key[0]}" in (await failed_work(conn)).found
+        await owner.execute(damage, broken.key[0], -1)
+        assert await make_year(bank, 2023) == (made, 0)
+        assert (await failed_work(conn)).found == "nothing fails"
+    assert (await write_irs_file(bank, 2023, io.BytesIO())).returns == 2 * written.returns > 0
+    assert other.key[0] != broken.key[0]
+    only = await write_irs_file(bank, 2023, io.BytesIO(), only=[broken.key[0]])
+    assert only.returns == written.returns
+    await owner.close()
