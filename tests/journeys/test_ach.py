@@ -12,8 +12,8 @@ from billfold.payments.ach.nacha.types import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.clearing.report import clearing_report
 from billfold.payments.clearing.types import RAILS
-from billfold.platform.business_clock import write_clock
 from billfold.platform.clock import ClockState, wall_now
+from billfold.platform.database.business_clock import write_clock
 from billfold.platform.dates import et_instant
 
 SANDBOX = "/api/v1/sandbox/"

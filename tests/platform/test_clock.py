@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from billfold.bills import market_data as packaged
-from billfold.platform import business_clock, clock
+from billfold.platform import clock
 from billfold.platform.clock import ClockState, ClockTooFar, ClockWouldGoBack
+from billfold.platform.database import business_clock
 from billfold.platform.dates import et_instant
 
 _WALL = datetime(2026, 3, 1, 12, tzinfo=UTC)

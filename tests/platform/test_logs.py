@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from billfold import __version__
-from billfold.platform import logs, redaction
+from billfold.platform import logs
+from billfold.platform.text import redaction
 
 _CANARY = "canary-5f0c9d"
 _CARD = "4111111111111111"

@@ -31,8 +31,8 @@ from billfold.payments.wires.iso20022.envelope import read_messages, write_messa
 from billfold.payments.wires.iso20022.types import CreditTransfer
 from billfold.payments.wires.sent_messages import fedwire_day
 from billfold.platform import ids
-from billfold.platform.business_clock import read_clock, write_clock
 from billfold.platform.clock import wall_now
+from billfold.platform.database.business_clock import read_clock, write_clock
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
 from billfold.verify.runner import verify_bank

@@ -10,7 +10,7 @@ import httpx
 from tests.support.oauth_clients import KEYS, REDIRECT, SPA, base64url, proof, raw_jwt, without_none
 
 from billfold.oauth import consent
-from billfold.oauth.token_exchange import challenge_of
+from billfold.oauth.server.token_exchange import challenge_of
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 

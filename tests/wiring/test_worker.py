@@ -14,8 +14,8 @@ from billfold.ledger.jobs.due_work import DUE_WORK_LOCK
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.platform import ids
-from billfold.platform.business_clock import write_clock
 from billfold.platform.clock import ClockState, wall_now
+from billfold.platform.database.business_clock import write_clock
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale

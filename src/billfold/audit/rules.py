@@ -14,7 +14,7 @@ from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data, is_sealed_text
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
-from billfold.platform.redaction import redact_numbers
+from billfold.platform.text.redaction import redact_numbers
 
 CHAIN_START: Final = b""
 """What the first entry of a customer follows."""

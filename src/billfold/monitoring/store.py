@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from billfold.monitoring.types import DatabaseGauge, Measured
 from billfold.payments.clearing.types import RAILS
-from billfold.platform.business_clock import read_clock
 from billfold.platform.clock import business_now
+from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import ET, et_instant
 

@@ -16,8 +16,8 @@ from billfold.http.schemas import CursorList
 from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
-from billfold.platform.csv_text import Separators
 from billfold.platform.errors import NotFound
+from billfold.platform.text.csv_text import Separators
 
 READS = with_scope("team.read", "team")
 

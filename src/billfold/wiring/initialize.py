@@ -17,9 +17,9 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements.publishing import Publisher, publish_first
-from billfold.platform.business_clock import read_clock, write_clock
 from billfold.platform.clock import ClockState
 from billfold.platform.crypto import Vault, associated_data
+from billfold.platform.database.business_clock import read_clock, write_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.settings.settings import Settings
 from billfold.screening.imports import read_list, replace_current

@@ -15,8 +15,8 @@ from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.types import AccountKind, JournalKind, PocketStatus
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
-from billfold.platform.business_clock import write_clock
 from billfold.platform.clock import ClockState, wall_now
+from billfold.platform.database.business_clock import write_clock
 from billfold.platform.database.rows import Row
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import InvariantError, NotFound, Refused

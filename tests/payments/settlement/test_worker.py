@@ -10,8 +10,8 @@ from tests.support.whole_bank import expect_clean
 from billfold.ledger.jobs.due_work import bank_customer_id, catch_up_due
 from billfold.payments.clearing.store import EVER, list_open
 from billfold.payments.settlement.worker import close_bank_days, find_unsettled
-from billfold.platform.business_clock import write_clock
 from billfold.platform.clock import ClockState, wall_now
+from billfold.platform.database.business_clock import write_clock
 from billfold.platform.dates import et_instant
 from billfold.sandbox.clock.stepper import ClockStepper
 

@@ -13,7 +13,7 @@ from tests.web.steps import give_password, reset_link
 from billfold.identity.users import email_links as links
 from billfold.identity.users import members as user_members
 from billfold.oauth import grants
-from billfold.oauth.token_exchange import refresh
+from billfold.oauth.server.token_exchange import refresh
 
 NEW = "lantern-gravel-otter"
 

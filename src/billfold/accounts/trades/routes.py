@@ -21,8 +21,8 @@ from billfold.http.schemas import SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
-from billfold.platform.csv_text import Separators
 from billfold.platform.paging import Page
+from billfold.platform.text.csv_text import Separators
 
 V1_ACTIVITIES = ["BUY", "SELL", "MATURITY"]
 

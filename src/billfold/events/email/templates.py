@@ -6,7 +6,7 @@ from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
 from billfold.identity.users.types import ClientInfo, User
-from billfold.platform.plain_text import plain_text, without_links
+from billfold.platform.text.plain_text import plain_text, without_links
 
 
 class EmailContent(NamedTuple):

@@ -17,7 +17,7 @@ from billfold.platform import ids
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError
-from billfold.platform.plain_text import plain_text, without_links
+from billfold.platform.text.plain_text import plain_text, without_links
 
 _WRITE = """
 INSERT INTO notification (customer_id, notification_id, type, title, description, metadata,

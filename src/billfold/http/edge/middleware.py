@@ -15,8 +15,8 @@ from billfold.http.raw_request import RawRequest, attach, client_of, is_trusted
 from billfold.http.responses import ProblemWithHeaders, problem, response_to
 from billfold.ledger.bank import Bank
 from billfold.platform import ids
-from billfold.platform.business_clock import read_clock
 from billfold.platform.clock import ClockState, monotonic, wall_now
+from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import Batcher
 from billfold.platform.database.shortage import error_summary

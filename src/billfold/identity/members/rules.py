@@ -9,7 +9,7 @@ from billfold.identity.members.types import InviteMember, Member
 from billfold.identity.users.rules import PERMISSIONS, check_email, check_name, check_phone_number
 from billfold.identity.users.types import Role, UserRole
 from billfold.platform.errors import FieldError, InvalidInput, Refused
-from billfold.platform.plain_text import is_name
+from billfold.platform.text.plain_text import is_name
 
 INVITATION_LIFETIME = timedelta(days=7)
 ROLES: tuple[UserRole, ...] = ("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")

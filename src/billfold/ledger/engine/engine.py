@@ -40,9 +40,9 @@ from billfold.ledger.engine.pending_command import (
 )
 from billfold.ledger.engine.ports import BatchRecorder, CatchUpRule, IdentifierLoader
 from billfold.ledger.engine.write_batch import reset_drafts, write_books
-from billfold.platform.business_clock import read_clock
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import business_now, monotonic, wall_now
+from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.distribution import is_distributed
 from billfold.platform.database.shortage import (

@@ -12,9 +12,9 @@ from billfold.ledger.book.book import Book, pocket_due
 from billfold.ledger.book.holdings import HOLDS_KEPT, Account, Lot, PocketBook, PocketColumns
 from billfold.ledger.engine.ports import IdentifierLoader
 from billfold.ledger.engine.serialized_book import deserialize_book, restore_book
-from billfold.platform.business_clock import HOLD_CLOCK, clock_of_row, read_clock
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import ClockState
+from billfold.platform.database.business_clock import HOLD_CLOCK, clock_of_row, read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import HEADS_LOCKED
 from billfold.platform.database.pool import uuid_array

@@ -13,8 +13,8 @@ from billfold.payments.crypto.deposits.types import DepositStatus
 from billfold.payments.crypto.withdrawals.store.transactions import list_blocked
 from billfold.payments.files import retries
 from billfold.payments.files.types import RailFile
-from billfold.platform.business_clock import read_clock
 from billfold.platform.clock import business_now, wall_now
+from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.database.shortage import error_summary

@@ -8,12 +8,12 @@ from billfold.http.raw_request import RawRequest
 from billfold.http.responses import Header, HttpResponse
 from billfold.identity.partners import credentials
 from billfold.ledger.bank import Bank
-from billfold.oauth import client_assertions as assertions
 from billfold.oauth import clients, dpop
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.authentication import AccessTokenAuthenticator
 from billfold.oauth.endpoint import Fields
 from billfold.oauth.errors import OAuthError
+from billfold.oauth.server import client_assertions as assertions
 from billfold.oauth.signing_keys import SigningKey
 from billfold.oauth.types import Client
 from billfold.pages.theme import Theme, page_headers

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from billfold.oauth.client_assertions import ASSERTION_TYPE
 from billfold.oauth.endpoint import STRING, form_openapi
+from billfold.oauth.server.client_assertions import ASSERTION_TYPE
 
 _CLIENT: Mapping[str, Any] = {
     "client_id": {**STRING, "description": "If sent, the issuer of the assertion."},

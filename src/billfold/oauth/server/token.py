@@ -11,15 +11,16 @@ from billfold.http.operations import PER_ADDRESS, post
 from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
 from billfold.identity.users import store as user_store
-from billfold.oauth import access_tokens, token_exchange
+from billfold.oauth import access_tokens
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.endpoint import Fields, form_of, required
 from billfold.oauth.errors import OAuthError
 from billfold.oauth.rules.public_keys import base64url
 from billfold.oauth.rules.scopes import parse_scopes
+from billfold.oauth.server import token_exchange
 from billfold.oauth.server.auth_server import TOKEN_PATH, AuthenticatedClient, AuthServer
 from billfold.oauth.server.openapi import TOKEN_OPENAPI
-from billfold.oauth.token_exchange import IssuedTokens
+from billfold.oauth.server.token_exchange import IssuedTokens
 from billfold.oauth.types import AUTHORIZATION_CODE, CLIENT_CREDENTIALS, REFRESH_TOKEN, TokenSubject
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection

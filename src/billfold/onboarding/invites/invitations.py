@@ -30,7 +30,7 @@ from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
-from billfold.platform.plain_text import is_name, plain_text
+from billfold.platform.text.plain_text import is_name, plain_text
 
 _PURPOSES: Final[Mapping[InvitationType, tuple[str, str]]] = MappingProxyType(
     {

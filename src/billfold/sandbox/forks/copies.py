@@ -18,8 +18,8 @@ from typing import Annotated, Final, Literal
 import asyncpg
 import msgspec
 
-from billfold.platform.business_clock import read_clock
 from billfold.platform.clock import business_now, monotonic, wall_now
+from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import NotFound, Refused

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple
 
-from billfold.platform.business_clock import read_clock
+from billfold.platform.database.business_clock import read_clock
 from billfold.web.page_context import PageContext
 
 

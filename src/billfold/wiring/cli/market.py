@@ -19,9 +19,9 @@ from billfold.cli.output import print_line, print_success
 from billfold.cli.resources import read_text_file
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
-from billfold.platform.business_clock import read_clock
 from billfold.platform.calendars import Calendars, DayOverride
 from billfold.platform.clock import business_now, wall_now
+from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
 from billfold.treasury.market_log import market_change

@@ -1,0 +1,1 @@
+"""Text: CSV, plain words for e-mails, and what never reaches a log."""
