@@ -5,9 +5,8 @@ from datetime import date, timedelta
 import msgspec
 import pytest
 
-from billfold.payments.crypto.withdrawals.ports import SignerRefused
-from billfold.payments.crypto.withdrawals.rules.transactions import Fees, cancellation, payment
-from billfold.payments.crypto.withdrawals.signing import read_signed, sign_checked
+from billfold.payments.crypto.withdrawals.signing import SignerRefused, read_signed, sign_checked
+from billfold.payments.crypto.withdrawals.transactions import Fees, cancellation, payment
 from billfold.sandbox.crypto_signer.policy import ChainPolicy, write_policy
 from billfold.sandbox.crypto_signer.vault import KEY_FILE, SigningVault
 

@@ -21,7 +21,7 @@ from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import serve_https
 from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
-from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
+from billfold.payments.crypto.chains import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connect import connect
 from billfold.platform.database.pool import APP_ROLE

@@ -24,7 +24,7 @@ from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.rules import require_active
 from billfold.payments.crypto.withdrawals.destination import find_objection_to
-from billfold.payments.crypto.withdrawals.rules.withdrawals import require_minimum
+from billfold.payments.crypto.withdrawals.rules import require_minimum
 from billfold.platform.dates import et_date
 from billfold.platform.errors import Refused
 

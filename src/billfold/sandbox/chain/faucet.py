@@ -5,8 +5,7 @@ from typing import Any
 
 from eth_account.signers.local import LocalAccount
 
-from billfold.payments.crypto.chains.evm import topic_of
-from billfold.payments.crypto.chains.json_rpc import JsonRpcClient
+from billfold.payments.crypto.nodes import JsonRpcClient, topic_of
 from billfold.sandbox.chain.accounts import FAUCET_KEY, OTHER_KEY, TEST_DOLLAR, address_of, first_contract_of
 
 # The first four bytes of the hash of each signature.

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
+from billfold.payments.crypto.withdrawals.signing import SignerRefused, UnsignedTransaction
 
 POLICY: Final = "policy.json"
 GAS_MAX: Final = 500_000

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from eth_account.signers.local import LocalAccount
 
-from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
+from billfold.payments.crypto.withdrawals.signing import SignerRefused, UnsignedTransaction
 from billfold.sandbox.crypto_signer.policy import Payment, check, read_policy
 
 KEY_FILE: Final = "wallet.key"

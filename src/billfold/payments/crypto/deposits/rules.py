@@ -9,9 +9,17 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, Rail
-from billfold.payments.crypto.chains.rules import cents_of
-from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
-from billfold.payments.crypto.deposits.types import CarriedUnits, ChainDeposit, CryptoDepositRow, DepositStatus
+from billfold.payments.crypto.chains import cents_of
+from billfold.payments.crypto.deposits.commands import (
+    CarriedUnits,
+    ChainDeposit,
+    CreditDeposit,
+    CryptoDepositRow,
+    DepositStatus,
+    RecordUnbooked,
+    RestoreDeposit,
+    WriteOffDeposit,
+)
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
 from billfold.platform.errors import NotFound, Refused

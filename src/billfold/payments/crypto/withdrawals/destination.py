@@ -11,10 +11,10 @@ from billfold.accounts.counterparties.ports import OwnWallets
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
-from billfold.payments.crypto.chains.types import Chains
+from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.withdrawals.commands import Objection
-from billfold.payments.crypto.withdrawals.ports import Signer
-from billfold.payments.crypto.withdrawals.store.transactions import is_own_address
+from billfold.payments.crypto.withdrawals.signing import Signer
+from billfold.payments.crypto.withdrawals.store import is_own_address
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.ports import Ports
 from billfold.screening.screening import CurrentList

@@ -1,16 +1,48 @@
-"""Transactions are signed through the port, and what comes back is read before it is kept.
+"""The port to whoever signs, who has the private key of the bank's wallet; the bank never has it.
 
 A signer that signed something else than it was given, or for another wallet, must not make the bank send it.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
+import msgspec
 import rlp
 from eth_hash.auto import keccak
 from eth_keys.datatypes import Signature
 
-from billfold.payments.crypto.chains.rules import checksum_address
-from billfold.payments.crypto.withdrawals.ports import Signer, SignerRefused, UnsignedTransaction
+from billfold.payments.crypto.addresses import checksum_address
+
+
+class UnsignedTransaction(msgspec.Struct, frozen=True, kw_only=True):
+    """A transaction of EIP-1559. Fees are wei per unit of gas, `value` is wei, `data` 0x and hexadecimal digits."""
+
+    chain_id: int
+    nonce: int
+    to: str
+    value: int
+    data: str
+    gas_limit: int
+    max_fee: int
+    priority_fee: int
+
+
+class SignerRefused(Exception):
+    """The signer's own policy forbids the transaction; the text is its reason."""
+
+
+@runtime_checkable
+class Signer(Protocol):
+    """Signs for one wallet. Calls may be repeated. Raises `platform.errors.Unavailable` when it does not answer."""
+
+    async def address(self) -> str:
+        """Return the address of the wallet, in the form of EIP-55."""
+
+    async def sign(self, transaction: UnsignedTransaction) -> str:
+        """Return the signed transaction as it is sent: 0x and hexadecimal digits. Raises SignerRefused."""
+
+    async def close(self) -> None:
+        """End what it keeps open; the bank closes."""
+
 
 _DYNAMIC_FEE = b"\x02"
 

@@ -1,31 +1,64 @@
 """The worker of withdrawals: one task per chain, so that a chain whose nodes are away delays no other."""
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.payments.crypto.chains.types import Chain, Chains
-from billfold.payments.crypto.withdrawals.outbound.report import report_transactions
-from billfold.payments.crypto.withdrawals.outbound.reserve import reserve_nonces
-from billfold.payments.crypto.withdrawals.outbound.round import Blocked, Round, ask_all
-from billfold.payments.crypto.withdrawals.outbound.send import send_transactions
-from billfold.payments.crypto.withdrawals.outbound.watch import watch_transactions
-from billfold.payments.crypto.withdrawals.ports import Signer
-from billfold.payments.crypto.withdrawals.store import transactions as store
-from billfold.payments.crypto.withdrawals.types import Wallet, WalletProblem
-from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
+from billfold.payments.crypto.chains import Chain, Chains
+from billfold.payments.crypto.withdrawals import store
+from billfold.payments.crypto.withdrawals.commands import (
+    CompleteWithdrawal,
+    RejectWithdrawal,
+    SubmitWithdrawal,
+    WithdrawalCommand,
+)
+from billfold.payments.crypto.withdrawals.nonces import reserve_nonces
+from billfold.payments.crypto.withdrawals.sending import send_transactions, watch_transactions
+from billfold.payments.crypto.withdrawals.signing import Signer
+from billfold.payments.crypto.withdrawals.transactions import ChainTransaction, TransactionState, Wallet, WalletProblem
+from billfold.payments.crypto.withdrawals.wallet import Blocked, Round, WalletNode, ask_all
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.claims import claimed
-from billfold.platform.errors import Unavailable
+from billfold.platform.errors import BillfoldError, Unavailable
+
+_BATCH_SIZE: Final = 100
+_SENT = frozenset({TransactionState.SUBMITTED, TransactionState.MINED})
+
+
+async def report_transactions(this: Round) -> int:
+    """Complete, reject or submit the withdrawals that do not say yet what became of them; return how many."""
+    found = await store.list_unreported(this.bank.pool, this.chain.name, _BATCH_SIZE)
+    answers = await this.bank.engine.submit_all([_command(each) for each in found])
+    failed = [
+        this.blocked_by(answer, each.withdrawal_id)
+        for each, answer in zip(found, answers, strict=True)
+        if isinstance(answer, BillfoldError)
+    ]
+    this.problems.extend(failed)
+    return len(found) - len(failed)
+
+
+def _command(transaction: ChainTransaction) -> WithdrawalCommand:
+    named: dict[str, Any] = {
+        "key": transaction.withdrawal_id,
+        "customers": (transaction.customer_id,),
+        "references": (transaction.withdrawal_id,),
+        "withdrawal_id": transaction.withdrawal_id,
+    }
+    if transaction.state in _SENT:
+        return SubmitWithdrawal(caller="crypto:sent", **named)
+    if transaction.state == TransactionState.CONFIRMED:
+        return CompleteWithdrawal(caller="crypto:final", transaction_hash=str(transaction.transaction_hash), **named)
+    return RejectWithdrawal(
+        caller="crypto:final", reason=str(transaction.reason), transaction_hash=transaction.transaction_hash, **named
+    )
+
 
 log = structlog.get_logger(__name__)
-
 ROUND_SECONDS: Final = 2.0
 """How often the nodes of a chain are asked while something waits for them."""
-
-
 _STEPS: Final = (
     report_transactions,
     watch_transactions,

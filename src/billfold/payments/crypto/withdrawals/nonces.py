@@ -5,23 +5,16 @@ from typing import Final
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
-from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
-from billfold.payments.crypto.chains.rules import units_of
-from billfold.payments.crypto.chains.types import Token
+from billfold.payments.crypto.chains import Token, units_of
+from billfold.payments.crypto.nodes import NodeUnavailable
+from billfold.payments.crypto.withdrawals import store
+from billfold.payments.crypto.withdrawals import store as withdrawal_store
+from billfold.payments.crypto.withdrawals import transactions as rules
+from billfold.payments.crypto.withdrawals.commands import WithdrawalRow
 from billfold.payments.crypto.withdrawals.destination import find_objection
-from billfold.payments.crypto.withdrawals.outbound.round import Blocked, Round
-from billfold.payments.crypto.withdrawals.rules import transactions as rules
-from billfold.payments.crypto.withdrawals.rules.transactions import Fees
-from billfold.payments.crypto.withdrawals.store import transactions as store
-from billfold.payments.crypto.withdrawals.store import withdrawals as withdrawal_store
-from billfold.payments.crypto.withdrawals.store.withdrawals import WaitingWithdrawal
-from billfold.payments.crypto.withdrawals.types import (
-    OutgoingTransaction,
-    TransactionState,
-    WalletProblem,
-    WithdrawalRow,
-)
-from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
+from billfold.payments.crypto.withdrawals.store import WaitingWithdrawal
+from billfold.payments.crypto.withdrawals.transactions import Fees, OutgoingTransaction, TransactionState, WalletProblem
+from billfold.payments.crypto.withdrawals.wallet import Blocked, Round, WalletNode
 from billfold.platform.money import format_usd
 
 IN_FLIGHT_MAX: Final = 16

@@ -26,8 +26,9 @@ from billfold.payments.crypto.withdrawals.commands import (
     RejectWithdrawal,
     SendUsdc,
     SubmitWithdrawal,
+    WithdrawalRow,
+    WithdrawalStatus,
 )
-from billfold.payments.crypto.withdrawals.types import WithdrawalRow, WithdrawalStatus
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import roll_business_day

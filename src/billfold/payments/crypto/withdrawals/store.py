@@ -1,36 +1,52 @@
-"""Rows of what is done on chains: the wallets, a transaction per withdrawal, and everything that was signed for it."""
+"""Queries of withdrawals, of the wallets, and of the transactions that pay."""
 
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
-import msgspec
-from asyncpg import Record
-
 from billfold.accounts.counterparties.store import is_stopped
-from billfold.payments.crypto.withdrawals.rules.evidence import Sighting
-from billfold.payments.crypto.withdrawals.types import (
+from billfold.payments.crypto.withdrawals.commands import WithdrawalRow
+from billfold.payments.crypto.withdrawals.transactions import (
     ChainTransaction,
     OperatorRequest,
     OutgoingTransaction,
     Reservation,
+    Sighting,
     Signature,
     TransactionState,
     Wallet,
     WalletProblem,
-    WithdrawalRow,
 )
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.rows import Table
 
-_OWN_COLUMNS = [name for name in ChainTransaction.__struct_fields__ if name != "reservation"]
-_TRANSACTION = ", ".join(f"t.{name}" for name in (*_OWN_COLUMNS, *Reservation._fields))
-_SIGNATURE = ", ".join(Signature.__struct_fields__)
-_WALLET = ", ".join(Wallet.__struct_fields__)
+_withdrawals, _transactions = Table(WithdrawalRow), Table(ChainTransaction, "crypto_transaction")
+_wallets = Table(Wallet, "crypto_wallet", key=("chain", "address"))
+_signatures = Table(Signature, "crypto_signature")
+_COLUMNS, _TRANSACTION = _withdrawals.columns("w"), _transactions.columns("t")
+_REFERENCED = f"{_withdrawals.select} WHERE customer_id = ANY($1::uuid[]) AND withdrawal_id = ANY($2::uuid[])"
+_OPEN = f"""
+SELECT DISTINCT ON (w.customer_id, w.pocket_id) {_COLUMNS} FROM crypto_withdrawal w
+ WHERE w.customer_id = ANY($1::uuid[]) AND w.status IN ('PENDING', 'PROCESSING')
+ ORDER BY w.customer_id, w.pocket_id
+"""
+_GET = f"""
+SELECT {_COLUMNS} FROM directory d
+  JOIN crypto_withdrawal w ON w.customer_id = d.customer_id AND w.withdrawal_id = d.object_id
+ WHERE d.kind = 'crypto_withdrawal' AND d.value = $1
+"""
+_WAITING = f"""
+SELECT {_COLUMNS}, {is_stopped("w")} AS is_stopped, k.account_status = 'FROZEN' AS is_frozen
+  FROM crypto_withdrawal w JOIN customer k USING (customer_id)
+ WHERE w.chain = $1 AND w.status = 'PENDING' AND NOT EXISTS (
+   SELECT FROM crypto_transaction t WHERE t.customer_id = w.customer_id AND t.withdrawal_id = w.withdrawal_id)
+ ORDER BY w.written_no LIMIT $2
+"""
+_LIST = f"{_withdrawals.select} WHERE $1::text IS NULL OR status = $1 ORDER BY written_no DESC LIMIT $2"
 _OPEN_STATES = "('RESERVED', 'SIGNED', 'SUBMITTED', 'MINED')"
-
-_FIND_WALLET = f"SELECT {_WALLET} FROM crypto_wallet WHERE chain = $1 AND address = $2"
-_WALLETS = f"SELECT {_WALLET} FROM crypto_wallet ORDER BY chain, address"
+_WALLETS = f"{_wallets.select} ORDER BY chain, address"
 _ADD_WALLET = """
 INSERT INTO crypto_wallet (chain, address, first_nonce, next_nonce) VALUES ($1, $2, $3, $3) ON CONFLICT DO NOTHING
 """
@@ -44,7 +60,7 @@ _FEES = """
 SELECT chain, wallet, sum(fee_wei) AS paid FROM crypto_transaction
  WHERE state IN ('CONFIRMED', 'REVERTED', 'CANCELED') GROUP BY chain, wallet
 """
-_PROBLEMS = f"SELECT {_WALLET} FROM crypto_wallet WHERE problem IS NOT NULL ORDER BY problem_since"
+_PROBLEMS = f"{_wallets.select} WHERE problem IS NOT NULL ORDER BY problem_since"
 _IS_OURS = """
 SELECT EXISTS (SELECT FROM crypto_wallet WHERE lower(address) = lower($1))
     OR EXISTS (SELECT FROM directory WHERE kind = 'wallet' AND value = lower($1))
@@ -69,14 +85,8 @@ SELECT {_TRANSACTION}, w.wallet_address, w.amount, {is_stopped("w")} AS is_stopp
   FROM crypto_transaction t JOIN crypto_withdrawal w USING (customer_id, withdrawal_id)
  WHERE t.chain = $1 AND t.state IN {_OPEN_STATES} ORDER BY t.wallet, t.nonce
 """
-_FIND = f"SELECT {_TRANSACTION} FROM crypto_transaction t WHERE t.customer_id = $1 AND t.withdrawal_id = $2"
-_SIGNATURES = f"""
-SELECT {_SIGNATURE} FROM crypto_signature
+_SIGNATURES = f"""{_signatures.select}
  WHERE (customer_id, withdrawal_id) IN (SELECT * FROM unnest($1::uuid[], $2::uuid[])) ORDER BY attempt
-"""
-_KEEP_SIGNATURE = f"""
-INSERT INTO crypto_signature ({_SIGNATURE}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-ON CONFLICT (customer_id, withdrawal_id, attempt) DO NOTHING RETURNING true
 """
 _SIGNED = f"""
 UPDATE crypto_transaction SET state = CASE state WHEN 'RESERVED' THEN 'SIGNED' ELSE state END, requested = NULL,
@@ -110,81 +120,122 @@ SELECT EXISTS (SELECT FROM crypto_withdrawal w WHERE w.chain = $1 AND w.status I
 """
 
 
-async def has_work(conn: Connection | Pool, chain: str) -> bool:
+class WaitingWithdrawal(NamedTuple):
+    """A withdrawal for which nothing was done yet.
+
+    `is_stopped`: its customer is frozen (`is_frozen`), or its counterparty is stopped by screening.
+    """
+
+    row: WithdrawalRow
+    is_stopped: bool
+    is_frozen: bool
+
+
+async def load_references(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, WithdrawalRow]]:
+    """Return the withdrawals of these customers among the ids."""
+    rows = await _withdrawals.all(conn, _REFERENCED, customer_ids, ids)
+    return [(row.customer_id, row.withdrawal_id, row) for row in rows]
+
+
+async def load_open_withdrawals(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, WithdrawalRow]]:
+    """Return one withdrawal in process of each Pocket that has any."""
+    del ids
+    rows = await _withdrawals.all(conn, _OPEN, customer_ids)
+    return [(row.customer_id, row.withdrawal_id, row) for row in rows]
+
+
+async def get_withdrawal(conn: Db, withdrawal_id: UUID) -> WithdrawalRow:
+    """Return the withdrawal of any customer. Raises NotFound."""
+    return await _withdrawals.one(conn, _GET, str(withdrawal_id))
+
+
+async def list_waiting(conn: Db, chain: str, limit: int) -> list[WaitingWithdrawal]:
+    """Return withdrawals of a chain for which nothing was done yet, the oldest first."""
+    rows = await conn.fetch(_WAITING, chain, limit)
+    return [WaitingWithdrawal(_withdrawals.read(each), each["is_stopped"], each["is_frozen"]) for each in rows]
+
+
+async def list_withdrawals(conn: Db, status: str | None, limit: int) -> list[WithdrawalRow]:
+    """Return the newest withdrawals, of one status or of any."""
+    return await _withdrawals.all(conn, _LIST, status, limit)
+
+
+find_transaction = _transactions.find
+find_wallet = _wallets.find
+
+
+async def has_work(conn: Db, chain: str) -> bool:
     """Tell whether a withdrawal of a chain is in process."""
     return await conn.fetchval(_HAS_WORK, chain) is True
 
 
-async def find_wallet(conn: Connection | Pool, chain: str, address: str) -> Wallet | None:
-    """Return a wallet of the bank, or None."""
-    row = await conn.fetchrow(_FIND_WALLET, chain, address)
-    return None if row is None else _wallet(row)
-
-
-async def list_wallets(conn: Connection | Pool) -> list[Wallet]:
+async def list_wallets(conn: Db) -> list[Wallet]:
     """Return every wallet the bank pays from, or has paid from."""
-    return [_wallet(row) for row in await conn.fetch(_WALLETS)]
+    return await _wallets.all(conn, _WALLETS)
 
 
-async def list_blocked(conn: Connection | Pool) -> list[Wallet]:
+async def list_blocked(conn: Db) -> list[Wallet]:
     """Return the wallets that something keeps from paying, the longest first."""
-    return [_wallet(row) for row in await conn.fetch(_PROBLEMS)]
+    return await _wallets.all(conn, _PROBLEMS)
 
 
-async def sum_fees(conn: Connection | Pool) -> dict[tuple[str, str], int]:
+async def sum_fees(conn: Db) -> dict[tuple[str, str], int]:
     """Return what networks took for final transactions in wei, by chain and wallet."""
     return {(row["chain"], row["wallet"]): int(row["paid"]) for row in await conn.fetch(_FEES)}
 
 
-async def is_own_address(conn: Connection | Pool, address: str) -> bool:
+async def is_own_address(conn: Db, address: str) -> bool:
     """Tell whether an address is that of a wallet of the bank, or of a portal, on whatever chain."""
     return await conn.fetchval(_IS_OURS, address) is True
 
 
-async def add_wallet(conn: Connection | Pool, chain: str, address: str, *, first_nonce: int) -> None:
+async def add_wallet(conn: Db, chain: str, address: str, *, first_nonce: int) -> None:
     """Record a wallet from now on; one that is recorded stays as it is."""
     await conn.execute(_ADD_WALLET, chain, address, first_nonce)
 
 
 async def set_problem(
-    conn: Connection | Pool, wallet: Wallet, problem: WalletProblem | None, detail: str | None, *, now: datetime
+    conn: Db, wallet: Wallet, problem: WalletProblem | None, detail: str | None, *, now: datetime
 ) -> bool:
     """Keep what keeps a wallet from paying; tell whether that is new."""
     changed = await conn.execute(_SET_PROBLEM, wallet.chain, wallet.address, problem, detail, now)
     return changed != "UPDATE 0"
 
 
-async def skip_nonces(conn: Connection | Pool, wallet: Wallet, next_nonce: int) -> None:
-    """Go on with a later nonce: those before it were used elsewhere."""
-    await conn.execute(_SKIP_NONCES, wallet.chain, wallet.address, next_nonce)
+async def skip_nonces(conn: Db, chain: str, wallet: str, next_nonce: int) -> None:
+    """Continue with a later nonce: those before it were used elsewhere."""
+    await conn.execute(_SKIP_NONCES, chain, wallet, next_nonce)
 
 
 async def reserve(
     conn: Connection, wallet: Wallet, row: WithdrawalRow, *, token: str, gas_limit: int, now: datetime
-) -> int | None:
-    """Give a withdrawal the next nonce, in a transaction; None when something is done for it already."""
-    key = (wallet.chain, wallet.address)
-    nonce: int = await conn.fetchval(_LOCK_NONCE, *key)
+) -> bool:
+    """Give a withdrawal the next nonce, in a transaction; False when something is done for it already."""
+    nonce: int = await conn.fetchval(_LOCK_NONCE, wallet.chain, wallet.address)
     values = (wallet.address, nonce, token, gas_limit, now)
     if await conn.fetchval(_RESERVE, row.customer_id, row.withdrawal_id, *values) is None:
-        return None
-    await conn.execute(_SKIP_NONCES, *key, nonce + 1)
-    return nonce
+        return False
+    await skip_nonces(conn, wallet.chain, wallet.address, nonce + 1)
+    return True
 
 
-async def refuse(conn: Connection | Pool, row: WithdrawalRow, reason: str, *, now: datetime) -> bool:
+async def refuse(conn: Db, row: WithdrawalRow, reason: str, *, now: datetime) -> bool:
     """Record that no transaction will pay a withdrawal; False when something is being done for it."""
     return await conn.fetchval(_REFUSE, row.customer_id, row.withdrawal_id, reason, now) is True
 
 
-async def list_outgoing(conn: Connection | Pool, chain: str) -> list[OutgoingTransaction]:
+async def list_outgoing(conn: Db, chain: str) -> list[OutgoingTransaction]:
     """Return the transactions of a chain that are not final, by their nonces."""
     rows = await conn.fetch(_OUTGOING, chain)
     signatures = await list_signatures(conn, [(row["customer_id"], row["withdrawal_id"]) for row in rows])
     return [
         OutgoingTransaction(
-            transaction=_transaction(row),
-            reservation=_reservation(row),
+            transaction=_transactions.read(row),
+            reservation=Reservation(*(row[name] for name in Reservation._fields)),
             address=row["wallet_address"],
             cents=row["amount"],
             is_stopped=row["is_stopped"],
@@ -194,37 +245,29 @@ async def list_outgoing(conn: Connection | Pool, chain: str) -> list[OutgoingTra
     ]
 
 
-async def find_transaction(conn: Connection | Pool, row: WithdrawalRow) -> ChainTransaction | None:
-    """Return what is done for a withdrawal, or None."""
-    found = await conn.fetchrow(_FIND, row.customer_id, row.withdrawal_id)
-    return None if found is None else _transaction(found)
-
-
-async def list_signatures(
-    conn: Connection | Pool, keys: Sequence[tuple[UUID, UUID]]
-) -> dict[tuple[UUID, UUID], list[Signature]]:
+async def list_signatures(conn: Db, keys: Sequence[tuple[UUID, UUID]]) -> dict[tuple[UUID, UUID], list[Signature]]:
     """Return everything that was signed for withdrawals, in order, by customer and withdrawal."""
     found: dict[tuple[UUID, UUID], list[Signature]] = defaultdict(list)
-    for row in await conn.fetch(_SIGNATURES, [each for each, _ in keys], [each for _, each in keys]):
-        found[row["customer_id"], row["withdrawal_id"]].append(msgspec.convert(dict(row), Signature))
+    for each in await _signatures.all(conn, _SIGNATURES, [each for each, _ in keys], [each for _, each in keys]):
+        found[each.customer_id, each.withdrawal_id].append(each)
     return found
 
 
 async def keep_signature(conn: Connection, signature: Signature) -> bool:
     """Store what was signed, in a transaction; False when another of the same attempt was stored before."""
-    is_kept = await conn.fetchval(_KEEP_SIGNATURE, *msgspec.structs.astuple(signature)) is True
+    is_kept = await _signatures.insert(conn, signature, "ON CONFLICT (customer_id, withdrawal_id, attempt) DO NOTHING")
     if is_kept:
         await conn.execute(_SIGNED, signature.customer_id, signature.withdrawal_id, signature.signed_at)
     return is_kept
 
 
-async def mark_sent(conn: Connection | Pool, signature: Signature, now: datetime) -> None:
+async def mark_sent(conn: Db, signature: Signature, now: datetime) -> None:
     """Record that a node has taken what was signed."""
     await conn.execute(_SENT, signature.customer_id, signature.withdrawal_id, signature.attempt, now)
 
 
 async def move(
-    conn: Connection | Pool,
+    conn: Db,
     transaction: ChainTransaction,
     state: TransactionState,
     sighting: Sighting,
@@ -233,41 +276,16 @@ async def move(
     now: datetime,
 ) -> bool:
     """Record what nodes report of a transaction; a final one stays. Tell whether it changed."""
-    changed = await conn.execute(
-        _MOVE,
-        transaction.customer_id,
-        transaction.withdrawal_id,
-        state,
-        sighting.transaction_hash,
-        sighting.block_number,
-        sighting.block_hash,
-        sighting.fee,
-        reason,
-        now,
-    )
+    key = transaction.customer_id, transaction.withdrawal_id
+    changed = await conn.execute(_MOVE, *key, state, *sighting[2:], reason, now)
     return changed != "UPDATE 0"
 
 
-async def request(conn: Connection | Pool, row: WithdrawalRow, wanted: OperatorRequest, *, now: datetime) -> bool:
+async def request(conn: Db, row: WithdrawalRow, wanted: OperatorRequest, *, now: datetime) -> bool:
     """Record what an operator wants of a transaction; False when it is final, or there is none."""
     return await conn.fetchval(_REQUEST, row.customer_id, row.withdrawal_id, wanted, now) is True
 
 
-async def list_unreported(conn: Connection | Pool, chain: str, limit: int) -> list[ChainTransaction]:
+async def list_unreported(conn: Db, chain: str, limit: int) -> list[ChainTransaction]:
     """Return transactions of a chain whose withdrawals do not say yet what became of them."""
-    return [_transaction(row) for row in await conn.fetch(_UNREPORTED, chain, limit)]
-
-
-def _wallet(row: Record) -> Wallet:
-    return msgspec.convert(dict(row), Wallet)
-
-
-def _transaction(row: Record) -> ChainTransaction:
-    columns = {name: row[name] for name in _OWN_COLUMNS}
-    return msgspec.convert(
-        {**columns, "reservation": None if row["nonce"] is None else _reservation(row)}, ChainTransaction
-    )
-
-
-def _reservation(row: Record) -> Reservation:
-    return Reservation(*(row[name] for name in Reservation._fields))
+    return await _transactions.all(conn, _UNREPORTED, chain, limit)
