@@ -39,7 +39,7 @@ def checksum_address(address: bytes) -> str:
     )
 
 
-_ALPHABET = {char: value for value, char in enumerate("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz")}
+_ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 _BYTES, _CHECK_BYTES = 78, 4
 _MAIN_NET = bytes.fromhex("0488b21e")
 _SCALAR_BYTES = 32
@@ -56,9 +56,7 @@ class ExtendedPublicKey(NamedTuple):
         """Return the key of its text. Raises ValueError, and what the library says of a point that is none."""
         number = 0
         for char in xpub:
-            if char not in _ALPHABET:
-                raise ValueError("holds a character that Base58 has not")
-            number = number * len(_ALPHABET) + _ALPHABET[char]
+            number = number * len(_ALPHABET) + _ALPHABET.index(char)
         whole = number.to_bytes(_BYTES + _CHECK_BYTES)  # an OverflowError is a text that is too long
         content, check = whole[:_BYTES], whole[_BYTES:]
         if hashlib.sha256(hashlib.sha256(content).digest()).digest()[:_CHECK_BYTES] != check:

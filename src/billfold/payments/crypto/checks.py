@@ -51,12 +51,12 @@ _OF_DEPOSITS = {
             SELECT c.chain, c.tx_hash, c.log_index FROM chain_transfer c JOIN chain_cursor r ON r.chain = c.chain
              WHERE c.status = 'FINAL' AND c.block_number <= r.final_number AND c.units <> '0'
                AND NOT EXISTS (SELECT 1 FROM crypto_deposit d
-                 WHERE (d.chain, d.tx_hash, d.log_index) = (c.chain, c.tx_hash, c.log_index))""",
+                 WHERE (d.chain, d.tx_hash, d.log_index) = (c.chain, c.tx_hash, c.log_index))"""
     },
     (_DEPOSIT, Certainty.DERIVED): {
         "its portal has another address": """
             SELECT d.customer_id, d.deposit_id FROM crypto_deposit d JOIN portal p USING (customer_id, portal_id)
-             WHERE p.wallet_address IS DISTINCT FROM d.recipient OR p.pocket_id <> d.pocket_id""",
+             WHERE p.wallet_address IS DISTINCT FROM d.recipient OR p.pocket_id <> d.pocket_id"""
     },
 }
 _WITHDRAWAL = "SELECT w.customer_id, w.withdrawal_id FROM crypto_withdrawal w"
@@ -119,7 +119,7 @@ _OF_WITHDRAWALS = {
               LEFT JOIN crypto_signature b ON b.customer_id = s.customer_id AND b.withdrawal_id = s.withdrawal_id
                     AND b.attempt = s.attempt - 1
              WHERE s.attempt > 1 AND (b.attempt IS NULL OR b.max_fee >= s.max_fee
-                   OR b.intent = 'CANCEL' AND s.intent <> 'CANCEL')""",
+                   OR b.intent = 'CANCEL' AND s.intent <> 'CANCEL')"""
     },
 }
 _TRACKED = TrackedTable(_SENT, "withdrawal_id", (SendUsdc,), created_at="created_at")

@@ -118,11 +118,11 @@ class EvmNode:
 
     async def head(self) -> Block:
         """Return the newest block."""
-        return await self._get_block("latest")
+        return self._block(await self._read("eth_getBlockByNumber", "latest", _HASHES_ONLY))
 
     async def finalized(self) -> Block:
         """Return the newest block that the chain calls final."""
-        return await self._get_block("finalized")
+        return self._block(await self._read("eth_getBlockByNumber", "finalized", _HASHES_ONLY))
 
     async def find_block(self, number: int) -> Block | None:
         """Return the block of a number, or None."""
@@ -148,10 +148,8 @@ class EvmNode:
             log_filter["topics"] = [TRANSFER_TOPIC, None, [topic_of(each) for each in chunk]]
             expected = {each.lower() for each in chunk}
             for transfer in await self._logged(first, last, log_filter):
-                is_asked = tokens is None or transfer.token in tokens
-                if not first <= transfer.block_number <= last or transfer.recipient.lower() not in expected:
-                    is_asked = False
-                if not is_asked:
+                is_asked = first <= transfer.block_number <= last and transfer.recipient.lower() in expected
+                if not is_asked or (tokens is not None and transfer.token not in tokens):
                     raise NodeUnavailable(self.host, "eth_getLogs: a log that was not requested")
                 found.append(transfer)
         return sorted(found, key=lambda each: (each.block_number, each.log_index))
@@ -181,9 +179,6 @@ class EvmNode:
     async def aclose(self) -> None:
         """Close the connections."""
         await self.rpc.aclose()
-
-    async def _get_block(self, tag: str) -> Block:
-        return self._block(await self._read("eth_getBlockByNumber", tag, _HASHES_ONLY))
 
     async def _read(self, method: str, *params: object) -> Any:  # noqa: ANN401 - each method has its own
         """Call what changes nothing; a refusal is no usable answer."""

@@ -14,12 +14,7 @@ from billfold.ledger.types import Direction, Rail
 from billfold.payments.crypto.chains import TokenTransfer, cents_of
 from billfold.payments.crypto.deposits import store
 from billfold.payments.crypto.deposits.agreement import Nodes
-from billfold.payments.crypto.deposits.commands import (
-    ChainDeposit,
-    CreditDeposit,
-    HoldReason,
-    RecordUnbooked,
-)
+from billfold.payments.crypto.deposits.commands import ChainDeposit, CreditDeposit, HoldReason, RecordUnbooked
 from billfold.payments.crypto.deposits.reorgs import CALLER, find_written_off, restore
 from billfold.payments.crypto.deposits.rules import CENTS_MAX, UNAVAILABLE, details_of
 from billfold.payments.crypto.deposits.store import Recipient

@@ -56,7 +56,7 @@ def send_usdc(books: Books, cmd: SendUsdc, ctx: Context) -> Outcome:
         if not cmd.approved:
             raise
         book.undo()
-        _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal_id=cmd.withdrawal_id, pocket_id=cmd.pocket_id)
+        _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, cmd)
         return {"status": WithdrawalStatus.REJECTED, "code": refusal.code}
 
 
@@ -75,7 +75,7 @@ def _send(book: Book, cmd: SendUsdc, ctx: Context) -> Outcome:
     book.draft.add(withdrawal)
     book.keep_fingerprint(withdrawal)
     book.enter(WithdrawalRow.table, str(withdrawal.withdrawal_id), withdrawal.withdrawal_id)
-    _raise_event(book, ctx, kinds.CRYPTO_OUT_PROCESSING, withdrawal_id=cmd.withdrawal_id, pocket_id=cmd.pocket_id)
+    _raise_event(book, ctx, kinds.CRYPTO_OUT_PROCESSING, cmd)
     return _outcome(withdrawal)
 
 
@@ -85,14 +85,8 @@ def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee:
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     try:
-        amount, posting_no, _ = withdraw(
-            book,
-            pocket,
-            ctx,
-            amount=cmd.amount,
-            terms=ctx.same_day,
-            to=book.internal_account(AccountKind.RAIL_CRYPTO),
-        )
+        rail = book.internal_account(AccountKind.RAIL_CRYPTO)
+        amount, posting_no, _ = withdraw(book, pocket, ctx, amount=cmd.amount, terms=ctx.same_day, to=rail)
     except InsufficientFunds:
         raise Refused("insufficient-funds", "The pocket cannot raise the amount today.") from None
     withdrawal = WithdrawalRow(
@@ -102,9 +96,7 @@ def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee:
         pocket_id=pocket.pocket_id,
         counterparty_id=payee.counterparty_id,
         counterparty_name=payee.name,
-        chain=payee.details["chain"],
-        asset=payee.details["asset"],
-        wallet_address=payee.details["wallet_address"],
+        **{name: payee.details[name] for name in ("chain", "asset", "wallet_address")},
         amount=amount,
         status=WithdrawalStatus.PENDING,
         transaction_id=group,
@@ -141,16 +133,9 @@ def complete_withdrawal(books: Books, cmd: CompleteWithdrawal, ctx: Context) -> 
     withdrawal = _referenced(book, cmd.withdrawal_id)
     if not withdrawal.is_open:
         return _outcome(withdrawal)
-    _raise_event(book, ctx, kinds.CRYPTO_OUT_SUCCESS, withdrawal_id=cmd.withdrawal_id, pocket_id=withdrawal.pocket_id)
-    completed = _change(
-        book,
-        withdrawal,
-        ctx,
-        status=WithdrawalStatus.COMPLETED,
-        transaction_hash=cmd.transaction_hash,
-        settled_at=ctx.now,
-    )
-    return _outcome(completed)
+    _raise_event(book, ctx, kinds.CRYPTO_OUT_SUCCESS, withdrawal)
+    changes = {"status": WithdrawalStatus.COMPLETED, "transaction_hash": cmd.transaction_hash, "settled_at": ctx.now}
+    return _outcome(_change(book, withdrawal, ctx, **changes))
 
 
 @decides(RejectWithdrawal)
@@ -168,17 +153,9 @@ def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outc
     _record(book, pocket, ctx, withdrawal=withdrawal, posting_no=posting_no, group=group, direction=Direction.CREDIT)
     sweep_and_invest(book, pocket, ctx, amount=withdrawal.amount)
     book.close()
-    _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal_id=cmd.withdrawal_id, pocket_id=withdrawal.pocket_id)
-    rejected = _change(
-        book,
-        withdrawal,
-        ctx,
-        status=WithdrawalStatus.REJECTED,
-        reason=cmd.reason,
-        transaction_hash=cmd.transaction_hash,
-        return_entry_no=entry_no,
-    )
-    return _outcome(rejected)
+    _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal)
+    end = {"status": WithdrawalStatus.REJECTED, "reason": cmd.reason, "transaction_hash": cmd.transaction_hash}
+    return _outcome(_change(book, withdrawal, ctx, **end, return_entry_no=entry_no))
 
 
 def _change(book: Book, withdrawal: WithdrawalRow, ctx: Context, **columns: Any) -> WithdrawalRow:
@@ -224,14 +201,9 @@ def _record(
 
 
 def _raise_event(
-    book: Book,
-    ctx: Context,
-    kind: EventKind[payloads.CryptoPayload],
-    *,
-    withdrawal_id: UUID,
-    pocket_id: UUID,
+    book: Book, ctx: Context, kind: EventKind[payloads.CryptoPayload], of: SendUsdc | WithdrawalRow
 ) -> None:
-    payload = payloads.CryptoPayload(crypto_transfer_id=withdrawal_id, service_account_id=pocket_id)
+    payload = payloads.CryptoPayload(crypto_transfer_id=of.withdrawal_id, service_account_id=of.pocket_id)
     record.event(book, ctx, kind, payload=payload)
 
 

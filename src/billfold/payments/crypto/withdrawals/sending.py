@@ -17,21 +17,13 @@ from billfold.payments.crypto.withdrawals.nonces import current_fees
 from billfold.payments.crypto.withdrawals.signing import UnsignedTransaction
 from billfold.payments.crypto.withdrawals.transactions import (
     PENDING,
-    Depth,
-    Disagreement,
     Fees,
     Intent,
-    OperatorRequest,
-    Outcome,
     OutgoingTransaction,
     Sighting,
     Signature,
     TransactionState,
     WalletProblem,
-    agreed,
-    outcome_of,
-    state_of,
-    transfer_data,
 )
 from billfold.payments.crypto.withdrawals.wallet import Blocked, Receipt, Round, WalletNode
 
@@ -77,9 +69,9 @@ async def _sign_next(this: Round, each: OutgoingTransaction, data_key: DataKey |
     if fees is None:
         _complain(this, each, WalletProblem.FEE_CAP_REACHED, f"A replacement would cost more than {cap} wei per gas.")
     # Who is stopped between the nonce and the first signature is not paid: the nonce is used up by paying nobody.
-    is_canceled = each.transaction.requested == OperatorRequest.CANCEL or (each.latest is None and each.is_stopped)
+    transaction, is_unsigned = each.transaction, each.latest is None
+    is_canceled = transaction.requested == rules.OperatorRequest.CANCEL or (is_unsigned and each.is_stopped)
     intent = rules.intent_of_next(each.latest, is_stopped=is_canceled)
-    transaction = each.transaction
     unsigned = _unsigned(this, each, data_key, intent=intent, fees=fees)
     signed = await this.sign(unsigned, transaction.withdrawal_id)
     assert data_key is not None
@@ -147,7 +139,7 @@ async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, da
 
 
 def _complain(this: Round, each: OutgoingTransaction, problem: WalletProblem, detail: str) -> NoReturn:
-    raise Blocked(problem, this.detail_of(each.transaction.withdrawal_id, detail))
+    raise this.blocked(each.transaction.withdrawal_id, problem, detail)
 
 
 _REASONS: Final = {
@@ -192,21 +184,18 @@ async def _settle(this: Round, each: OutgoingTransaction, seen: Sequence[Sightin
         if isinstance(one, Blocked):
             raise one
     try:
-        found = agreed(sightings, nodes=len(this.nodes))
-    except Disagreement:
-        detail = this.detail_of(transaction.withdrawal_id, "nodes report different ends of it.")
-        this.problems.append(Blocked(WalletProblem.NODES_DISAGREE, detail))
+        found = rules.agreed(sightings, nodes=len(this.nodes))
+    except rules.Disagreement:
+        detail = "nodes report different ends of it."
+        this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.NODES_DISAGREE, detail))
         return False
-    state = state_of(found)
+    state = rules.state_of(found)
     if state is None:
-        end = f"{found.transaction_hash} succeeded and has not paid what it says."
-        detail = this.detail_of(transaction.withdrawal_id, end)
-        this.problems.append(Blocked(WalletProblem.UNEXPLAINED, detail))
+        detail = f"{found.transaction_hash} succeeded and has not paid what it says."
+        this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.UNEXPLAINED, detail))
         return False
-    if found == PENDING and transaction.state != TransactionState.MINED:
-        return False
-    if found == PENDING and not sightings:
-        return False  # no node answers: what was known stays
+    if found == PENDING and (transaction.state != TransactionState.MINED or not sightings):
+        return False  # where no node answers, what was known stays
     return await store.move(this.bank.pool, transaction, state, found, reason=_REASONS.get(state), now=this.wall)
 
 
@@ -222,12 +211,19 @@ async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, reci
     reserved = each.reservation
     token = this.chain.find_token(reserved.token)
     units = 0 if token is None else units_of(each.cents, token.decimals)
+
+    def sight(receipt: Receipt, transaction_hash: str, intent: Intent | None) -> Sighting:
+        outcome: TransactionState | None = TransactionState.DISPLACED
+        if intent is not None:
+            is_paid = receipt.has_transfer(reserved.token, reserved.wallet, recipient, units=units)
+            outcome = rules.outcome_of(intent, is_success=receipt.is_success, is_paid=is_paid)
+        number, is_final = receipt.block_number, receipt.block_number <= final
+        return Sighting(transaction_hash, number, receipt.block_hash, receipt.fee, outcome, is_final)
+
     for signature in reversed(each.signatures):
         receipt = await node.find_receipt(signature.transaction_hash)
         if receipt is not None:
-            is_paid = receipt.has_transfer(reserved.token, reserved.wallet, recipient, units=units)
-            outcome = outcome_of(signature.intent, is_success=receipt.is_success, is_paid=is_paid)
-            return _sighting(receipt, signature.transaction_hash, outcome, final=final)
+            return sight(receipt, signature.transaction_hash, signature.intent)
     if final < 0 or await node.transaction_count(reserved.wallet) <= reserved.nonce:
         return PENDING
     # The nonce is used, and not by what we signed. Until that is final, ours may come back.
@@ -237,20 +233,5 @@ async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, reci
     receipt = await node.find_receipt(found.transaction_hash)
     if receipt is None:
         return PENDING
-    is_payment = found.to.lower() == reserved.token.lower() and found.data == transfer_data(recipient, units)
-    is_paid = receipt.has_transfer(reserved.token, reserved.wallet, recipient, units=units)
-    outcome = Outcome.DISPLACED
-    if is_payment:
-        outcome = outcome_of(Intent.PAY, is_success=receipt.is_success, is_paid=is_paid)
-    return _sighting(receipt, found.transaction_hash, outcome, final=final)
-
-
-def _sighting(receipt: Receipt, transaction_hash: str, outcome: Outcome, *, final: int) -> Sighting:
-    return Sighting(
-        Depth.FINAL if receipt.block_number <= final else Depth.MINED,
-        outcome,
-        transaction_hash,
-        receipt.block_number,
-        receipt.block_hash,
-        receipt.fee,
-    )
+    is_payment = found.to.lower() == reserved.token.lower() and found.data == rules.transfer_data(recipient, units)
+    return sight(receipt, found.transaction_hash, Intent.PAY if is_payment else None)

@@ -45,6 +45,9 @@ class Signer(Protocol):
 
 
 _DYNAMIC_FEE = b"\x02"
+_NUMBER, _NO_ACCESS = rlp.sedes.big_endian_int, rlp.sedes.List([])
+_TO, _DATA = rlp.sedes.Binary.fixed_length(20), rlp.sedes.binary
+_FIELDS = rlp.sedes.List([*[_NUMBER] * 5, _TO, _NUMBER, _DATA, _NO_ACCESS, *[_NUMBER] * 3])
 
 
 class Signed(NamedTuple):
@@ -74,25 +77,17 @@ def read_signed(raw: str) -> tuple[UnsignedTransaction, str]:
     content = bytes.fromhex(raw.removeprefix("0x"))
     if content[:1] != _DYNAMIC_FEE:
         raise ValueError("another kind of transaction")
-    fields = rlp.decode(content[1:])
-    *said, parity, r, s = fields
-    chain_id, nonce, priority_fee, max_fee, gas_limit, to, value, data, access_list = said
-    if access_list:
-        raise ValueError("an access list")
-    signature = Signature(vrs=(_number(parity), _number(r), _number(s)))
-    by = signature.recover_public_key_from_msg_hash(keccak(_DYNAMIC_FEE + rlp.encode(said)))
+    said = rlp.decode(content[1:])
+    chain_id, nonce, priority_fee, max_fee, gas_limit, to, value, data, _, *vrs = _FIELDS.deserialize(said)
+    by = Signature(vrs=vrs).recover_public_key_from_msg_hash(keccak(_DYNAMIC_FEE + rlp.encode(said[:-3])))
     transaction = UnsignedTransaction(
-        chain_id=_number(chain_id),
-        nonce=_number(nonce),
+        chain_id=chain_id,
+        nonce=nonce,
         to=checksum_address(to),
-        value=_number(value),
+        value=value,
         data="0x" + data.hex(),
-        gas_limit=_number(gas_limit),
-        max_fee=_number(max_fee),
-        priority_fee=_number(priority_fee),
+        gas_limit=gas_limit,
+        max_fee=max_fee,
+        priority_fee=priority_fee,
     )
     return transaction, by.to_checksum_address()
-
-
-def _number(value: bytes) -> int:
-    return int.from_bytes(value)

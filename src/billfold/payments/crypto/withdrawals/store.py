@@ -67,16 +67,11 @@ SELECT EXISTS (SELECT FROM crypto_wallet WHERE lower(address) = lower($1))
 """
 _LOCK_NONCE = "SELECT next_nonce FROM crypto_wallet WHERE chain = $1 AND address = $2 FOR UPDATE"
 _SKIP_NONCES = "UPDATE crypto_wallet SET next_nonce = $3 WHERE chain = $1 AND address = $2 AND next_nonce < $3"
-_RESERVE = """
-INSERT INTO crypto_transaction (customer_id, withdrawal_id, chain, state, wallet, nonce, token, gas_limit,
-                                reserved_at, updated_at)
-SELECT customer_id, withdrawal_id, chain, 'RESERVED', $3, $4, $5, $6, $7, $7
-  FROM crypto_withdrawal WHERE customer_id = $1 AND withdrawal_id = $2 AND status = 'PENDING'
-ON CONFLICT (customer_id, withdrawal_id) DO NOTHING RETURNING true
-"""
-_REFUSE = """
-INSERT INTO crypto_transaction (customer_id, withdrawal_id, chain, state, reason, reserved_at, updated_at)
-SELECT customer_id, withdrawal_id, chain, 'REFUSED', $3, $4, $4
+_BEGIN = """
+INSERT INTO crypto_transaction (customer_id, withdrawal_id, chain, state, reason, reserved_at, updated_at,
+                                wallet, nonce, token, gas_limit)
+SELECT customer_id, withdrawal_id, chain, CASE WHEN $3::text IS NULL THEN 'RESERVED' ELSE 'REFUSED' END, $3, $4, $4,
+       $5, $6, $7, $8
   FROM crypto_withdrawal WHERE customer_id = $1 AND withdrawal_id = $2 AND status = 'PENDING'
 ON CONFLICT (customer_id, withdrawal_id) DO NOTHING RETURNING true
 """
@@ -216,16 +211,17 @@ async def reserve(
 ) -> bool:
     """Give a withdrawal the next nonce, in a transaction; False when something is done for it already."""
     nonce: int = await conn.fetchval(_LOCK_NONCE, wallet.chain, wallet.address)
-    values = (wallet.address, nonce, token, gas_limit, now)
-    if await conn.fetchval(_RESERVE, row.customer_id, row.withdrawal_id, *values) is None:
-        return False
-    await skip_nonces(conn, wallet.chain, wallet.address, nonce + 1)
-    return True
+    reserved = wallet.address, nonce, token, gas_limit
+    is_new = await conn.fetchval(_BEGIN, row.customer_id, row.withdrawal_id, None, now, *reserved) is True
+    if is_new:
+        await skip_nonces(conn, wallet.chain, wallet.address, nonce + 1)
+    return is_new
 
 
 async def refuse(conn: Db, row: WithdrawalRow, reason: str, *, now: datetime) -> bool:
     """Record that no transaction will pay a withdrawal; False when something is being done for it."""
-    return await conn.fetchval(_REFUSE, row.customer_id, row.withdrawal_id, reason, now) is True
+    key = row.customer_id, row.withdrawal_id
+    return await conn.fetchval(_BEGIN, *key, reason, now, None, None, None, None) is True
 
 
 async def list_outgoing(conn: Db, chain: str) -> list[OutgoingTransaction]:
@@ -277,7 +273,7 @@ async def move(
 ) -> bool:
     """Record what nodes report of a transaction; a final one stays. Tell whether it changed."""
     key = transaction.customer_id, transaction.withdrawal_id
-    changed = await conn.execute(_MOVE, *key, state, *sighting[2:], reason, now)
+    changed = await conn.execute(_MOVE, *key, state, *sighting[:4], reason, now)
     return changed != "UPDATE 0"
 
 

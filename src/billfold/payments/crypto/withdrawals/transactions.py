@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -168,30 +168,15 @@ def payment(
     chain_id: int, nonce: int, *, token: str, recipient: str, units: int, gas_limit: int, fees: Fees
 ) -> UnsignedTransaction:
     """Return the transaction that pays units of a token."""
-    return UnsignedTransaction(
-        chain_id=chain_id,
-        nonce=nonce,
-        to=token,
-        value=0,
-        data=transfer_data(recipient, units),
-        gas_limit=gas_limit,
-        max_fee=fees.max_fee,
-        priority_fee=fees.priority_fee,
-    )
+    data = transfer_data(recipient, units)
+    fields: dict[str, Any] = {"nonce": nonce, "to": token, "value": 0, "data": data, "gas_limit": gas_limit}
+    return UnsignedTransaction(chain_id=chain_id, **fields, **fees._asdict())
 
 
 def cancellation(chain_id: int, nonce: int, *, wallet: str, fees: Fees) -> UnsignedTransaction:
     """Return the transaction that pays nothing, and so takes the place of one that would pay."""
-    return UnsignedTransaction(
-        chain_id=chain_id,
-        nonce=nonce,
-        to=wallet,
-        value=0,
-        data="0x",
-        gas_limit=CANCEL_GAS,
-        max_fee=fees.max_fee,
-        priority_fee=fees.priority_fee,
-    )
+    fields: dict[str, Any] = {"nonce": nonce, "to": wallet, "value": 0, "data": "0x", "gas_limit": CANCEL_GAS}
+    return UnsignedTransaction(chain_id=chain_id, **fields, **fees._asdict())
 
 
 def gas_limit_of(estimate: int) -> int:
@@ -208,10 +193,9 @@ def fees_for_next(attempt: Signature | None, current: Fees, *, cap: int) -> Fees
     """Return the fees of the next attempt for a nonce: a replacement pays an eighth more. None: more than the cap."""
     if attempt is None:
         return Fees(min(current.max_fee, cap), min(current.priority_fee, cap))
-    raised = Fees(
-        max(_raise(attempt.max_fee), current.max_fee), max(_raise(attempt.priority_fee), current.priority_fee)
-    )
-    if raised.max_fee > cap and _raise(attempt.max_fee) <= cap:
+    least = Fees(*(-(-fee * _BUMP_NUMERATOR // _BUMP_DENOMINATOR) for fee in (attempt.max_fee, attempt.priority_fee)))
+    raised = Fees(*map(max, least, current))
+    if raised.max_fee > cap and least.max_fee <= cap:
         raised = Fees(cap, min(raised.priority_fee, cap))
     return None if raised.max_fee > cap else raised
 
@@ -222,82 +206,53 @@ def intent_of_next(attempt: Signature | None, *, is_stopped: bool) -> Intent:
     return Intent.CANCEL if is_canceled or is_stopped else Intent.PAY
 
 
-def _raise(fee: int) -> int:
-    return -(-fee * _BUMP_NUMERATOR // _BUMP_DENOMINATOR)
+class Sighting(NamedTuple):
+    """One node's view of a nonce: nothing while it is pending, else the transaction in a block. The fee is in wei.
 
-
-class Depth(StrEnum):
-    """How far a nonce has come on the chain of a node."""
-
-    PENDING = "PENDING"
-    MINED = "MINED"
-    FINAL = "FINAL"
-
-
-class Outcome(StrEnum):
-    """What the transaction did that a node has in a block.
-
-    UNEXPLAINED: it succeeded, and its logs do not say that it paid: nobody returns that money without looking.
+    `outcome` is the state that a final one has. None: it succeeded, and its logs do not say that it paid; that money is
+    not returned before somebody has checked.
     """
 
-    PAID = "PAID"
-    REVERTED = "REVERTED"
-    CANCELED = "CANCELED"
-    DISPLACED = "DISPLACED"
-    UNEXPLAINED = "UNEXPLAINED"
-
-
-class Sighting(NamedTuple):
-    """One node's view of a nonce. `outcome` and what follows are None while it is pending; the fee is in wei."""
-
-    depth: Depth
-    outcome: Outcome | None = None
     transaction_hash: str | None = None
     block_number: int | None = None
     block_hash: str | None = None
     fee: int | None = None
+    outcome: TransactionState | None = None
+    is_final: bool = False
+
+
+PENDING = Sighting()
 
 
 class Disagreement(Exception):
     """Nodes report different ends of one nonce."""
 
 
-PENDING = Sighting(Depth.PENDING)
-_STATE_OF = {
-    Outcome.PAID: TransactionState.CONFIRMED,
-    Outcome.REVERTED: TransactionState.REVERTED,
-    Outcome.CANCELED: TransactionState.CANCELED,
-    Outcome.DISPLACED: TransactionState.DISPLACED,
-}
-
-
 def agreed(sightings: Sequence[Sighting], *, nodes: int) -> Sighting:
-    """Return what holds: FINAL only when every node of the chain reports the same final transaction.
+    """Return what holds: final only when every node of the chain reports the same final transaction.
 
     Raises Disagreement when two report different ones as final.
     """
-    final = {each for each in sightings if each.depth == Depth.FINAL}
+    final = [each for each in sightings if each.is_final]
     if len({(each.transaction_hash, each.outcome, each.block_hash) for each in final}) > 1:
         raise Disagreement
-    if final and len(sightings) == nodes and all(each.depth == Depth.FINAL for each in sightings):
-        return next(iter(final))
-    mined = sorted((each for each in sightings if each.depth != Depth.PENDING), key=lambda each: each.depth)
-    return mined[0]._replace(depth=Depth.MINED) if mined else PENDING
+    if len(final) == len(sightings) == nodes:
+        return final[0]
+    mined = final or [each for each in sightings if each != PENDING]
+    return mined[0]._replace(is_final=False) if mined else PENDING
 
 
 def state_of(sighting: Sighting) -> TransactionState | None:
     """Return the state that a sighting leads to; None where somebody must look first."""
-    if sighting.depth == Depth.PENDING:
+    if sighting == PENDING:
         return TransactionState.SUBMITTED
-    if sighting.depth == Depth.MINED:
-        return TransactionState.MINED
-    return None if sighting.outcome is None else _STATE_OF.get(sighting.outcome)
+    return sighting.outcome if sighting.is_final else TransactionState.MINED
 
 
-def outcome_of(intent: Intent, *, is_success: bool, is_paid: bool) -> Outcome:
-    """Return what a transaction of ours did, by its receipt."""
+def outcome_of(intent: Intent, *, is_success: bool, is_paid: bool) -> TransactionState | None:
+    """Return what a transaction of ours did, by its receipt; None where it succeeded and has not paid."""
     if intent == Intent.CANCEL:
-        return Outcome.CANCELED
+        return TransactionState.CANCELED
     if not is_success:
-        return Outcome.REVERTED
-    return Outcome.PAID if is_paid else Outcome.UNEXPLAINED
+        return TransactionState.REVERTED
+    return TransactionState.CONFIRMED if is_paid else None

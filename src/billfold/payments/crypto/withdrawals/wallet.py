@@ -208,19 +208,18 @@ class Round:
             return error
         if isinstance(error, NodeUnavailable) or is_shortage(error):
             raise error
-        return Blocked(WalletProblem.UNEXPLAINED, self.detail_of(withdrawal_id, error_summary(error)))
+        return self.blocked(withdrawal_id, WalletProblem.UNEXPLAINED, error_summary(error))
 
-    def detail_of(self, withdrawal_id: UUID, problem: str) -> str:
+    def blocked(self, withdrawal_id: UUID, problem: WalletProblem, detail: str) -> Blocked:
         """Return what is wrong with a withdrawal in a sentence for operators, who may cancel it."""
-        return f"Withdrawal {withdrawal_id} on {self.chain.name}: {problem}"
+        return Blocked(problem, f"Withdrawal {withdrawal_id} on {self.chain.name}: {detail}")
 
     async def sign(self, transaction: UnsignedTransaction, withdrawal_id: UUID) -> Signed:
         """Return a transaction of a withdrawal signed by the wallet's key. Raises Blocked."""
         try:
             return await sign_checked(self.signer, self.wallet.address, transaction)
         except SignerRefused as refusal:
-            detail = self.detail_of(withdrawal_id, str(refusal))
-            raise Blocked(WalletProblem.SIGNER_REFUSES, detail) from None
+            raise self.blocked(withdrawal_id, WalletProblem.SIGNER_REFUSES, str(refusal)) from None
         except Unavailable as error:
             raise Blocked(WalletProblem.SIGNER_UNAVAILABLE, str(error)) from None
 
