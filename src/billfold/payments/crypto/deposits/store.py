@@ -248,8 +248,7 @@ class DepositAddresses:
     """Gives out addresses on the configured chains. All chains share one sequence: keys may be the same."""
 
     def __init__(self, pool: Pool, chains: Chains) -> None:
-        self._pool = pool
-        self._chains = chains
+        self._pool, self._chains = pool, chains
         self._sources = {name: WatchOnlyAddresses(each.xpub, each.derivation_path) for name, each in chains.items()}
 
     @property
@@ -266,13 +265,8 @@ class DepositAddresses:
             await self._pool.execute(_ADD_XPUB, *key)
             xpub_id = await self._pool.fetchval(_XPUB, *key)
         index = await self._pool.fetchval(_NEXT_INDEX)
-        return Wallet(
-            chain=chain,
-            address=self._sources[chain].derive(index),
-            asset=configured.token.asset,
-            xpub_id=xpub_id,
-            index=index,
-        )
+        address, asset = self._sources[chain].derive(index), configured.token.asset
+        return Wallet(chain=chain, address=address, asset=asset, xpub_id=xpub_id, index=index)
 
     def minimum_cents(self, chain: str) -> int | None:
         """Return the smallest deposit that is credited at once, None where the chain is not read any more."""

@@ -31,9 +31,7 @@ class ChainWatcher:
     """Follows one chain over its nodes."""
 
     def __init__(self, bank: Bank, chain: Chain, nodes: Sequence[EvmNode]) -> None:
-        self._bank = bank
-        self._chain = chain
-        self._nodes = nodes
+        self._bank, self._chain, self._nodes = bank, chain, nodes
         self._votes = Nodes(chain, nodes)
         # None until the first round: what an earlier process reported may be over.
         self._reported: dict[str, str] | None = None
@@ -120,7 +118,8 @@ class ChainWatcher:
             block = await self._votes.agree_on_block(agreed.nodes, last)
             # Read after the nodes agreed: what they call final cannot be to an address that is younger.
             recipients = await store.load_recipients(self._bank.pool)
-            transfers = await self._list_final(agreed, cursor.final_number + 1, last, recipients=list(recipients))
+            first, addresses = cursor.final_number + 1, list(recipients)
+            transfers = await self._votes.agree_on_transfers(agreed.nodes, first, last, addresses) if addresses else ()
             if block is None or (transfers is None and span == 1):
                 break
             if transfers is None:
@@ -136,11 +135,6 @@ class ChainWatcher:
         if cursor.final_number == agreed.final.number:
             await store.save_agreed(self._bank.pool, self._chain.name, wall_now())
         return booked
-
-    async def _list_final(
-        self, agreed: Agreement, first: int, last: int, *, recipients: Sequence[str]
-    ) -> tuple[TokenTransfer, ...] | None:
-        return await self._votes.agree_on_transfers(agreed.nodes, first, last, recipients) if recipients else ()
 
     async def _report(self) -> None:
         """Log problems of nodes once, and keep them for the operator."""

@@ -12,7 +12,7 @@ from billfold.payments.crypto.withdrawals import transactions as rules
 from billfold.payments.crypto.withdrawals.commands import WithdrawalRow
 from billfold.payments.crypto.withdrawals.destination import find_objection
 from billfold.payments.crypto.withdrawals.store import WaitingWithdrawal
-from billfold.payments.crypto.withdrawals.transactions import Fees, OutgoingTransaction, TransactionState, WalletProblem
+from billfold.payments.crypto.withdrawals.transactions import Fees, OutgoingTransaction, WalletProblem
 from billfold.payments.crypto.withdrawals.wallet import Blocked, Round, WalletNode
 from billfold.platform.money import format_usd
 
@@ -113,9 +113,7 @@ async def _check_tokens(this: Round, outgoing: list[OutgoingTransaction], *, tok
             raise NodeUnavailable(node.host, "does not tell the balance of the wallet")
         return held
 
-    promised = sum(
-        units_of(each.cents, token.decimals) for each in outgoing if each.transaction.state != TransactionState.MINED
-    )
+    promised = sum(units_of(each.cents, token.decimals) for each in outgoing if not each.is_mined)
     free = min(await this.ask_all(balance)) - promised
     if free < units:
         short = format_usd(-(-(units - free) // units_of(1, token.decimals)))
@@ -123,11 +121,8 @@ async def _check_tokens(this: Round, outgoing: list[OutgoingTransaction], *, tok
 
 
 async def _check_gas(this: Round, outgoing: list[OutgoingTransaction], *, fees: Fees, gas_limit: int) -> None:
-    promised = sum(
-        each.reservation.gas_limit * each.latest.max_fee
-        for each in outgoing
-        if each.latest is not None and each.transaction.state != TransactionState.MINED
-    )
+    unmined = [each for each in outgoing if each.latest is not None and not each.is_mined]
+    promised = sum(each.reservation.gas_limit * each.signatures[-1].max_fee for each in unmined)
     needed = gas_limit * fees.max_fee + promised
     held = min(await this.ask_all(lambda node: node.native_balance(this.wallet.address)))
     if held < needed:

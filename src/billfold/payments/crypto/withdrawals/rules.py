@@ -104,7 +104,7 @@ def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee:
         created_at=ctx.now,
         updated_at=ctx.now,
     )
-    _record(book, pocket, ctx, withdrawal=withdrawal, posting_no=posting_no, group=group, direction=Direction.DEBIT)
+    _record(book, pocket, ctx, withdrawal, posting_no=posting_no, group=group, is_sent=True)
     book.close()
     return withdrawal
 
@@ -121,9 +121,9 @@ def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outc
     """PENDING becomes PROCESSING. A later status stays."""
     book = book_of(books, cmd.customers[0])
     withdrawal = _referenced(book, cmd.withdrawal_id)
-    if withdrawal.status != WithdrawalStatus.PENDING:
-        return _outcome(withdrawal)
-    return _outcome(_change(book, withdrawal, ctx, status=WithdrawalStatus.PROCESSING))
+    if withdrawal.status == WithdrawalStatus.PENDING:
+        withdrawal = _change(book, withdrawal, ctx, status=WithdrawalStatus.PROCESSING)
+    return _outcome(withdrawal)
 
 
 @decides(CompleteWithdrawal)
@@ -150,7 +150,7 @@ def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outc
     entry_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=withdrawal.entry_no)
     group = ctx.ids.next_group()
     posting_no = book.post(book.internal_account(AccountKind.RAIL_CRYPTO), pocket.bank, withdrawal.amount)
-    _record(book, pocket, ctx, withdrawal=withdrawal, posting_no=posting_no, group=group, direction=Direction.CREDIT)
+    _record(book, pocket, ctx, withdrawal, posting_no=posting_no, group=group, is_sent=False)
     sweep_and_invest(book, pocket, ctx, amount=withdrawal.amount)
     book.close()
     _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal)
@@ -174,29 +174,21 @@ def _referenced(book: Book, withdrawal_id: UUID) -> WithdrawalRow:
 
 
 def _record(
-    book: Book,
-    pocket: PocketBook,
-    ctx: Context,
-    *,
-    withdrawal: WithdrawalRow,
-    posting_no: int,
-    group: UUID,
-    direction: Direction,
+    book: Book, pocket: PocketBook, ctx: Context, row: WithdrawalRow, *, posting_no: int, group: UUID, is_sent: bool
 ) -> None:
-    is_sent = direction == Direction.DEBIT
-    to = f"{withdrawal.asset} to {withdrawal.counterparty_name}"
+    to = f"{row.asset} to {row.counterparty_name}"
     record.transaction(
         book,
         pocket,
         posting_no=posting_no,
         group=group,
         type=TransactionType.GENERIC,
-        direction=direction,
-        amount=withdrawal.amount,
-        title=f"{withdrawal.asset} sent" if is_sent else f"{withdrawal.asset} returned",
+        direction=Direction.DEBIT if is_sent else Direction.CREDIT,
+        amount=row.amount,
+        title=f"{row.asset} {'sent' if is_sent else 'returned'}",
         description=to if is_sent else f"{to} was rejected",
         settles_at=ctx.now,
-        details={"cause": CAUSE, "crypto_transfer_id": str(withdrawal.withdrawal_id)},
+        details={"cause": CAUSE, "crypto_transfer_id": str(row.withdrawal_id)},
     )
 
 

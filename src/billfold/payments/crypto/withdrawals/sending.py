@@ -38,7 +38,7 @@ async def send_transactions(this: Round) -> int:
     signed = 0
     is_first = True  # of those that are in no block: the others wait for it whatever they pay
     for each in outgoing:
-        if each.transaction.state == TransactionState.MINED and each.transaction.requested is None:
+        if each.is_mined and each.transaction.requested is None:
             continue
         data_key = ring.get(each.transaction.customer_id)
         try:
@@ -102,18 +102,11 @@ def _unsigned(
     recipient = PartyField.ACCOUNT.open(data_key, each.address)
     token = this.chain.find_token(reserved.token)
     if recipient is None or token is None:
-        _complain(
-            this, each, WalletProblem.UNEXPLAINED, "Its address was destroyed, or its token is configured no more."
-        )
-    return rules.payment(
-        this.chain.chain_id,
-        reserved.nonce,
-        token=token.address,
-        recipient=recipient,
-        units=units_of(each.cents, token.decimals),
-        gas_limit=reserved.gas_limit,
-        fees=fees,
-    )
+        detail = "Its address was destroyed, or its token is configured no more."
+        _complain(this, each, WalletProblem.UNEXPLAINED, detail)
+    units, gas_limit = units_of(each.cents, token.decimals), reserved.gas_limit
+    to = {"token": token.address, "recipient": recipient}
+    return rules.payment(this.chain.chain_id, reserved.nonce, **to, units=units, gas_limit=gas_limit, fees=fees)
 
 
 async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, data_key: DataKey | None) -> None:
@@ -142,11 +135,8 @@ def _complain(this: Round, each: OutgoingTransaction, problem: WalletProblem, de
     raise this.blocked(each.transaction.withdrawal_id, problem, detail)
 
 
-_REASONS: Final = {
-    TransactionState.REVERTED: "INVALID_TRANSFER",
-    TransactionState.CANCELED: "CANCELED",
-    TransactionState.DISPLACED: "INVALID_TRANSFER",
-}
+_FAILED: Final = dict.fromkeys((TransactionState.REVERTED, TransactionState.DISPLACED), "INVALID_TRANSFER")
+_REASONS: Final = {**_FAILED, TransactionState.CANCELED: "CANCELED"}
 
 
 async def watch_transactions(this: Round) -> int:
@@ -194,7 +184,7 @@ async def _settle(this: Round, each: OutgoingTransaction, seen: Sequence[Sightin
         detail = f"{found.transaction_hash} succeeded and has not paid what it says."
         this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.UNEXPLAINED, detail))
         return False
-    if found == PENDING and (transaction.state != TransactionState.MINED or not sightings):
+    if found == PENDING and (not each.is_mined or not sightings):
         return False  # where no node answers, what was known stays
     return await store.move(this.bank.pool, transaction, state, found, reason=_REASONS.get(state), now=this.wall)
 

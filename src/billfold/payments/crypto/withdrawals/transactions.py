@@ -97,6 +97,8 @@ class ChainTransaction(msgspec.Struct, frozen=True, kw_only=True):
     state: TransactionState
     wallet: str | None
     nonce: int | None
+    token: str | None
+    gas_limit: int | None
     requested: OperatorRequest | None
     reason: str | None
     transaction_hash: str | None
@@ -135,6 +137,11 @@ class OutgoingTransaction(msgspec.Struct, frozen=True, kw_only=True):
     cents: int
     is_stopped: bool
     signatures: tuple[Signature, ...]
+
+    @property
+    def is_mined(self) -> bool:
+        """Whether a block has it, which may still be replaced."""
+        return self.transaction.state == TransactionState.MINED
 
     @property
     def latest(self) -> Signature | None:

@@ -168,7 +168,7 @@ class Blocked(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Round:
-    """A round: the chain, its nodes, its wallet. `now` is the bank's time, `wall` wall time.
+    """A round: the chain, its nodes, its wallet. `wall` is wall time.
 
     `problems` are what it met; the first of them is shown to operators.
     """
@@ -176,9 +176,7 @@ class Round:
     bank: Bank
     chain: Chain
     nodes: Sequence[WalletNode]
-    signer: Signer
     wallet: Wallet
-    now: datetime
     wall: datetime
     problems: list[Blocked] = field(default_factory=list)
 
@@ -217,7 +215,7 @@ class Round:
     async def sign(self, transaction: UnsignedTransaction, withdrawal_id: UUID) -> Signed:
         """Return a transaction of a withdrawal signed by the wallet's key. Raises Blocked."""
         try:
-            return await sign_checked(self.signer, self.wallet.address, transaction)
+            return await sign_checked(self.bank.ports[Signer], self.wallet.address, transaction)
         except SignerRefused as refusal:
             raise self.blocked(withdrawal_id, WalletProblem.SIGNER_REFUSES, str(refusal)) from None
         except Unavailable as error:

@@ -102,15 +102,7 @@ class ChainSender:
         wallet = await self._wallet(bank)
         if wallet is None:
             return 0
-        this = Round(
-            bank=bank,
-            chain=self._chain,
-            nodes=self._nodes,
-            signer=bank.ports[Signer],
-            wallet=wallet,
-            now=await bank.now(),
-            wall=wall_now(),
-        )
+        this = Round(bank=bank, chain=self._chain, nodes=self._nodes, wallet=wallet, wall=wall_now())
         done = 0
         for step in _STEPS:
             try:
@@ -143,10 +135,10 @@ class ChainSender:
 
     async def _count_agreed(self, address: str) -> int:
         """Return how many transactions the wallet has sent. Raises Blocked unless all nodes agree."""
-        first, *others = await ask_all(self._nodes, lambda node: node.transaction_count(address))
-        if any(each != first for each in others):
+        counts = set(await ask_all(self._nodes, lambda node: node.transaction_count(address)))
+        if len(counts) > 1:
             raise Blocked(WalletProblem.NODES_DISAGREE, "Nodes count different transactions of the wallet.")
-        return first
+        return counts.pop()
 
 
 async def _keep_problem(bank: Bank, wallet: Wallet, blocked: Blocked | None, *, now: datetime) -> None:
