@@ -10,13 +10,7 @@ from uuid import UUID
 from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains import Chain
 from billfold.payments.crypto.nodes import TRANSFER_TOPIC, EvmNode, NodeRefused, NodeUnavailable, topic_of
-from billfold.payments.crypto.withdrawals.signing import (
-    Signed,
-    Signer,
-    SignerRefused,
-    UnsignedTransaction,
-    sign_checked,
-)
+from billfold.payments.crypto.withdrawals import signing
 from billfold.payments.crypto.withdrawals.transactions import Wallet, WalletProblem
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Unavailable
@@ -78,7 +72,7 @@ class WalletNode(EvmNode):
         except NodeRefused:
             return _DEFAULT_PRIORITY_FEE
 
-    async def estimate_gas(self, sender: str, transaction: UnsignedTransaction) -> int | None:
+    async def estimate_gas(self, sender: str, transaction: signing.UnsignedTransaction) -> int | None:
         """Return the gas that a transaction takes; None when it would be reverted."""
         call = {"from": sender, "to": transaction.to, "data": transaction.data}
         try:
@@ -212,11 +206,11 @@ class Round:
         """Return what is wrong with a withdrawal in a sentence for operators, who may cancel it."""
         return Blocked(problem, f"Withdrawal {withdrawal_id} on {self.chain.name}: {detail}")
 
-    async def sign(self, transaction: UnsignedTransaction, withdrawal_id: UUID) -> Signed:
+    async def sign(self, transaction: signing.UnsignedTransaction, withdrawal_id: UUID) -> signing.Signed:
         """Return a transaction of a withdrawal signed by the wallet's key. Raises Blocked."""
         try:
-            return await sign_checked(self.bank.ports[Signer], self.wallet.address, transaction)
-        except SignerRefused as refusal:
+            return await signing.sign_checked(self.bank.ports[signing.Signer], self.wallet.address, transaction)
+        except signing.SignerRefused as refusal:
             raise self.blocked(withdrawal_id, WalletProblem.SIGNER_REFUSES, str(refusal)) from None
         except Unavailable as error:
             raise Blocked(WalletProblem.SIGNER_UNAVAILABLE, str(error)) from None

@@ -7,13 +7,7 @@ import structlog
 
 from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains import Chain, Chains
-from billfold.payments.crypto.withdrawals import store
-from billfold.payments.crypto.withdrawals.commands import (
-    CompleteWithdrawal,
-    RejectWithdrawal,
-    SubmitWithdrawal,
-    WithdrawalCommand,
-)
+from billfold.payments.crypto.withdrawals import commands, store
 from billfold.payments.crypto.withdrawals.nonces import reserve_nonces
 from billfold.payments.crypto.withdrawals.sending import send_transactions, watch_transactions
 from billfold.payments.crypto.withdrawals.signing import Signer
@@ -23,6 +17,10 @@ from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.claims import claimed
 from billfold.platform.errors import BillfoldError, Unavailable
 
+log = structlog.get_logger(__name__)
+
+ROUND_SECONDS: Final = 2.0
+"""How often the nodes of a chain are asked while something waits for them."""
 _BATCH_SIZE: Final = 100
 _SENT = frozenset({TransactionState.SUBMITTED, TransactionState.MINED})
 
@@ -40,25 +38,18 @@ async def report_transactions(this: Round) -> int:
     return len(found) - len(failed)
 
 
-def _command(transaction: ChainTransaction) -> WithdrawalCommand:
-    named: dict[str, Any] = {
-        "key": transaction.withdrawal_id,
-        "customers": (transaction.customer_id,),
-        "references": (transaction.withdrawal_id,),
-        "withdrawal_id": transaction.withdrawal_id,
-    }
+def _command(transaction: ChainTransaction) -> commands.WithdrawalCommand:
+    withdrawal_id, final_hash = transaction.withdrawal_id, transaction.transaction_hash
+    named: dict[str, Any] = {"withdrawal_id": withdrawal_id, "references": (withdrawal_id,)}
+    named |= {"key": withdrawal_id, "customers": (transaction.customer_id,)}
     if transaction.state in _SENT:
-        return SubmitWithdrawal(caller="crypto:sent", **named)
+        return commands.SubmitWithdrawal(caller="crypto:sent", **named)
+    named["caller"] = "crypto:final"
     if transaction.state == TransactionState.CONFIRMED:
-        return CompleteWithdrawal(caller="crypto:final", transaction_hash=str(transaction.transaction_hash), **named)
-    return RejectWithdrawal(
-        caller="crypto:final", reason=str(transaction.reason), transaction_hash=transaction.transaction_hash, **named
-    )
+        return commands.CompleteWithdrawal(transaction_hash=str(final_hash), **named)
+    return commands.RejectWithdrawal(reason=str(transaction.reason), transaction_hash=final_hash, **named)
 
 
-log = structlog.get_logger(__name__)
-ROUND_SECONDS: Final = 2.0
-"""How often the nodes of a chain are asked while something waits for them."""
 _STEPS: Final = (
     report_transactions,
     watch_transactions,
