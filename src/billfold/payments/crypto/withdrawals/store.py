@@ -22,7 +22,8 @@ from billfold.payments.crypto.withdrawals.transactions import (
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import Table
 
-_withdrawals, _transactions = Table(WithdrawalRow), Table(ChainTransaction, "crypto_transaction")
+_withdrawals = Table(WithdrawalRow)
+_transactions = Table(ChainTransaction, "crypto_transaction", key=("customer_id", "withdrawal_id"))
 _wallets = Table(Wallet, "crypto_wallet", key=("chain", "address"))
 _signatures = Table(Signature, "crypto_signature")
 _COLUMNS, _TRANSACTION = _withdrawals.columns("w"), _transactions.columns("t")
