@@ -5,8 +5,14 @@ from uuid import UUID
 
 from billfold.accounts.portals.commands import OpenPortal
 from billfold.accounts.portals.types import Wallet
-from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
-from billfold.payments.crypto.deposits.types import ChainDeposit, HoldReason
+from billfold.payments.crypto.deposits.commands import (
+    ChainDeposit,
+    CreditDeposit,
+    HoldReason,
+    RecordUnbooked,
+    RestoreDeposit,
+    WriteOffDeposit,
+)
 
 PLACE: dict[str, Any] = {"block_number": 7, "block_hash": "0x" + "b" * 64, "log_index": 0}
 

@@ -45,8 +45,13 @@ from billfold.payments.cards.authorizations.commands import (
 )
 from billfold.payments.cards.authorizations.types import Merchant
 from billfold.payments.cards.commands import CreateVirtualCard
-from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
-from billfold.payments.crypto.deposits.types import HoldReason
+from billfold.payments.crypto.deposits.commands import (
+    CreditDeposit,
+    HoldReason,
+    RecordUnbooked,
+    RestoreDeposit,
+    WriteOffDeposit,
+)
 from billfold.payments.crypto.withdrawals.commands import SendUsdc
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.calendars import Calendars

@@ -5,9 +5,8 @@ from datetime import date, timedelta
 import msgspec
 import pytest
 
-from billfold.payments.crypto.withdrawals.ports import SignerRefused
-from billfold.payments.crypto.withdrawals.rules.transactions import Fees, cancellation, payment
-from billfold.payments.crypto.withdrawals.signing import read_signed, sign_checked
+from billfold.payments.crypto.withdrawals.signing import SignerRefused, read_signed, sign_checked
+from billfold.payments.crypto.withdrawals.transactions import Fees, cancellation, payment
 from billfold.sandbox.crypto_signer.vault import KEY_FILE, ChainPolicy, SigningVault, write_policy
 
 TOKEN, PAYEE = "0xa4A2243Cb7033B0234e8644CE20D130DB2515e36", "0x70997970C51812dc3A010C7d01b50e0d17dc79C8"

@@ -12,9 +12,9 @@ from tests.simulation.dying_workers import die_after, warm_up
 from tests.simulation.forks import Workers, fork_workers
 from tests.support.whole_bank import open_bank
 
-from billfold.payments.crypto.chains import json_rpc
-from billfold.payments.crypto.chains.types import Chains
-from billfold.payments.crypto.deposits.worker import ChainWatchers
+from billfold.payments.crypto import nodes
+from billfold.payments.crypto.chains import Chains
+from billfold.payments.crypto.deposits.watcher import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import ChainSender
 from billfold.platform.database import claims
 from billfold.platform.logs import configure_logging
@@ -37,8 +37,8 @@ async def work(steps):
     bank.ports[Chains] = Chains({chain.name: chain})
     claims.LASTS = timedelta(seconds=0.1)  # one that died is followed by the next at once
     step = die_after(steps)
-    for outside in (json_rpc.JsonRpcClient, line_process.LineProcess):
-        name = "call" if outside is json_rpc.JsonRpcClient else "request"
+    for outside in (nodes.JsonRpcClient, line_process.LineProcess):
+        name = "call" if outside is nodes.JsonRpcClient else "request"
         setattr(outside, name, _then(step, getattr(outside, name)))
     sender, watchers = ChainSender(chain), ChainWatchers(poll_seconds=0)
     while True:

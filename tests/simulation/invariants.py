@@ -10,7 +10,7 @@ from billfold.ledger.book.holdings import selling_order
 from billfold.ledger.book.rows import TransactionEntry
 from billfold.payments.cards.authorizations.types import AuthorizationRow
 from billfold.payments.clearing.types import RailSettlement
-from billfold.payments.crypto.deposits.types import CryptoDepositRow
+from billfold.payments.crypto.deposits.commands import CryptoDepositRow
 from billfold.treasury.rules.recover import overdraft_of
 
 

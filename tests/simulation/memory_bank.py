@@ -33,9 +33,9 @@ from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts,
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.clearing.types import RAILS, RailSettlement
-from billfold.payments.crypto.chains.rules import units_of
-from billfold.payments.crypto.deposits.types import CarriedUnits, CryptoDepositRow, DepositStatus
-from billfold.payments.crypto.withdrawals.types import WithdrawalRow
+from billfold.payments.crypto.chains import units_of
+from billfold.payments.crypto.deposits.commands import CarriedUnits, CryptoDepositRow, DepositStatus
+from billfold.payments.crypto.withdrawals.commands import WithdrawalRow
 from billfold.payments.settlement.commands import CloseBankDay
 from billfold.payments.settlement.types import RailTotals, SettlementBlock
 from billfold.payments.wires.types import ReferencedWire, WireRow

@@ -9,11 +9,18 @@ from billfold.accounts.portals.commands import OpenPortal
 from billfold.accounts.portals.types import Wallet
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.crypto.chains.addresses import WatchOnlyAddresses
-from billfold.payments.crypto.chains.rules import cents_of, units_of
-from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
+from billfold.payments.crypto.addresses import WatchOnlyAddresses
+from billfold.payments.crypto.chains import cents_of, units_of
+from billfold.payments.crypto.deposits.commands import (
+    ChainDeposit,
+    CreditDeposit,
+    DepositStatus,
+    HoldReason,
+    RecordUnbooked,
+    RestoreDeposit,
+    WriteOffDeposit,
+)
 from billfold.payments.crypto.deposits.rules import UNAVAILABLE, details_of
-from billfold.payments.crypto.deposits.types import ChainDeposit, DepositStatus, HoldReason
 from billfold.payments.crypto.withdrawals.commands import (
     CompleteWithdrawal,
     RejectWithdrawal,

@@ -11,9 +11,9 @@ from tests.fixtures.withdrawals import PAYEE
 from tests.simulation.dying_on_chain import dying_on_chain
 from tests.support.whole_bank import expect_clean
 
-from billfold.payments.crypto.chains.evm import EvmNode
-from billfold.payments.crypto.chains.types import Chains
+from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits import store
+from billfold.payments.crypto.nodes import EvmNode
 from billfold.sandbox.chain.accounts import TEST_DOLLAR
 from billfold.sandbox.chain.faucet import PAUSE, call_data
 

@@ -26,7 +26,7 @@ from billfold.identity.users import totp
 from billfold.identity.users.contact_resealing import reseal_contact_details
 from billfold.ledger.bank import Bank
 from billfold.oauth import signing_keys
-from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
+from billfold.payments.crypto.chains import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connect import connect
 from billfold.platform.database.pool import APP_ROLE

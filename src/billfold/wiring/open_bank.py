@@ -27,7 +27,7 @@ from billfold.ledger.screening import NoScreening, Screening
 from billfold.migrations import runner
 from billfold.onboarding.agreements.refresh import run_agreements_refresher
 from billfold.payments.cards.ports import CardProcessor
-from billfold.payments.crypto.withdrawals.ports import Signer
+from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault

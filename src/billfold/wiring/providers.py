@@ -33,11 +33,10 @@ from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransp
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.onboarding.applications.ports import IdentityCheck
 from billfold.payments.cards.ports import CardProcessor
-from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS, ChainMistakes, read_chains
-from billfold.payments.crypto.chains.types import Chains
-from billfold.payments.crypto.deposits.addresses import DepositAddresses
+from billfold.payments.crypto.chains import LOCAL_CHAINS, ChainMistakes, Chains, read_chains
+from billfold.payments.crypto.deposits.store import DepositAddresses
 from billfold.payments.crypto.withdrawals.destination import BankWallets
-from billfold.payments.crypto.withdrawals.ports import Signer
+from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.files.folder_exchange import ExchangeFolders
 from billfold.payments.files.ports import RailExchanges

@@ -20,8 +20,8 @@ from billfold.payments.ach.store import entries as ach_entries
 from billfold.payments.cards import store as card_store
 from billfold.payments.cards.authorizations import store as card_authorizations
 from billfold.payments.crypto.deposits import store as crypto_deposits
-from billfold.payments.crypto.withdrawals.store.withdrawals import load_open_withdrawals
-from billfold.payments.crypto.withdrawals.store.withdrawals import load_references as load_withdrawals
+from billfold.payments.crypto.withdrawals.store import load_open_withdrawals
+from billfold.payments.crypto.withdrawals.store import load_references as load_withdrawals
 from billfold.payments.custody import store as custody_store
 from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store

@@ -38,7 +38,7 @@ from billfold.payments.cards.cash_back.types import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
 from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
-from billfold.payments.crypto.deposits.worker import record_returned
+from billfold.payments.crypto.deposits.watcher import record_returned
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY

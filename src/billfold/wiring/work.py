@@ -8,8 +8,8 @@ from billfold.events.notifications.worker import NotificationWorker, failing_not
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.rescreening import screen_backlog
-from billfold.payments.crypto.chains.types import Chains
-from billfold.payments.crypto.deposits.worker import ChainWatchers
+from billfold.payments.crypto.chains import Chains
+from billfold.payments.crypto.deposits.watcher import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.payments.settlement.moves import MovedSettlements

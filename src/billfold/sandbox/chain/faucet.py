@@ -6,8 +6,7 @@ from enum import StrEnum
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from billfold.payments.crypto.chains.evm import topic_of
-from billfold.payments.crypto.chains.json_rpc import JsonRpcClient
+from billfold.payments.crypto.nodes import JsonRpcClient, topic_of
 from billfold.sandbox.chain.accounts import FAUCET_KEY, OTHER_KEY, TEST_DOLLAR, address_of, first_contract_of
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from billfold.cli.child_python import python_command
 from billfold.cli.process_supervisor import Supervisor
-from billfold.payments.crypto.chains.configuration import LOCAL_CHAINS
-from billfold.payments.crypto.chains.rules import units_of
+from billfold.payments.crypto.chains import LOCAL_CHAINS, units_of
 from billfold.sandbox.chain.accounts import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner
 from billfold.sandbox.crypto_signer.vault import ChainPolicy, write_policy

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
+from billfold.payments.crypto.withdrawals.signing import SignerRefused, UnsignedTransaction
 from billfold.platform.clock import wall_now
 from billfold.sandbox.crypto_signer.vault import SigningVault
 from billfold.sandbox.line_process import serve_lines

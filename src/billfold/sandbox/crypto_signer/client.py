@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
+from billfold.payments.crypto.withdrawals.signing import SignerRefused, UnsignedTransaction
 from billfold.sandbox.line_process import LineProcess
 
 SIGNER_FOLDER = "crypto_signer"

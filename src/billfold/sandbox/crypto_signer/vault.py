@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from billfold.payments.crypto.withdrawals.ports import SignerRefused, UnsignedTransaction
+from billfold.payments.crypto.withdrawals.signing import SignerRefused, UnsignedTransaction
 from billfold.sandbox.line_process import kept_file
 
 if TYPE_CHECKING:

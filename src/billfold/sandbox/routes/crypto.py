@@ -11,8 +11,8 @@ from eth_hash.auto import keccak
 
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.payments.crypto.chains.json_rpc import NodeRefused, NodeUnavailable
-from billfold.payments.crypto.chains.types import Chains
+from billfold.payments.crypto.chains import Chains
+from billfold.payments.crypto.nodes import NodeRefused, NodeUnavailable
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.sandbox.chain.accounts import CHAIN_ID, TEST_DOLLAR, address_of
 from billfold.sandbox.chain.faucet import LOG_TRANSFER, Faucet, NodeFault, call_data

@@ -6,13 +6,16 @@ import pytest
 from tests.fixtures.deposits import DOLLAR
 from tests.support.whole_bank import expect_clean
 
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.monitoring.health import bank_checks
-from billfold.payments.crypto.chains.types import Chains, TokenTransfer
-from billfold.payments.crypto.deposits import cli, store
+from billfold.payments.crypto import cli
+from billfold.payments.crypto.chains import Chains, TokenTransfer
+from billfold.payments.crypto.deposits import store
 from billfold.payments.crypto.deposits.agreement import Nodes
 from billfold.payments.crypto.deposits.booking import DepositBooking
 from billfold.payments.crypto.deposits.commands import CreditDeposit, WriteOffDeposit
-from billfold.payments.crypto.deposits.types import TransferStatus
+from billfold.payments.crypto.deposits.reorgs import write_off_above
+from billfold.payments.crypto.deposits.store import TransferStatus
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.sandbox.chain.accounts import TEST_DOLLAR, address_of
@@ -38,7 +41,7 @@ class Booked:
         (self.chain,) = depositor.bank.ports[Chains].values()
         node: Any = Node()
         self.nodes = (node,)
-        self.booking = DepositBooking(depositor.bank, self.chain, Nodes(self.chain, self.nodes))
+        self.booking = DepositBooking(depositor.bank, Nodes(self.chain, self.nodes))
 
     async def arrive(self, block, *dollars, first=0):
         """Let a transfer of each amount be final; return them. Their places in their transaction count from `first`."""
@@ -57,7 +60,7 @@ class Booked:
     async def take_back(self):
         async with self.pool.acquire() as conn:
             await store.orphan_transfers(conn, self.chain.name, 0)
-        await self.booking.write_off_above(0)
+        await write_off_above(self.depositor.bank, self.chain.name, 0)
 
 
 @pytest.fixture
@@ -118,7 +121,7 @@ async def test_units_that_are_taken_back_are_not_booked_with_a_deposit_of_the_sa
     gone = WriteOffDeposit(
         caller="test",
         key=ids.new(),
-        customers=(customer, booked.booking._bank_id),
+        customers=(customer, bank_customer_id(booked.depositor.bank.seed)),
         references=(carried.deposit_id,),
         deposit_id=carried.deposit_id,
     )

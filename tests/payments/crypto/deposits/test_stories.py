@@ -15,9 +15,10 @@ from tests.support.whole_bank import expect_clean
 
 from billfold.accounts.portals.ports import WalletSource
 from billfold.cli.context import CliError
-from billfold.payments.crypto.chains.types import Chains
-from billfold.payments.crypto.deposits import cli, store
-from billfold.payments.crypto.deposits.worker import ChainWatchers
+from billfold.payments.crypto import cli
+from billfold.payments.crypto.chains import Chains
+from billfold.payments.crypto.deposits import store
+from billfold.payments.crypto.deposits.watcher import ChainWatchers
 from billfold.payments.suspense import cli as suspense_cli
 from billfold.platform.errors import Refused
 from billfold.sandbox.chain.accounts import CHAIN_NAME, TEST_DOLLAR, address_of

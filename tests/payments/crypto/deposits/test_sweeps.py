@@ -7,8 +7,8 @@ from eth_account import Account
 from tests.fixtures.deposits import DOLLAR
 from tests.support.whole_bank import expect_clean
 
-from billfold.payments.crypto.chains.evm import EvmNode
-from billfold.payments.crypto.chains.types import Chains
+from billfold.payments.crypto.chains import Chains
+from billfold.payments.crypto.nodes import EvmNode
 from billfold.sandbox.chain.accounts import TEST_DOLLAR, address_of
 from billfold.sandbox.chain.faucet import LOG_TRANSFER, TRANSFER, Faucet, call_data
 

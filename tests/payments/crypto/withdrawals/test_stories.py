@@ -12,11 +12,11 @@ from tests.support.payees import wallet as wallet_form
 
 from billfold.accounts.counterparties.commands import SettleScreening
 from billfold.accounts.counterparties.types import SanctionsStatus
-from billfold.payments.crypto.chains.rules import units_of
-from billfold.payments.crypto.withdrawals import cli, destination
+from billfold.payments.crypto import cli
+from billfold.payments.crypto.chains import units_of
+from billfold.payments.crypto.withdrawals import destination, nonces
 from billfold.payments.crypto.withdrawals.commands import CompleteWithdrawal, RejectWithdrawal
-from billfold.payments.crypto.withdrawals.outbound import reserve
-from billfold.payments.crypto.withdrawals.ports import Signer
+from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.platform import ids
 from billfold.sandbox.chain.accounts import FAUCET_KEY, TEST_DOLLAR
 from billfold.sandbox.chain.faucet import PAUSE, call_data
@@ -84,7 +84,7 @@ async def test_one_withdrawal_that_fails_stops_no_other_and_is_shown(usdc, monke
             raise ValueError("nobody foresaw this")
         return await found(bank, conn, chain, address)
 
-    monkeypatch.setattr(reserve, "find_objection", fail)
+    monkeypatch.setattr(nonces, "find_objection", fail)
     await usdc.work()
     await usdc.mine(3)
     assert [await usdc.status(each) for each in (failing, other)] == [("PROCESSING", None), ("COMPLETED", None)]

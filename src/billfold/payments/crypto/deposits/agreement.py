@@ -5,9 +5,8 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
-from billfold.payments.crypto.chains.ports import ChainNode
-from billfold.payments.crypto.chains.types import Block, Chain, TokenTransfer
+from billfold.payments.crypto.chains import Block, Chain, TokenTransfer
+from billfold.payments.crypto.nodes import EvmNode, NodeUnavailable
 
 Answer = TypeVar("Answer")
 LAG_BLOCKS = 10
@@ -18,17 +17,17 @@ class Agreement(NamedTuple):
     """The newest block that a majority calls final, and who does. `head` is the newest block of one of them."""
 
     final: Block
-    nodes: tuple[ChainNode, ...]
+    nodes: tuple[EvmNode, ...]
     head: Block
 
 
 class Nodes:
     """The nodes of one chain. `problems` says by node what is wrong with it in this round."""
 
-    def __init__(self, chain: Chain, nodes: Sequence[ChainNode]) -> None:
-        self._chain = chain
+    def __init__(self, chain: Chain, nodes: Sequence[EvmNode]) -> None:
+        self.chain = chain
         self._nodes = tuple(nodes)
-        self._is_checked: set[ChainNode] = set()
+        self._is_checked: set[EvmNode] = set()
         self.quorum = len(self._nodes) // 2 + 1
         self.problems: dict[str, str] = {}
 
@@ -48,27 +47,27 @@ class Nodes:
             self._note_all(f"{len(tips)} of {len(self._nodes)} nodes answer, {self.quorum} must agree")
         return None
 
-    async def agree_on_block(self, nodes: Sequence[ChainNode], number: int) -> Block | None:
+    async def agree_on_block(self, nodes: Sequence[EvmNode], number: int) -> Block | None:
         """Return the block of a number that a majority has, or None."""
         return self._majority(await self.ask(nodes, lambda node: _block(node, number)))[1]
 
     async def agree_on_transfers(
-        self, nodes: Sequence[ChainNode], first: int, last: int, recipients: Sequence[str]
+        self, nodes: Sequence[EvmNode], first: int, last: int, recipients: Sequence[str]
     ) -> tuple[TokenTransfer, ...] | None:
         """Return the transfers of the bank's tokens that a majority reports, or None."""
-        tokens = [token.address for token in self._chain.tokens]
+        tokens = [token.address for token in self.chain.tokens]
 
-        async def read(node: ChainNode) -> tuple[TokenTransfer, ...]:
+        async def read(node: EvmNode) -> tuple[TokenTransfer, ...]:
             return tuple(await node.list_transfers(first, last, recipients, tokens))
 
         return self._majority(await self.ask(nodes, read))[1]
 
     async def ask(
-        self, nodes: Sequence[ChainNode], question: Callable[[ChainNode], Awaitable[Answer]]
-    ) -> dict[ChainNode, Answer]:
+        self, nodes: Sequence[EvmNode], question: Callable[[EvmNode], Awaitable[Answer]]
+    ) -> dict[EvmNode, Answer]:
         """Return the answers of nodes, without those that have none."""
         answers = await asyncio.gather(*(question(node) for node in nodes), return_exceptions=True)
-        found: dict[ChainNode, Answer] = {}
+        found: dict[EvmNode, Answer] = {}
         for node, answer in zip(nodes, answers, strict=True):
             if isinstance(answer, NodeUnavailable):
                 self.problems[node.host] = answer.reason
@@ -78,17 +77,17 @@ class Nodes:
                 found[node] = answer
         return found
 
-    async def _tip(self, node: ChainNode) -> tuple[Block, Block]:
+    async def _tip(self, node: EvmNode) -> tuple[Block, Block]:
         if node not in self._is_checked:
             await node.check_chain()
             self._is_checked.add(node)
         head = await node.head()
-        if self._chain.confirmations is None:
+        if self.chain.confirmations is None:
             return head, await node.finalized()
-        return head, await _block(node, max(head.number - self._chain.confirmations, 0))
+        return head, await _block(node, max(head.number - self.chain.confirmations, 0))
 
-    def _majority(self, answers: dict[ChainNode, Answer]) -> tuple[tuple[ChainNode, ...], Answer | None]:
-        groups: dict[Answer, list[ChainNode]] = defaultdict(list)
+    def _majority(self, answers: dict[EvmNode, Answer]) -> tuple[tuple[EvmNode, ...], Answer | None]:
+        groups: dict[Answer, list[EvmNode]] = defaultdict(list)
         for node, answer in answers.items():
             groups[answer].append(node)
         agreed = next((answer for answer, nodes in groups.items() if len(nodes) >= self.quorum), None)
@@ -98,7 +97,7 @@ class Nodes:
                     self.problems.setdefault(node.host, "tells another chain than the other nodes")
         return tuple(groups[agreed]) if agreed is not None else (), agreed
 
-    def _report_lag(self, heads: dict[ChainNode, Block]) -> None:
+    def _report_lag(self, heads: dict[EvmNode, Block]) -> None:
         newest = max((head.number for head in heads.values()), default=0)
         for node, head in heads.items():
             if newest - head.number > LAG_BLOCKS:
@@ -109,7 +108,7 @@ class Nodes:
             self.problems.setdefault(node.host, problem)
 
 
-async def _block(node: ChainNode, number: int) -> Block:
+async def _block(node: EvmNode, number: int) -> Block:
     found = await node.find_block(number)
     if found is None:
         raise NodeUnavailable(node.host, f"has no block {number}")

@@ -6,34 +6,28 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-import msgspec
 import structlog
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
-from billfold.payments.crypto.chains.ports import ChainNode
-from billfold.payments.crypto.chains.rules import cents_of
-from billfold.payments.crypto.chains.types import Chain, TokenTransfer
+from billfold.payments.crypto.chains import TokenTransfer, cents_of
 from billfold.payments.crypto.deposits import store
 from billfold.payments.crypto.deposits.agreement import Nodes
-from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
+from billfold.payments.crypto.deposits.commands import ChainDeposit, CreditDeposit, HoldReason, RecordUnbooked
+from billfold.payments.crypto.deposits.reorgs import CALLER, find_written_off, restore
 from billfold.payments.crypto.deposits.rules import CENTS_MAX, UNAVAILABLE, details_of
-from billfold.payments.crypto.deposits.types import ChainDeposit, CryptoDepositRow, DepositStatus, HoldReason, Recipient
-from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
-from billfold.payments.suspense.store import get_item
-from billfold.payments.suspense.types import SuspenseStatus
+from billfold.payments.crypto.deposits.store import Recipient
+from billfold.payments.crypto.nodes import EvmNode, NodeUnavailable
+from billfold.payments.suspense.commands import HoldInSuspense
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
-from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
 from billfold.screening.screening import CurrentList
 
 log = structlog.get_logger(__name__)
 
-CALLER = "chain-watcher"
 _UNBOOKED = frozenset(
     {HoldReason.BALANCE_DIFFERS, HoldReason.BALANCE_UNKNOWN, HoldReason.AMOUNT_TOO_LARGE, HoldReason.OWN_ADDRESS}
 )
@@ -43,14 +37,11 @@ _UNBOOKED = frozenset(
 class DepositBooking:
     """Books what arrived on one chain."""
 
-    def __init__(self, bank: Bank, chain: Chain, votes: Nodes) -> None:
-        self._bank = bank
-        self._chain = chain
-        self._votes = votes
-        self._bank_id = bank_customer_id(bank.seed)
+    def __init__(self, bank: Bank, votes: Nodes) -> None:
+        self._bank, self._chain, self._votes = bank, votes.chain, votes
 
     async def book_all(
-        self, transfers: Sequence[TokenTransfer], recipients: Mapping[str, Recipient], nodes: Sequence[ChainNode]
+        self, transfers: Sequence[TokenTransfer], recipients: Mapping[str, Recipient], nodes: Sequence[EvmNode]
     ) -> int:
         """Book transfers that these nodes call final; return how many. Raises NodeUnavailable if too few answer.
 
@@ -77,66 +68,7 @@ class DepositBooking:
         await aside.record(self._bank.pool, failed, wall_now())
         return len(transfers)
 
-    async def write_off_above(self, number: int) -> None:
-        """Let the bank bear what was booked in blocks above a number: they are not of the chain any more."""
-        failed: list[Exception] = []
-        for row in await store.list_above(self._bank.pool, self._chain.name, number):
-            try:
-                await self._write_off(row)
-            except Exception as error:  # noqa: BLE001 - it is raised when the others are written off
-                failed.append(error)
-        if failed:
-            raise failed[0]
-
-    async def _write_off(self, row: CryptoDepositRow) -> None:
-        is_released = row.status == DepositStatus.HELD and await self._is_assigned(row)
-        fields = _about(row, "crypto-reorg", row.block_hash)
-        customers, references = (row.customer_id, self._bank_id), (row.deposit_id,)
-        await self._bank.engine.submit(
-            WriteOffDeposit(**fields, is_released=is_released, customers=customers, references=references)
-        )
-        log.error("deposit_reorged_after_credit", deposit_id=str(row.deposit_id), amount=row.amount)
-
-    async def _is_assigned(self, row: CryptoDepositRow) -> bool:
-        """Take a held deposit out of suspense, unless an operator did; tell whether it was credited before."""
-        command = ReturnFromSuspense(
-            caller=CALLER,
-            key=command_id("crypto-return", row.item_id),
-            customers=(self._bank_id,),
-            item_id=row.item_id,
-            reason="REORGED",
-            references=(row.item_id,),
-        )
-        try:
-            await self._bank.engine.submit(command)
-        except Refused:
-            return (await get_item(self._bank.pool, row.item_id)).status == SuspenseStatus.ASSIGNED
-        return False
-
-    async def _restore(self, transfer: TokenTransfer) -> bool:
-        """Tell whether a transfer is a deposit that was written off and is on the chain again."""
-        for row in await store.list_written_off(self._bank.pool, self._chain.name, transfer.tx_hash):
-            same = (row.token, row.recipient, row.units) == (transfer.token, transfer.recipient, str(transfer.units))
-            if same:
-                if row.reason == DepositStatus.HELD:
-                    back = msgspec.structs.replace(row, reason=HoldReason.REORGED, block_hash=transfer.block_hash)
-                    await self._hold(
-                        row.deposit_id,
-                        self._deposit(transfer),
-                        row.amount,
-                        reason=HoldReason.REORGED,
-                        item_id=back.item_id,
-                    )
-                place = {name: getattr(transfer, name) for name in ("block_number", "block_hash", "log_index")}
-                fields = _about(row, "crypto-restore", transfer.block_hash)
-                customers, references = (row.customer_id, self._bank_id), (row.deposit_id,)
-                await self._bank.engine.submit(
-                    RestoreDeposit(**fields, **place, customers=customers, references=references)
-                )
-                return True
-        return False
-
-    async def _doubt(self, at_place: Sequence[TokenTransfer], nodes: Sequence[ChainNode]) -> HoldReason | None:
+    async def _doubt(self, at_place: Sequence[TokenTransfer], nodes: Sequence[EvmNode]) -> HoldReason | None:
         """Compare what the logs of a place say with its balance: a token can lie in its log."""
         logged = sum(each.units for each in at_place)
         received = await self._votes.ask(nodes, partial(_units_received, place=_place(at_place[0]), logged=logged))
@@ -157,11 +89,16 @@ class DepositBooking:
         return None if owner.is_open else HoldReason.PORTAL_CLOSED
 
     async def _book(self, transfer: TokenTransfer, owner: Recipient, doubt: HoldReason | None) -> None:
-        is_booked = await store.is_booked(self._bank.pool, self._chain.name, transfer)
-        if is_booked or not transfer.units or await self._restore(transfer):
+        bank, deposit = self._bank, self._deposit(transfer)
+        if await store.is_booked(bank.pool, self._chain.name, transfer) or not transfer.units:
             return
-        reason = doubt or await self._reason_to_hold(transfer, owner)
-        deposit, deposit_id = self._deposit(transfer), await self._new_id(transfer)
+        back = await find_written_off(bank, self._chain.name, transfer)
+        if back is not None:
+            if back.reason is not None:
+                await self._hold(back.item_id, back.deposit_id, deposit, amount=back.amount, reason=back.reason)
+            await restore(bank, back, transfer)
+            return
+        reason, deposit_id = doubt or await self._reason_to_hold(transfer, owner), await self._new_id(transfer)
         fields: dict[str, Any] = {
             "caller": CALLER,
             "customers": (owner.customer_id,),
@@ -172,33 +109,30 @@ class DepositBooking:
             "deposit": deposit,
         }
         if reason is None:
-            credited = await self._bank.engine.submit(CreditDeposit(**fields, key=deposit_id))
+            credited = await bank.engine.submit(CreditDeposit(**fields, key=deposit_id))
             if credited.outcome["status"] != UNAVAILABLE:
                 return
             reason = HoldReason.PORTAL_CLOSED
         amount = 0 if reason in _UNBOOKED else cents_of(transfer.units, deposit.decimals).cents
         if amount:
-            await self._hold(deposit_id, deposit, amount, reason=reason)
+            await self._hold(deposit_id, deposit_id, deposit, amount=amount, reason=reason)
         key = command_id("crypto-unbooked", deposit_id)
-        await self._bank.engine.submit(RecordUnbooked(**fields, key=key, amount=amount, reason=reason))
+        await bank.engine.submit(RecordUnbooked(**fields, key=key, amount=amount, reason=reason))
         log.warning("deposit_not_credited", deposit_id=str(deposit_id), amount=amount, reason=reason)
 
-    async def _hold(
-        self, deposit_id: UUID, deposit: ChainDeposit, amount: int, *, reason: HoldReason, item_id: UUID | None = None
-    ) -> None:
-        item_id = item_id or deposit_id
-        description = f"{deposit.asset} on {deposit.chain}"
+    async def _hold(self, item_id: UUID, deposit_id: UUID, deposit: ChainDeposit, *, amount: int, reason: str) -> None:
+        description, details = f"{deposit.asset} on {deposit.chain}", details_of(deposit_id, deposit)
         await self._bank.engine.submit(
             HoldInSuspense(
                 caller=CALLER,
                 key=item_id,
-                customers=(self._bank_id,),
+                customers=(bank_customer_id(self._bank.seed),),
                 item_id=item_id,
                 rail=Rail.CRYPTO,
                 direction=Direction.CREDIT,
                 amount=amount,
                 reason=reason,
-                details={"description": description, "details": details_of(deposit_id, deposit)},
+                details={"description": description, "details": details},
             )
         )
 
@@ -222,7 +156,7 @@ class DepositBooking:
         return derive(self._bank.seed, command_id(f"{name}:{transfer.block_hash}", str(transfer.log_index)), 0)
 
 
-async def _units_received(node: ChainNode, place: tuple[str, str, int], logged: int) -> int | None:
+async def _units_received(node: EvmNode, place: tuple[str, str, int], logged: int) -> int | None:
     """Return how many units came to an address in a block by its balance, None where the node does not know.
 
     What left in the same block came too; it is only looked for where the balance grew by less than is `logged`.
@@ -233,11 +167,6 @@ async def _units_received(node: ChainNode, place: tuple[str, str, int], logged: 
         return None
     grown = after - before
     return grown if grown >= logged else grown + await node.units_sent(token, address, block)
-
-
-def _about(row: CryptoDepositRow, kind: str, block_hash: str) -> dict[str, Any]:
-    """Return caller, key and deposit of a command that a block causes, once per block."""
-    return {"caller": CALLER, "key": command_id(f"{kind}:{block_hash}", row.deposit_id), "deposit_id": row.deposit_id}
 
 
 def _by_place(transfers: Iterable[TokenTransfer]) -> Iterable[list[TokenTransfer]]:

@@ -9,9 +9,18 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, Rail
-from billfold.payments.crypto.chains.rules import cents_of
-from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked, RestoreDeposit, WriteOffDeposit
-from billfold.payments.crypto.deposits.types import CarriedUnits, ChainDeposit, CryptoDepositRow, DepositStatus
+from billfold.payments.crypto.chains import cents_of
+from billfold.payments.crypto.deposits.commands import (
+    ArrivedDeposit,
+    CarriedUnits,
+    ChainDeposit,
+    CreditDeposit,
+    CryptoDepositRow,
+    DepositStatus,
+    RecordUnbooked,
+    RestoreDeposit,
+    WriteOffDeposit,
+)
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
 from billfold.platform.errors import NotFound, Refused
@@ -41,15 +50,12 @@ def credit_deposit(books: Books, cmd: CreditDeposit, ctx: Context) -> Outcome:
         arrived = receive_money(books, _payment(cmd, cents), ctx)
         if arrived["status"] != "COMPLETED":
             return {"status": UNAVAILABLE}
-    row = _row(
-        cmd, ctx, status=DepositStatus.CREDITED if arrived else DepositStatus.CARRIED, amount=cents if arrived else 0
-    )
+    status, amount = (DepositStatus.CREDITED, cents) if arrived else (DepositStatus.CARRIED, 0)
     if isinstance(known, CryptoDepositRow):
-        row = _change(book, known, ctx, status=row.status, amount=row.amount)
+        row = _change(book, known, ctx, status=status, amount=amount)
     else:
-        _keep(book, row)
-    shown = {name: arrived[name] for name in ("transaction_id",) if name in arrived}
-    return _outcome(row) | shown
+        row = _add(book, cmd, ctx, status=status, amount=amount, reason=None)
+    return _outcome(row) | {name: arrived[name] for name in ("transaction_id",) if name in arrived}
 
 
 @decides(RecordUnbooked)
@@ -60,9 +66,7 @@ def record_unbooked(books: Books, cmd: RecordUnbooked, ctx: Context) -> Outcome:
     if isinstance(known, CryptoDepositRow):
         return _outcome(known)
     status = DepositStatus.HELD if cmd.amount else DepositStatus.QUESTIONED
-    row = _row(cmd, ctx, status=status, amount=cmd.amount, reason=cmd.reason)
-    _keep(book, row)
-    return _outcome(row)
+    return _outcome(_add(book, cmd, ctx, status=status, amount=cmd.amount, reason=cmd.reason))
 
 
 @decides(WriteOffDeposit)
@@ -75,8 +79,7 @@ def write_off_deposit(books: Books, cmd: WriteOffDeposit, ctx: Context) -> Outco
     former = DepositStatus.CREDITED if cmd.is_released else known.status
     if former == DepositStatus.CREDITED:
         _post_loss(bank, ctx, known.amount, is_recovered=False)
-    row = _change(book, known, ctx, status=DepositStatus.REORGED, reason=former)
-    return _outcome(row)
+    return _outcome(_change(book, known, ctx, status=DepositStatus.REORGED, reason=former))
 
 
 @decides(RestoreDeposit)
@@ -122,46 +125,29 @@ def details_of(deposit_id: UUID, deposit: ChainDeposit) -> dict[str, Any]:
     return {"crypto_transfer_id": str(deposit_id), "wallet_address": deposit.recipient, **shown}
 
 
-def _row(
-    cmd: CreditDeposit | RecordUnbooked, ctx: Context, *, status: DepositStatus, amount: int, reason: str | None = None
-) -> CryptoDepositRow:
-    fields = msgspec.structs.asdict(cmd.deposit)
+def _add(book: Book, cmd: ArrivedDeposit, ctx: Context, **columns: Any) -> CryptoDepositRow:
+    fields = msgspec.structs.asdict(cmd.deposit) | {"created_at": ctx.now, "updated_at": ctx.now} | columns
     del fields["minimum_cents"]
-    return CryptoDepositRow(
-        customer_id=cmd.customers[0],
-        deposit_id=cmd.deposit_id,
-        portal_id=cmd.portal_id,
-        pocket_id=cmd.pocket_id,
-        **fields,
-        amount=amount,
-        status=status,
-        reason=reason,
-        created_at=ctx.now,
-        updated_at=ctx.now,
-    )
-
-
-def _keep(book: Book, row: CryptoDepositRow) -> None:
+    fields |= {name: getattr(cmd, name) for name in ("deposit_id", "portal_id", "pocket_id")}
+    row = CryptoDepositRow(customer_id=cmd.customers[0], **fields)
     book.draft.add(row)
-    book.keep_fingerprint(row)
-    book.put(book.referenced, row.deposit_id, row)
-    _carry(book, row, row.carried)
+    return _keep(book, row, row.carried)
 
 
 def _change(book: Book, known: CryptoDepositRow, ctx: Context, **columns: Any) -> CryptoDepositRow:
     row = msgspec.structs.replace(known, updated_at=ctx.now, **columns)
     book.change(CryptoDepositRow, row.deposit_id, updated_at=ctx.now, **columns)
+    return _keep(book, row, row.carried - known.carried)
+
+
+def _keep(book: Book, row: CryptoDepositRow, units: int) -> CryptoDepositRow:
+    """Keep a row for later commands, and count the units that it brought, or took, for the next one of its portal."""
     book.keep_fingerprint(row)
     book.put(book.referenced, row.deposit_id, row)
-    _carry(book, row, row.carried - known.carried)
-    return row
-
-
-def _carry(book: Book, row: CryptoDepositRow, units: int) -> None:
-    """Count units that a row brought, or took, for the next command about its portal."""
     by_token = dict(_carried(book, row.portal_id))
     by_token[row.token] = by_token.get(row.token, 0) + units
     book.put(book.referenced, row.portal_id, CarriedUnits(by_token))
+    return row
 
 
 def _carried(book: Book, portal_id: UUID) -> dict[str, int]:

@@ -1,22 +1,57 @@
-"""Deposits and what was seen on chains."""
+"""Deposits, what was seen on chains, and the addresses of portals."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from enum import StrEnum
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 from asyncpg import Record
 
-from billfold.payments.crypto.chains.types import Block, TokenTransfer
-from billfold.payments.crypto.deposits.types import CarriedUnits, CryptoDepositRow, Cursor, Recipient, TransferStatus
-from billfold.platform.database.connection import Connection, Pool
+from billfold.accounts.portals.types import Wallet
+from billfold.payments.crypto.addresses import WatchOnlyAddresses
+from billfold.payments.crypto.chains import Block, Chains, TokenTransfer
+from billfold.payments.crypto.deposits.commands import CarriedUnits, CryptoDepositRow
+from billfold.platform.database.connection import Connection, Db, Pool
+from billfold.platform.database.rows import Table
+
+
+class TransferStatus(StrEnum):
+    """Of a transfer on a chain: PENDING until its block is final, REORGED while its block is not of the chain."""
+
+    PENDING = "PENDING"
+    FINAL = "FINAL"
+    REORGED = "REORGED"
+    WRONG_TOKEN = "WRONG_TOKEN"  # noqa: S105 - a status
+
+
+class Cursor(NamedTuple):
+    """How far a chain is read: by one node, and by all that must agree. `problems` by node."""
+
+    chain: str
+    seen_number: int
+    final_number: int
+    final_hash: str
+    agreed_at: datetime
+    problems: dict[str, str]
+
+
+class Recipient(NamedTuple):
+    """Whose an address is."""
+
+    customer_id: UUID
+    portal_id: UUID
+    pocket_id: UUID
+    chain: str
+    is_open: bool
+
 
 BLOCKS_KEPT = 256
 WRONG_TOKENS_MAX = 20
 """How many transfers of other tokens are kept per address: anybody can write such logs."""
-_COLUMNS = ", ".join(CryptoDepositRow.__struct_fields__)
-_LOOK_UP = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE customer_id = ANY($1::uuid[]) AND deposit_id = ANY($2::uuid[])"
+_deposits = Table(CryptoDepositRow, key=("deposit_id",))
+_LOOK_UP = f"{_deposits.select} WHERE customer_id = ANY($1::uuid[]) AND deposit_id = ANY($2::uuid[])"
 _UNBOOKED = "units::numeric - amount * 10::numeric ^ (decimals - 2)"
 CARRIED = f"""
 sum(CASE status WHEN 'QUESTIONED' THEN 0 WHEN 'REORGED' THEN least({_UNBOOKED}, 0) ELSE {_UNBOOKED} END)
@@ -26,25 +61,20 @@ _CARRIED = f"""
 SELECT customer_id, portal_id, token, {CARRIED} AS carried
   FROM crypto_deposit WHERE customer_id = ANY($1::uuid[]) AND portal_id = ANY($2::uuid[]) GROUP BY 1, 2, 3
 """
-_SOME = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE deposit_id = ANY($1::uuid[])"
-_LIST = f"""
-SELECT {_COLUMNS} FROM crypto_deposit WHERE $1::text[] IS NULL OR status = ANY($1)
+_LIST = f"""{_deposits.select} WHERE $1::text[] IS NULL OR status = ANY($1)
  ORDER BY created_at DESC, block_number DESC, log_index DESC LIMIT $2
 """
-_ABOVE = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE chain = $1 AND block_number > $2 AND status <> 'REORGED'"
-_WRITTEN_OFF = f"SELECT {_COLUMNS} FROM crypto_deposit WHERE chain = $1 AND tx_hash = $2 AND status = 'REORGED'"
+_ABOVE = f"{_deposits.select} WHERE chain = $1 AND block_number > $2 AND status <> 'REORGED'"
+_WRITTEN_OFF = f"{_deposits.select} WHERE chain = $1 AND tx_hash = $2 AND status = 'REORGED'"
 _IS_BOOKED = """
 SELECT EXISTS (SELECT FROM crypto_deposit
   WHERE chain = $1 AND tx_hash = $2 AND log_index = $3 AND status <> 'REORGED')
 """
 _RECIPIENTS = """
-SELECT p.wallet_address, p.customer_id, p.portal_id, p.pocket_id, p.chain, p.status = 'OPEN' FROM portal p
- WHERE p.wallet_address IS NOT NULL
+SELECT wallet_address, customer_id, portal_id, pocket_id, chain, status = 'OPEN' FROM portal
+ WHERE wallet_address IS NOT NULL
 """
-_CURSOR = """
-SELECT chain, seen_number, final_number, final_hash, agreed_at, problems FROM chain_cursor WHERE chain = $1
-"""
-_CURSORS = "SELECT chain, seen_number, final_number, final_hash, agreed_at, problems FROM chain_cursor ORDER BY chain"
+_CURSORS = f"SELECT {', '.join(Cursor._fields)} FROM chain_cursor ORDER BY chain"
 _SAVE_CURSOR = """
 INSERT INTO chain_cursor (chain, seen_number, final_number, final_hash, agreed_at, problems)
 VALUES ($1, $2, $3, $4, $5, $6)
@@ -73,9 +103,11 @@ _ORPHAN_UNCONFIRMED = """
 UPDATE chain_transfer SET status = 'REORGED' WHERE chain = $1 AND block_number <= $2 AND status = 'PENDING'
 """
 _WRONG_TOKENS = "SELECT count(*) FROM chain_transfer WHERE recipient = $1 AND status = 'WRONG_TOKEN'"
+_NEXT_INDEX = "SELECT nextval('wallet_index')"
+_XPUB = "SELECT xpub_id FROM wallet_xpub WHERE xpub = $1 AND derivation_path = $2"
+_ADD_XPUB = "INSERT INTO wallet_xpub (xpub, derivation_path) VALUES ($1, $2) ON CONFLICT DO NOTHING"
 _FAILED_TRANSFERS = """
-SELECT c.tx_hash, c.log_index, c.block_number, c.block_hash, c.token, c.sender, c.recipient, c.units
-  FROM chain_transfer c
+SELECT tx_hash, log_index, block_number, block_hash, token, sender, recipient, units FROM chain_transfer c
  WHERE c.chain = $1 AND c.status = 'FINAL' AND EXISTS (
    SELECT FROM chain_transfer f
     WHERE f.chain = $1 AND f.status = 'FINAL' AND f.tx_hash || ':' || f.log_index = ANY($2::text[])
@@ -92,39 +124,33 @@ async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return the deposits among the ids, and per portal among them what is carried."""
-    found: list[tuple[UUID, UUID, Any]] = [
-        (row["customer_id"], row["deposit_id"], _deposit(row)) for row in await conn.fetch(_LOOK_UP, customer_ids, ids)
-    ]
+    rows = await _deposits.all(conn, _LOOK_UP, customer_ids, ids)
+    found: list[tuple[UUID, UUID, Any]] = [(row.customer_id, row.deposit_id, row) for row in rows]
     carried: dict[tuple[UUID, UUID], dict[str, int]] = {}
     for customer_id, portal_id, token, units in await conn.fetch(_CARRIED, customer_ids, ids):
         carried.setdefault((customer_id, portal_id), {})[token] = int(units)
     return [*found, *((*key, CarriedUnits(by_token)) for key, by_token in carried.items())]
 
 
-async def find_deposit(conn: Connection | Pool, deposit_id: UUID) -> CryptoDepositRow | None:
-    """Return a deposit, or None."""
-    rows = await conn.fetch(_SOME, [deposit_id])
-    return _deposit(rows[0]) if rows else None
+find_deposit = _deposits.find
 
 
-async def list_deposits(
-    conn: Connection | Pool, statuses: Sequence[str] | None = None, *, limit: int = 200
-) -> list[CryptoDepositRow]:
+async def list_deposits(conn: Db, statuses: Sequence[str] | None = None, *, limit: int = 200) -> list[CryptoDepositRow]:
     """Return deposits of some statuses or of all, newest first."""
-    return [_deposit(row) for row in await conn.fetch(_LIST, statuses, limit)]
+    return await _deposits.all(conn, _LIST, statuses, limit)
 
 
-async def list_above(conn: Connection | Pool, chain: str, number: int) -> list[CryptoDepositRow]:
+async def list_above(conn: Db, chain: str, number: int) -> list[CryptoDepositRow]:
     """Return the deposits in blocks above a number that were not written off."""
-    return [_deposit(row) for row in await conn.fetch(_ABOVE, chain, number)]
+    return await _deposits.all(conn, _ABOVE, chain, number)
 
 
-async def list_written_off(conn: Connection | Pool, chain: str, tx_hash: str) -> list[CryptoDepositRow]:
+async def list_written_off(conn: Db, chain: str, tx_hash: str) -> list[CryptoDepositRow]:
     """Return the deposits of a transaction that were written off."""
-    return [_deposit(row) for row in await conn.fetch(_WRITTEN_OFF, chain, tx_hash)]
+    return await _deposits.all(conn, _WRITTEN_OFF, chain, tx_hash)
 
 
-async def is_booked(conn: Connection | Pool, chain: str, transfer: TokenTransfer) -> bool:
+async def is_booked(conn: Db, chain: str, transfer: TokenTransfer) -> bool:
     """Tell whether a deposit has the place of a transfer."""
     return await conn.fetchval(_IS_BOOKED, chain, transfer.tx_hash, transfer.log_index) is True
 
@@ -139,44 +165,44 @@ def name_of(transfer: TokenTransfer) -> str:
     return f"{transfer.tx_hash}:{transfer.log_index}"
 
 
-async def list_failed_transfers(conn: Connection | Pool, chain: str, names: Sequence[str]) -> list[TokenTransfer]:
+async def list_failed_transfers(conn: Db, chain: str, names: Sequence[str]) -> list[TokenTransfer]:
     """Return final transfers that were put aside, and the others to the same address in the same block."""
     rows = await conn.fetch(_FAILED_TRANSFERS, chain, names) if names else ()
     return [TokenTransfer(**{**row, "units": int(row["units"])}) for row in map(dict, rows)]
 
 
-async def load_recipients(conn: Connection | Pool) -> dict[str, Recipient]:
+async def load_recipients(conn: Db) -> dict[str, Recipient]:
     """Return every address that was ever given out, of any chain: tokens may be sent on another one."""
     return {row[0]: Recipient(*row[1:]) for row in map(tuple, await conn.fetch(_RECIPIENTS))}
 
 
-async def find_cursor(conn: Connection | Pool, chain: str) -> Cursor | None:
+async def find_cursor(conn: Db, chain: str) -> Cursor | None:
     """Return how far a chain is read, None before the first time."""
-    row = await conn.fetchrow(_CURSOR, chain)
-    return None if row is None else _cursor(row)
+    return next((each for each in await list_cursors(conn) if each.chain == chain), None)
 
 
-async def list_cursors(conn: Connection | Pool) -> list[Cursor]:
+async def list_cursors(conn: Db) -> list[Cursor]:
     """Return how far all chains are read."""
-    return [_cursor(row) for row in await conn.fetch(_CURSORS)]
+    rows = map(dict, await conn.fetch(_CURSORS))
+    return [Cursor(**{**row, "problems": msgspec.json.decode(row["problems"])}) for row in rows]
 
 
-async def save_cursor(conn: Connection | Pool, cursor: Cursor) -> None:
+async def save_cursor(conn: Db, cursor: Cursor) -> None:
     """Store how far a chain is read."""
     await conn.execute(_SAVE_CURSOR, *cursor[:-1], msgspec.json.encode(cursor.problems).decode())
 
 
-async def save_agreed(conn: Connection | Pool, chain: str, now: datetime) -> None:
+async def save_agreed(conn: Db, chain: str, now: datetime) -> None:
     """Note that all final blocks are read."""
     await conn.execute(_SAVE_AGREED, chain, now)
 
 
-async def save_problems(conn: Connection | Pool, chain: str, problems: Mapping[str, str]) -> None:
+async def save_problems(conn: Db, chain: str, problems: Mapping[str, str]) -> None:
     """Store what is wrong with the nodes of a chain."""
     await conn.execute(_SAVE_PROBLEMS, chain, msgspec.json.encode(problems).decode())
 
 
-async def list_blocks(conn: Connection | Pool, chain: str) -> list[Block]:
+async def list_blocks(conn: Db, chain: str) -> list[Block]:
     """Return the blocks that are kept, newest first."""
     return [Block(*row) for row in await conn.fetch(_BLOCKS, chain)]
 
@@ -193,36 +219,55 @@ async def orphan_transfers(conn: Connection, chain: str, ancestor: int) -> None:
     await conn.execute(_ORPHAN, chain, ancestor)
 
 
-async def orphan_unconfirmed(conn: Connection | Pool, chain: str, final: int) -> None:
+async def orphan_unconfirmed(conn: Db, chain: str, final: int) -> None:
     """Mark what was seen by one node up to a final block, and is not in it, as reorged."""
     await conn.execute(_ORPHAN_UNCONFIRMED, chain, final)
 
 
 async def save_transfers(
-    conn: Connection | Pool, chain: str, transfers: Iterable[TokenTransfer], *, status: TransferStatus, now: datetime
+    conn: Db, chain: str, transfers: Iterable[TokenTransfer], *, status: TransferStatus, now: datetime
 ) -> None:
     """Store transfers with a status, new ones and known ones."""
     rows = [(chain, *each[:-1], str(each.units), status, now) for each in transfers]
     await conn.executemany(_ADD_TRANSFER, rows)
 
 
-async def save_wrong_tokens(
-    conn: Connection | Pool, chain: str, transfers: Iterable[TokenTransfer], now: datetime
-) -> None:
+async def save_wrong_tokens(conn: Db, chain: str, transfers: Iterable[TokenTransfer], now: datetime) -> None:
     """Store transfers of tokens that the bank does not take, a few per address."""
     for each in transfers:
         if await conn.fetchval(_WRONG_TOKENS, each.recipient) < WRONG_TOKENS_MAX:
             await save_transfers(conn, chain, [each], status=TransferStatus.WRONG_TOKEN, now=now)
 
 
-async def list_transfers(conn: Connection | Pool, statuses: Sequence[str], *, limit: int = 200) -> list[Record]:
+async def list_transfers(conn: Db, statuses: Sequence[str], *, limit: int = 200) -> list[Record]:
     """Return what was seen on chains with these statuses, newest first."""
     return await conn.fetch(_TRANSFERS, statuses, limit)
 
 
-def _deposit(row: Record) -> CryptoDepositRow:
-    return CryptoDepositRow(**dict(row))
+class DepositAddresses:
+    """Gives out addresses on the configured chains. All chains share one sequence: keys may be the same."""
 
+    def __init__(self, pool: Pool, chains: Chains) -> None:
+        self._pool, self._chains = pool, chains
+        self._sources = {name: WatchOnlyAddresses(each.xpub, each.derivation_path) for name, each in chains.items()}
 
-def _cursor(row: Record) -> Cursor:
-    return Cursor(**{**dict(row), "problems": msgspec.json.decode(row["problems"])})
+    @property
+    def chains(self) -> tuple[str, ...]:
+        """The chains on which there are addresses."""
+        return tuple(sorted(self._chains))
+
+    async def allot(self, chain: str) -> Wallet:
+        """Return a new address on one of the chains."""
+        configured = self._chains[chain]
+        key = configured.xpub, configured.derivation_path
+        xpub_id = await self._pool.fetchval(_XPUB, *key)
+        if xpub_id is None:
+            await self._pool.execute(_ADD_XPUB, *key)
+            xpub_id = await self._pool.fetchval(_XPUB, *key)
+        index = await self._pool.fetchval(_NEXT_INDEX)
+        address, asset = self._sources[chain].derive(index), configured.token.asset
+        return Wallet(chain=chain, address=address, asset=asset, xpub_id=xpub_id, index=index)
+
+    def minimum_cents(self, chain: str) -> int | None:
+        """Return the smallest deposit that is credited at once, None where the chain is not read any more."""
+        return self._chains[chain].token.minimum_cents if chain in self._chains else None

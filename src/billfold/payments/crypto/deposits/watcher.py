@@ -4,35 +4,34 @@ Transfers are shown as PENDING as one node sees them, and credited when a majori
 reports the same transfers. The last 256 blocks are kept; where a parent does not fit, the watcher walks back.
 """
 
+import asyncio
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
-from billfold.payments.crypto.chains.ports import ChainNode
-from billfold.payments.crypto.chains.types import Block, Chain, TokenTransfer
+from billfold.ledger.types import ScheduledJob
+from billfold.payments.crypto.chains import Block, Chain, Chains, TokenTransfer
 from billfold.payments.crypto.deposits import store
 from billfold.payments.crypto.deposits.agreement import Agreement, Nodes
 from billfold.payments.crypto.deposits.booking import DepositBooking
-from billfold.payments.crypto.deposits.types import Cursor, TransferStatus
-from billfold.platform.clock import wall_now
+from billfold.payments.crypto.deposits.reorgs import read_new_blocks, walk_back
+from billfold.payments.crypto.deposits.store import Cursor, TransferStatus
+from billfold.payments.crypto.nodes import EvmNode, NodeUnavailable
+from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.shortage import error_summary
 
 log = structlog.get_logger(__name__)
-
 BLOCKS_PER_ROUND = 500
-_SHALLOW = store.BLOCKS_KEPT
-REORG_TOO_DEEP = "the chain was reorganized deeper than the blocks that are kept: an operator must look"
 
 
 class ChainWatcher:
     """Follows one chain over its nodes."""
 
-    def __init__(self, bank: Bank, chain: Chain, nodes: Sequence[ChainNode]) -> None:
-        self._bank = bank
-        self._chain = chain
-        self._nodes = nodes
+    def __init__(self, bank: Bank, chain: Chain, nodes: Sequence[EvmNode]) -> None:
+        self._bank, self._chain, self._nodes = bank, chain, nodes
         self._votes = Nodes(chain, nodes)
         # None until the first round: what an earlier process reported may be over.
         self._reported: dict[str, str] | None = None
@@ -62,15 +61,14 @@ class ChainWatcher:
         cursor = await store.find_cursor(self._bank.pool, self._chain.name)
         if cursor is None:
             # No address is older than this block, so nothing was sent to one before.
-            cursor = Cursor(
-                self._chain.name, agreed.final.number, agreed.final.number, agreed.final.hash, wall_now(), {}
-            )
+            final = agreed.final
+            cursor = Cursor(self._chain.name, final.number, final.number, final.hash, wall_now(), {})
             await self._follow(cursor, agreed, since=agreed.final)
             await store.save_cursor(self._bank.pool, cursor)
-        taken_back = await self._walk_back(cursor, agreed)
-        if taken_back is None:
+        on_chain = await walk_back(self._bank, self._votes, agreed, cursor)
+        if on_chain is None:
             return 0
-        return await self._book_final(await self._preview(taken_back, agreed), agreed)
+        return await self._book_final(await self._preview(on_chain, agreed), agreed)
 
     async def _preview(self, cursor: Cursor, agreed: Agreement) -> Cursor:
         """Show what is not final yet; a node that cannot tell delays nothing that is."""
@@ -82,40 +80,11 @@ class ChainWatcher:
             self._votes.problems[error.host] = error.reason
             return cursor
 
-    async def _walk_back(self, cursor: Cursor, agreed: Agreement) -> Cursor | None:
-        """Return the cursor at a block that is still of the chain; what was booked above it is written off."""
-        number = min(cursor.final_number, agreed.final.number)
-        kept = {block.number: block.hash for block in await store.list_blocks(self._bank.pool, self._chain.name)}
-        kept[cursor.final_number] = cursor.final_hash
-        if number < cursor.final_number and number not in kept:
-            return None  # the nodes are far behind
-        start = number
-        while True:
-            now = await self._votes.agree_on_block(agreed.nodes, number)
-            if now is None:
-                return None
-            if kept.get(number) == now.hash:
-                break
-            number -= 1
-            if number not in kept:
-                self._votes.problems[self._chain.name] = REORG_TOO_DEEP
-                return None
-        if number == start:
-            return cursor
-        log.error("chain_reorganized_after_credit", chain=self._chain.name, ancestor=number, depth=start - number)
-        await DepositBooking(self._bank, self._chain, self._votes).write_off_above(number)
-        async with self._bank.pool.acquire() as conn, conn.transaction():
-            await store.orphan_transfers(conn, self._chain.name, number)
-            await store.replace_blocks(conn, self._chain.name, number, [])
-            back = cursor._replace(seen_number=number, final_number=number, final_hash=kept[number])
-            await store.save_cursor(conn, back)
-        return back
-
     async def _follow(self, cursor: Cursor, agreed: Agreement, *, since: Block | None = None) -> Cursor:
         """Read blocks up to the head of one node, and show what they bring; orphaned blocks are taken back."""
         node, name, pool = agreed.nodes[0], self._chain.name, self._bank.pool
         known = [since] if since else await store.list_blocks(pool, name)
-        ancestor, blocks = await _new_blocks(node, known, first=cursor.final_number, head=agreed.head)
+        ancestor, blocks = await read_new_blocks(node, known, first=cursor.final_number, head=agreed.head)
         first = blocks[0].number if blocks else ancestor + 1
         recipients = list(await store.load_recipients(pool))
         transfers: list[TokenTransfer] = []
@@ -131,7 +100,7 @@ class ChainWatcher:
             await self._note_wrong_tokens(node, first, newest, recipients)
         return cursor._replace(seen_number=max(newest, cursor.final_number))
 
-    async def _note_wrong_tokens(self, node: ChainNode, first: int, last: int, recipients: Sequence[str]) -> None:
+    async def _note_wrong_tokens(self, node: EvmNode, first: int, last: int, recipients: Sequence[str]) -> None:
         """Show transfers of other tokens. Anybody can flood these, so a node that cannot list them stops nothing."""
         try:
             found = await node.list_transfers(first, last, recipients, None)
@@ -149,7 +118,8 @@ class ChainWatcher:
             block = await self._votes.agree_on_block(agreed.nodes, last)
             # Read after the nodes agreed: what they call final cannot be to an address that is younger.
             recipients = await store.load_recipients(self._bank.pool)
-            transfers = await self._list_final(agreed, cursor.final_number + 1, last, recipients=list(recipients))
+            first, addresses = cursor.final_number + 1, list(recipients)
+            transfers = await self._votes.agree_on_transfers(agreed.nodes, first, last, addresses) if addresses else ()
             if block is None or (transfers is None and span == 1):
                 break
             if transfers is None:
@@ -157,8 +127,7 @@ class ChainWatcher:
                 continue
             name, pool = self._chain.name, self._bank.pool
             await store.save_transfers(pool, name, transfers, status=TransferStatus.FINAL, now=wall_now())
-            booking = DepositBooking(self._bank, self._chain, self._votes)
-            booked += await booking.book_all(transfers, recipients, agreed.nodes)
+            booked += await DepositBooking(self._bank, self._votes).book_all(transfers, recipients, agreed.nodes)
             await store.orphan_unconfirmed(pool, name, last)
             seen = max(cursor.seen_number, last)
             cursor = cursor._replace(seen_number=seen, final_number=last, final_hash=block.hash, agreed_at=wall_now())
@@ -166,11 +135,6 @@ class ChainWatcher:
         if cursor.final_number == agreed.final.number:
             await store.save_agreed(self._bank.pool, self._chain.name, wall_now())
         return booked
-
-    async def _list_final(
-        self, agreed: Agreement, first: int, last: int, *, recipients: Sequence[str]
-    ) -> tuple[TokenTransfer, ...] | None:
-        return await self._votes.agree_on_transfers(agreed.nodes, first, last, recipients) if recipients else ()
 
     async def _report(self) -> None:
         """Log problems of nodes once, and keep them for the operator."""
@@ -183,24 +147,58 @@ class ChainWatcher:
             self._reported = dict(problems)
 
 
-async def _new_blocks(node: ChainNode, known: Sequence[Block], *, first: int, head: Block) -> tuple[int, list[Block]]:
-    """Return the newest known block that is still of the node's chain, and the blocks above it, some at most.
+POLL_SECONDS = 2.0
+ROUND_SECONDS = 120.0
+_LOCK = 0x63686E
 
-    Blocks up to `first` are final and not looked at again.
-    """
-    kept = {block.number: block.hash for block in known}
-    ancestor = max((number for number in kept if number <= head.number), default=first)
-    while ancestor > first:
-        found = await node.find_block(ancestor)
-        if found is not None and found.hash == kept.get(ancestor):
-            break
-        ancestor -= 1
-    # After a long time away only the end is followed block by block; what is final is read in any case.
-    start = max(ancestor, head.number - _SHALLOW)
-    blocks: list[Block] = []
-    for number in range(start + 1, head.number + 1):
-        block = await node.find_block(number)
-        if block is None or (blocks and block.parent_hash != blocks[-1].hash):
-            break  # the chain changed meanwhile; the next round sees it
-        blocks.append(block)
-    return ancestor, blocks
+
+async def record_returned(bank: Bank, at: ScheduledJob) -> None:
+    """Log a deposit that an operator returned: who has the keys of the address sends the tokens, not the bank."""
+    del bank
+    log.warning("deposit_returned_outside", item_id=str(at.object_id))
+
+
+class ChainWatchers:
+    """The watchers of all chains of a bank. Of several workers one at a time watches a chain."""
+
+    def __init__(self, poll_seconds: float = POLL_SECONDS) -> None:
+        self._watchers: dict[str, ChainWatcher] = {}
+        self._poll_seconds = poll_seconds
+        self._next_at = 0.0
+
+    async def __call__(self, bank: Bank) -> int:
+        """Do one round of every chain; return how many deposits were booked."""
+        if not bank.ports[Chains] or monotonic() < self._next_at:
+            return 0
+        booked = await asyncio.gather(*(self._watch(bank, chain) for chain in bank.ports[Chains].values()))
+        self._next_at = monotonic() + self._poll_seconds
+        return sum(booked)
+
+    async def aclose(self) -> None:
+        """Close the connections to all nodes."""
+        for watcher in self._watchers.values():
+            with suppress(OSError):
+                await watcher.aclose()
+
+    async def _watch(self, bank: Bank, chain: Chain) -> int:
+        watcher = self._watchers.get(chain.name)
+        if watcher is None:
+            nodes = [EvmNode(chain, url) for url in chain.rpc_urls]
+            watcher = self._watchers[chain.name] = ChainWatcher(bank, chain, nodes)
+        try:
+            async with asyncio.timeout(ROUND_SECONDS):
+                return await _run_alone(bank, chain, watcher)
+        except Exception as error:  # noqa: BLE001 - it is of this chain alone, and the next round may be better
+            log.warning("chain_round_failed", chain=chain.name, error=error_summary(error))
+            return 0
+
+
+async def _run_alone(bank: Bank, chain: Chain, watcher: ChainWatcher) -> int:
+    lock = _LOCK, zlib.crc32(chain.name.encode()) - 2**31
+    async with bank.pool.acquire() as conn:
+        if not await conn.fetchval("SELECT pg_try_advisory_lock($1::int, $2::int)", *lock):
+            return 0
+        try:
+            return await watcher.run_round()
+        finally:
+            await conn.execute("SELECT pg_advisory_unlock($1::int, $2::int)", *lock)

@@ -1,10 +1,64 @@
-"""Commands on withdrawals. `references` names the withdrawal, or the counterparty of a new one."""
+"""Withdrawals and the commands on them. `references` names the withdrawal, or the counterparty of a new one."""
 
+from datetime import datetime
+from enum import StrEnum
 from uuid import UUID
 
 import msgspec
 
 from billfold.ledger.commands import Command, Reference
+from billfold.platform.database.rows import Row
+
+
+class WithdrawalStatus(StrEnum):
+    """PENDING until a transaction that pays it was sent, PROCESSING until one is final."""
+
+    PENDING = "PENDING"
+    PROCESSING = "PROCESSING"
+    COMPLETED = "COMPLETED"
+    REJECTED = "REJECTED"
+
+
+UNDER_WAY = frozenset({WithdrawalStatus.PENDING, WithdrawalStatus.PROCESSING})
+
+
+class WithdrawalRow(Row, frozen=True, kw_only=True):
+    """A withdrawal as stored. Its id is that of its transfer request; `wallet_address` is sealed, `amount` cents.
+
+    `transaction_hash` is that of the transaction that was final: what paid it, or what took its place. `entry_no` is
+    the journal entry that booked it, `return_entry_no` the one by which the money came back.
+    """
+
+    table = "crypto_withdrawal"
+    key_column = "withdrawal_id"
+    noun = "withdrawal"
+    fingerprinted = True
+    changing = frozenset({"status", "reason", "transaction_hash", "return_entry_no", "settled_at", "updated_at"})
+
+    customer_id: UUID
+    withdrawal_id: UUID
+    partner_id: UUID
+    pocket_id: UUID
+    counterparty_id: UUID
+    counterparty_name: str
+    chain: str
+    asset: str
+    wallet_address: str
+    amount: int
+    status: WithdrawalStatus
+    reason: str | None = None
+    transaction_hash: str | None = None
+    transaction_id: UUID
+    entry_no: int
+    return_entry_no: int | None = None
+    created_at: datetime
+    settled_at: datetime | None = None
+    updated_at: datetime
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be paid, or rejected."""
+        return self.status in UNDER_WAY
 
 
 class Objection(msgspec.Struct, frozen=True):

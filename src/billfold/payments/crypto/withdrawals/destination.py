@@ -11,11 +11,11 @@ from billfold.accounts.counterparties.ports import OwnWallets
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
-from billfold.payments.crypto.chains.types import Chains
+from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.withdrawals.commands import Objection
-from billfold.payments.crypto.withdrawals.ports import Signer
-from billfold.payments.crypto.withdrawals.store.transactions import is_own_address
-from billfold.platform.database.connection import Connection, Pool
+from billfold.payments.crypto.withdrawals.signing import Signer
+from billfold.payments.crypto.withdrawals.store import is_own_address
+from billfold.platform.database.connection import Db
 from billfold.platform.ports import Ports
 from billfold.screening.screening import CurrentList
 
@@ -25,7 +25,7 @@ _OWN = Objection("wallet-not-payable", "The address is one of this bank: pay its
 _LISTED = Objection("sanction-screen-failed", "The address is on a sanctions list.")
 
 
-async def find_objection(bank: Bank, conn: Connection | Pool, chain_name: str, address: str) -> Objection | None:
+async def find_objection(bank: Bank, conn: Db, chain_name: str, address: str) -> Objection | None:
     """Return why an address of a chain is not paid; None when it is."""
     chain = bank.ports[Chains].get(chain_name)
     if chain is None or bank.ports.get(Signer) is None:
@@ -37,9 +37,7 @@ async def find_objection(bank: Bank, conn: Connection | Pool, chain_name: str, a
     return _LISTED if await bank.ports[CurrentList].has_wallet(conn, address) else None
 
 
-async def find_objection_to(
-    bank: Bank, conn: Connection | Pool, customer_id: UUID, details: Mapping[str, Any]
-) -> Objection | None:
+async def find_objection_to(bank: Bank, conn: Db, customer_id: UUID, details: Mapping[str, Any]) -> Objection | None:
     """Return the same for the sealed details of a counterparty. In a transaction its key was loaded before."""
     data_key = (await bank.ports[DataKeys].load(conn, (customer_id,))).get(customer_id)
     opened = open_details(data_key, details)

@@ -1,18 +1,53 @@
-"""Transactions are signed through the port, and what comes back is read before it is kept.
+"""The port to whoever signs, who has the private key of the bank's wallet; the bank never has it.
 
 A signer that signed something else than it was given, or for another wallet, must not make the bank send it.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
+import msgspec
 import rlp
 from eth_hash.auto import keccak
 from eth_keys.datatypes import Signature
 
-from billfold.payments.crypto.chains.rules import checksum_address
-from billfold.payments.crypto.withdrawals.ports import Signer, SignerRefused, UnsignedTransaction
+from billfold.payments.crypto.addresses import checksum_address
+
+
+class UnsignedTransaction(msgspec.Struct, frozen=True, kw_only=True):
+    """A transaction of EIP-1559. Fees are wei per unit of gas, `value` is wei, `data` 0x and hexadecimal digits."""
+
+    chain_id: int
+    nonce: int
+    to: str
+    value: int
+    data: str
+    gas_limit: int
+    max_fee: int
+    priority_fee: int
+
+
+class SignerRefused(Exception):
+    """The signer's own policy forbids the transaction; the text is its reason."""
+
+
+@runtime_checkable
+class Signer(Protocol):
+    """Signs for one wallet. Calls may be repeated. Raises `platform.errors.Unavailable` when it does not answer."""
+
+    async def address(self) -> str:
+        """Return the address of the wallet, in the form of EIP-55."""
+
+    async def sign(self, transaction: UnsignedTransaction) -> str:
+        """Return the signed transaction as it is sent: 0x and hexadecimal digits. Raises SignerRefused."""
+
+    async def close(self) -> None:
+        """End what it keeps open; the bank closes."""
+
 
 _DYNAMIC_FEE = b"\x02"
+_NUMBER, _NO_ACCESS = rlp.sedes.big_endian_int, rlp.sedes.List([])
+_TO, _DATA = rlp.sedes.Binary.fixed_length(20), rlp.sedes.binary
+_FIELDS = rlp.sedes.List([*[_NUMBER] * 5, _TO, _NUMBER, _DATA, _NO_ACCESS, *[_NUMBER] * 3])
 
 
 class Signed(NamedTuple):
@@ -42,25 +77,17 @@ def read_signed(raw: str) -> tuple[UnsignedTransaction, str]:
     content = bytes.fromhex(raw.removeprefix("0x"))
     if content[:1] != _DYNAMIC_FEE:
         raise ValueError("another kind of transaction")
-    fields = rlp.decode(content[1:])
-    *said, parity, r, s = fields
-    chain_id, nonce, priority_fee, max_fee, gas_limit, to, value, data, access_list = said
-    if access_list:
-        raise ValueError("an access list")
-    signature = Signature(vrs=(_number(parity), _number(r), _number(s)))
-    by = signature.recover_public_key_from_msg_hash(keccak(_DYNAMIC_FEE + rlp.encode(said)))
+    said = rlp.decode(content[1:])
+    chain_id, nonce, priority_fee, max_fee, gas_limit, to, value, data, _, *vrs = _FIELDS.deserialize(said)
+    by = Signature(vrs=vrs).recover_public_key_from_msg_hash(keccak(_DYNAMIC_FEE + rlp.encode(said[:-3])))
     transaction = UnsignedTransaction(
-        chain_id=_number(chain_id),
-        nonce=_number(nonce),
+        chain_id=chain_id,
+        nonce=nonce,
         to=checksum_address(to),
-        value=_number(value),
+        value=value,
         data="0x" + data.hex(),
-        gas_limit=_number(gas_limit),
-        max_fee=_number(max_fee),
-        priority_fee=_number(priority_fee),
+        gas_limit=gas_limit,
+        max_fee=max_fee,
+        priority_fee=priority_fee,
     )
     return transaction, by.to_checksum_address()
-
-
-def _number(value: bytes) -> int:
-    return int.from_bytes(value)

@@ -1,29 +1,53 @@
 """The worker of withdrawals: one task per chain, so that a chain whose nodes are away delays no other."""
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.payments.crypto.chains.types import Chain, Chains
-from billfold.payments.crypto.withdrawals.outbound.report import report_transactions
-from billfold.payments.crypto.withdrawals.outbound.reserve import reserve_nonces
-from billfold.payments.crypto.withdrawals.outbound.round import Blocked, Round, ask_all
-from billfold.payments.crypto.withdrawals.outbound.send import send_transactions
-from billfold.payments.crypto.withdrawals.outbound.watch import watch_transactions
-from billfold.payments.crypto.withdrawals.ports import Signer
-from billfold.payments.crypto.withdrawals.store import transactions as store
-from billfold.payments.crypto.withdrawals.types import Wallet, WalletProblem
-from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
+from billfold.payments.crypto.chains import Chain, Chains
+from billfold.payments.crypto.withdrawals import commands, store
+from billfold.payments.crypto.withdrawals.nonces import reserve_nonces
+from billfold.payments.crypto.withdrawals.sending import send_transactions, watch_transactions
+from billfold.payments.crypto.withdrawals.signing import Signer
+from billfold.payments.crypto.withdrawals.transactions import ChainTransaction, TransactionState, Wallet, WalletProblem
+from billfold.payments.crypto.withdrawals.wallet import Blocked, Round, WalletNode, ask_all
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.claims import claimed
-from billfold.platform.errors import Unavailable
+from billfold.platform.errors import BillfoldError, Unavailable
 
 log = structlog.get_logger(__name__)
 
 ROUND_SECONDS: Final = 2.0
 """How often the nodes of a chain are asked while something waits for them."""
+_BATCH_SIZE: Final = 100
+_SENT = frozenset({TransactionState.SUBMITTED, TransactionState.MINED})
+
+
+async def report_transactions(this: Round) -> int:
+    """Complete, reject or submit the withdrawals that do not say yet what became of them; return how many."""
+    found = await store.list_unreported(this.bank.pool, this.chain.name, _BATCH_SIZE)
+    answers = await this.bank.engine.submit_all([_command(each) for each in found])
+    failed = [
+        this.blocked_by(answer, each.withdrawal_id)
+        for each, answer in zip(found, answers, strict=True)
+        if isinstance(answer, BillfoldError)
+    ]
+    this.problems.extend(failed)
+    return len(found) - len(failed)
+
+
+def _command(transaction: ChainTransaction) -> commands.WithdrawalCommand:
+    withdrawal_id, final_hash = transaction.withdrawal_id, transaction.transaction_hash
+    named: dict[str, Any] = {"withdrawal_id": withdrawal_id, "references": (withdrawal_id,)}
+    named |= {"key": withdrawal_id, "customers": (transaction.customer_id,)}
+    if transaction.state in _SENT:
+        return commands.SubmitWithdrawal(caller="crypto:sent", **named)
+    named["caller"] = "crypto:final"
+    if transaction.state == TransactionState.CONFIRMED:
+        return commands.CompleteWithdrawal(transaction_hash=str(final_hash), **named)
+    return commands.RejectWithdrawal(reason=str(transaction.reason), transaction_hash=final_hash, **named)
 
 
 _STEPS: Final = (
@@ -69,15 +93,7 @@ class ChainSender:
         wallet = await self._wallet(bank)
         if wallet is None:
             return 0
-        this = Round(
-            bank=bank,
-            chain=self._chain,
-            nodes=self._nodes,
-            signer=bank.ports[Signer],
-            wallet=wallet,
-            now=await bank.now(),
-            wall=wall_now(),
-        )
+        this = Round(bank=bank, chain=self._chain, nodes=self._nodes, wallet=wallet, wall=wall_now())
         done = 0
         for step in _STEPS:
             try:
@@ -110,10 +126,10 @@ class ChainSender:
 
     async def _count_agreed(self, address: str) -> int:
         """Return how many transactions the wallet has sent. Raises Blocked unless all nodes agree."""
-        first, *others = await ask_all(self._nodes, lambda node: node.transaction_count(address))
-        if any(each != first for each in others):
+        counts = set(await ask_all(self._nodes, lambda node: node.transaction_count(address)))
+        if len(counts) > 1:
             raise Blocked(WalletProblem.NODES_DISAGREE, "Nodes count different transactions of the wallet.")
-        return first
+        return counts.pop()
 
 
 async def _keep_problem(bank: Bank, wallet: Wallet, blocked: Blocked | None, *, now: datetime) -> None:

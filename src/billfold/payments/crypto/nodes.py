@@ -1,12 +1,94 @@
-"""A node of an EVM chain."""
+"""Nodes of EVM chains, over JSON-RPC 2.0. A node is not trusted: answers are bounded and checked."""
 
 import re
 from collections.abc import Sequence
+from http import HTTPStatus
 from typing import Any
+from urllib.parse import urlsplit
 
-from billfold.payments.crypto.chains.json_rpc import JsonRpcClient, NodeRefused, NodeUnavailable
-from billfold.payments.crypto.chains.rules import read_address
-from billfold.payments.crypto.chains.types import Block, Chain, TokenTransfer
+import httpx
+import msgspec
+
+from billfold.payments.crypto.addresses import read_address
+from billfold.payments.crypto.chains import Block, Chain, TokenTransfer
+
+ANSWER_SECONDS = 15.0
+ANSWER_BYTES = 32 * 1024 * 1024
+
+
+class NodeUnavailable(Exception):
+    """A node gave no usable answer. `reason` has no address or key of it."""
+
+    def __init__(self, host: str, reason: str) -> None:
+        self.host = host
+        self.reason = reason
+        super().__init__(f"{host}: {reason}")
+
+
+class NodeRefused(Exception):
+    """A node answered with an error of JSON-RPC, whose message is the node's own."""
+
+    def __init__(self, code: int, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(f"{message} ({code})")
+
+
+class _Error(msgspec.Struct):
+    code: int = 0
+    message: str = ""
+
+
+class _Answer(msgspec.Struct):
+    id: int | str | None = None
+    result: Any = None
+    error: _Error | None = None
+
+
+class JsonRpcClient:
+    """One node. Calls are not repeated here: their caller knows whether that is safe."""
+
+    def __init__(self, url: str, *, timeout: float = ANSWER_SECONDS) -> None:
+        self.host = urlsplit(url).netloc.rpartition("@")[2]
+        self._url = url
+        self._last_id = 0
+        self._client = httpx.AsyncClient(timeout=timeout, trust_env=False)
+
+    async def call(self, method: str, *params: object) -> Any:  # noqa: ANN401 - the method says what it is
+        """Return the result. Raises NodeUnavailable, or NodeRefused with the node's error."""
+        self._last_id += 1
+        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
+        body = await self._post(msgspec.json.encode(request))
+        try:
+            answer = msgspec.json.decode(body, type=_Answer)
+        except msgspec.DecodeError:
+            raise NodeUnavailable(self.host, f"{method}: the answer is no JSON-RPC") from None
+        if answer.error is not None:
+            raise NodeRefused(answer.error.code, answer.error.message[:200])
+        if answer.id != request["id"]:
+            raise NodeUnavailable(self.host, f"{method}: the answer is to another request")
+        return answer.result
+
+    async def _post(self, body: bytes) -> bytes:
+        headers = {"Content-Type": "application/json"}
+        try:
+            async with self._client.stream("POST", self._url, content=body, headers=headers) as response:
+                content = bytearray()
+                async for chunk in response.aiter_bytes():
+                    content += chunk
+                    if len(content) > ANSWER_BYTES:
+                        raise NodeUnavailable(self.host, f"the answer has more than {ANSWER_BYTES} bytes")
+        except httpx.HTTPError as error:
+            raise NodeUnavailable(self.host, type(error).__name__) from None
+        # Some nodes answer an error of JSON-RPC with a status of their own.
+        if response.status_code != HTTPStatus.OK and not content.startswith(b'{"'):
+            raise NodeUnavailable(self.host, f"status {response.status_code}")
+        return bytes(content)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
 
 TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """Keccak-256 of Transfer(address,address,uint256)."""
@@ -36,11 +118,11 @@ class EvmNode:
 
     async def head(self) -> Block:
         """Return the newest block."""
-        return await self._get_block("latest")
+        return self._block(await self._read("eth_getBlockByNumber", "latest", _HASHES_ONLY))
 
     async def finalized(self) -> Block:
         """Return the newest block that the chain calls final."""
-        return await self._get_block("finalized")
+        return self._block(await self._read("eth_getBlockByNumber", "finalized", _HASHES_ONLY))
 
     async def find_block(self, number: int) -> Block | None:
         """Return the block of a number, or None."""
@@ -66,10 +148,8 @@ class EvmNode:
             log_filter["topics"] = [TRANSFER_TOPIC, None, [topic_of(each) for each in chunk]]
             expected = {each.lower() for each in chunk}
             for transfer in await self._logged(first, last, log_filter):
-                is_asked = tokens is None or transfer.token in tokens
-                if not first <= transfer.block_number <= last or transfer.recipient.lower() not in expected:
-                    is_asked = False
-                if not is_asked:
+                is_asked = first <= transfer.block_number <= last and transfer.recipient.lower() in expected
+                if not is_asked or (tokens is not None and transfer.token not in tokens):
                     raise NodeUnavailable(self.host, "eth_getLogs: a log that was not requested")
                 found.append(transfer)
         return sorted(found, key=lambda each: (each.block_number, each.log_index))
@@ -99,9 +179,6 @@ class EvmNode:
     async def aclose(self) -> None:
         """Close the connections."""
         await self.rpc.aclose()
-
-    async def _get_block(self, tag: str) -> Block:
-        return self._block(await self._read("eth_getBlockByNumber", tag, _HASHES_ONLY))
 
     async def _read(self, method: str, *params: object) -> Any:  # noqa: ANN401 - each method has its own
         """Call what changes nothing; a refusal is no usable answer."""

@@ -11,12 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fixtures.chain import chain_of, serving_local_chain
 
-from billfold.payments.crypto.chains.addresses import WatchOnlyAddresses
-from billfold.payments.crypto.chains.configuration import ChainMistakes, checked_chains, read_chains
-from billfold.payments.crypto.chains.evm import EvmNode
-from billfold.payments.crypto.chains.extended_keys import ExtendedPublicKey
-from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
-from billfold.payments.crypto.chains.rules import cents_of, read_address, units_of
+from billfold.payments.crypto.addresses import ExtendedPublicKey, WatchOnlyAddresses, read_address
+from billfold.payments.crypto.chains import ChainMistakes, cents_of, checked_chains, read_chains, units_of
+from billfold.payments.crypto.nodes import EvmNode, NodeUnavailable
 from billfold.sandbox.chain.accounts import DEPOSIT_XPUB, TEST_DOLLAR
 from billfold.sandbox.chain.faucet import LOG_TRANSFER, Faucet, call_data
 from billfold.sandbox.chain.launch import local_chain_file, local_node_urls

@@ -26,8 +26,9 @@ from billfold.payments.crypto.withdrawals.commands import (
     RejectWithdrawal,
     SendUsdc,
     SubmitWithdrawal,
+    WithdrawalRow,
+    WithdrawalStatus,
 )
-from billfold.payments.crypto.withdrawals.types import WithdrawalRow, WithdrawalStatus
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import roll_business_day
@@ -55,7 +56,7 @@ def send_usdc(books: Books, cmd: SendUsdc, ctx: Context) -> Outcome:
         if not cmd.approved:
             raise
         book.undo()
-        _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal_id=cmd.withdrawal_id, pocket_id=cmd.pocket_id)
+        _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, cmd)
         return {"status": WithdrawalStatus.REJECTED, "code": refusal.code}
 
 
@@ -74,7 +75,7 @@ def _send(book: Book, cmd: SendUsdc, ctx: Context) -> Outcome:
     book.draft.add(withdrawal)
     book.keep_fingerprint(withdrawal)
     book.enter(WithdrawalRow.table, str(withdrawal.withdrawal_id), withdrawal.withdrawal_id)
-    _raise_event(book, ctx, kinds.CRYPTO_OUT_PROCESSING, withdrawal_id=cmd.withdrawal_id, pocket_id=cmd.pocket_id)
+    _raise_event(book, ctx, kinds.CRYPTO_OUT_PROCESSING, cmd)
     return _outcome(withdrawal)
 
 
@@ -84,14 +85,8 @@ def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee:
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date)
     try:
-        amount, posting_no, _ = withdraw(
-            book,
-            pocket,
-            ctx,
-            amount=cmd.amount,
-            terms=ctx.same_day,
-            to=book.internal_account(AccountKind.RAIL_CRYPTO),
-        )
+        rail = book.internal_account(AccountKind.RAIL_CRYPTO)
+        amount, posting_no, _ = withdraw(book, pocket, ctx, amount=cmd.amount, terms=ctx.same_day, to=rail)
     except InsufficientFunds:
         raise Refused("insufficient-funds", "The pocket cannot raise the amount today.") from None
     withdrawal = WithdrawalRow(
@@ -101,9 +96,7 @@ def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee:
         pocket_id=pocket.pocket_id,
         counterparty_id=payee.counterparty_id,
         counterparty_name=payee.name,
-        chain=payee.details["chain"],
-        asset=payee.details["asset"],
-        wallet_address=payee.details["wallet_address"],
+        **{name: payee.details[name] for name in ("chain", "asset", "wallet_address")},
         amount=amount,
         status=WithdrawalStatus.PENDING,
         transaction_id=group,
@@ -111,7 +104,7 @@ def _book(book: Book, pocket: PocketBook, cmd: SendUsdc, *, ctx: Context, payee:
         created_at=ctx.now,
         updated_at=ctx.now,
     )
-    _record(book, pocket, ctx, withdrawal=withdrawal, posting_no=posting_no, group=group, direction=Direction.DEBIT)
+    _record(book, pocket, ctx, withdrawal, posting_no=posting_no, group=group, is_sent=True)
     book.close()
     return withdrawal
 
@@ -128,9 +121,9 @@ def submit_withdrawal(books: Books, cmd: SubmitWithdrawal, ctx: Context) -> Outc
     """PENDING becomes PROCESSING. A later status stays."""
     book = book_of(books, cmd.customers[0])
     withdrawal = _referenced(book, cmd.withdrawal_id)
-    if withdrawal.status != WithdrawalStatus.PENDING:
-        return _outcome(withdrawal)
-    return _outcome(_change(book, withdrawal, ctx, status=WithdrawalStatus.PROCESSING))
+    if withdrawal.status == WithdrawalStatus.PENDING:
+        withdrawal = _change(book, withdrawal, ctx, status=WithdrawalStatus.PROCESSING)
+    return _outcome(withdrawal)
 
 
 @decides(CompleteWithdrawal)
@@ -140,16 +133,9 @@ def complete_withdrawal(books: Books, cmd: CompleteWithdrawal, ctx: Context) -> 
     withdrawal = _referenced(book, cmd.withdrawal_id)
     if not withdrawal.is_open:
         return _outcome(withdrawal)
-    _raise_event(book, ctx, kinds.CRYPTO_OUT_SUCCESS, withdrawal_id=cmd.withdrawal_id, pocket_id=withdrawal.pocket_id)
-    completed = _change(
-        book,
-        withdrawal,
-        ctx,
-        status=WithdrawalStatus.COMPLETED,
-        transaction_hash=cmd.transaction_hash,
-        settled_at=ctx.now,
-    )
-    return _outcome(completed)
+    _raise_event(book, ctx, kinds.CRYPTO_OUT_SUCCESS, withdrawal)
+    changes = {"status": WithdrawalStatus.COMPLETED, "transaction_hash": cmd.transaction_hash, "settled_at": ctx.now}
+    return _outcome(_change(book, withdrawal, ctx, **changes))
 
 
 @decides(RejectWithdrawal)
@@ -164,20 +150,12 @@ def reject_withdrawal(books: Books, cmd: RejectWithdrawal, ctx: Context) -> Outc
     entry_no = book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=withdrawal.entry_no)
     group = ctx.ids.next_group()
     posting_no = book.post(book.internal_account(AccountKind.RAIL_CRYPTO), pocket.bank, withdrawal.amount)
-    _record(book, pocket, ctx, withdrawal=withdrawal, posting_no=posting_no, group=group, direction=Direction.CREDIT)
+    _record(book, pocket, ctx, withdrawal, posting_no=posting_no, group=group, is_sent=False)
     sweep_and_invest(book, pocket, ctx, amount=withdrawal.amount)
     book.close()
-    _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal_id=cmd.withdrawal_id, pocket_id=withdrawal.pocket_id)
-    rejected = _change(
-        book,
-        withdrawal,
-        ctx,
-        status=WithdrawalStatus.REJECTED,
-        reason=cmd.reason,
-        transaction_hash=cmd.transaction_hash,
-        return_entry_no=entry_no,
-    )
-    return _outcome(rejected)
+    _raise_event(book, ctx, kinds.CRYPTO_OUT_REJECTED, withdrawal)
+    end = {"status": WithdrawalStatus.REJECTED, "reason": cmd.reason, "transaction_hash": cmd.transaction_hash}
+    return _outcome(_change(book, withdrawal, ctx, **end, return_entry_no=entry_no))
 
 
 def _change(book: Book, withdrawal: WithdrawalRow, ctx: Context, **columns: Any) -> WithdrawalRow:
@@ -196,41 +174,28 @@ def _referenced(book: Book, withdrawal_id: UUID) -> WithdrawalRow:
 
 
 def _record(
-    book: Book,
-    pocket: PocketBook,
-    ctx: Context,
-    *,
-    withdrawal: WithdrawalRow,
-    posting_no: int,
-    group: UUID,
-    direction: Direction,
+    book: Book, pocket: PocketBook, ctx: Context, row: WithdrawalRow, *, posting_no: int, group: UUID, is_sent: bool
 ) -> None:
-    is_sent = direction == Direction.DEBIT
-    to = f"{withdrawal.asset} to {withdrawal.counterparty_name}"
+    to = f"{row.asset} to {row.counterparty_name}"
     record.transaction(
         book,
         pocket,
         posting_no=posting_no,
         group=group,
         type=TransactionType.GENERIC,
-        direction=direction,
-        amount=withdrawal.amount,
-        title=f"{withdrawal.asset} sent" if is_sent else f"{withdrawal.asset} returned",
+        direction=Direction.DEBIT if is_sent else Direction.CREDIT,
+        amount=row.amount,
+        title=f"{row.asset} {'sent' if is_sent else 'returned'}",
         description=to if is_sent else f"{to} was rejected",
         settles_at=ctx.now,
-        details={"cause": CAUSE, "crypto_transfer_id": str(withdrawal.withdrawal_id)},
+        details={"cause": CAUSE, "crypto_transfer_id": str(row.withdrawal_id)},
     )
 
 
 def _raise_event(
-    book: Book,
-    ctx: Context,
-    kind: EventKind[payloads.CryptoPayload],
-    *,
-    withdrawal_id: UUID,
-    pocket_id: UUID,
+    book: Book, ctx: Context, kind: EventKind[payloads.CryptoPayload], of: SendUsdc | WithdrawalRow
 ) -> None:
-    payload = payloads.CryptoPayload(crypto_transfer_id=withdrawal_id, service_account_id=pocket_id)
+    payload = payloads.CryptoPayload(crypto_transfer_id=of.withdrawal_id, service_account_id=of.pocket_id)
     record.event(book, ctx, kind, payload=payload)
 
 

@@ -1,10 +1,19 @@
-"""What the wallet needs of a node of an EVM chain, beside what the watcher reads."""
+"""The nodes of a wallet, and one round of work on its chain."""
 
-from typing import NamedTuple
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import NamedTuple, TypeVar
+from uuid import UUID
 
-from billfold.payments.crypto.chains.evm import TRANSFER_TOPIC, EvmNode, topic_of
-from billfold.payments.crypto.chains.json_rpc import NodeRefused, NodeUnavailable
-from billfold.payments.crypto.withdrawals.ports import UnsignedTransaction
+from billfold.ledger.bank import Bank
+from billfold.payments.crypto.chains import Chain
+from billfold.payments.crypto.nodes import TRANSFER_TOPIC, EvmNode, NodeRefused, NodeUnavailable, topic_of
+from billfold.payments.crypto.withdrawals import signing
+from billfold.payments.crypto.withdrawals.transactions import Wallet, WalletProblem
+from billfold.platform.database.shortage import error_summary, is_shortage
+from billfold.platform.errors import Unavailable
 
 _BARE, _WITH_TRANSACTIONS = False, True
 _REVERTED = 3
@@ -63,7 +72,7 @@ class WalletNode(EvmNode):
         except NodeRefused:
             return _DEFAULT_PRIORITY_FEE
 
-    async def estimate_gas(self, sender: str, transaction: UnsignedTransaction) -> int | None:
+    async def estimate_gas(self, sender: str, transaction: signing.UnsignedTransaction) -> int | None:
         """Return the gas that a transaction takes; None when it would be reverted."""
         call = {"from": sender, "to": transaction.to, "data": transaction.data}
         try:
@@ -137,3 +146,79 @@ def _tag(block: int | None) -> str:
 
 def _list(found: object) -> list[object]:
     return found if isinstance(found, list) else []
+
+
+Answer = TypeVar("Answer")
+
+
+class Blocked(Exception):
+    """A step cannot go on now; it is tried again in the next round."""
+
+    def __init__(self, problem: WalletProblem, detail: str) -> None:
+        super().__init__(detail)
+        self.problem = problem
+        self.detail = detail
+
+
+@dataclass(frozen=True, kw_only=True)
+class Round:
+    """A round: the chain, its nodes, its wallet. `wall` is wall time.
+
+    `problems` are what it met; the first of them is shown to operators.
+    """
+
+    bank: Bank
+    chain: Chain
+    nodes: Sequence[WalletNode]
+    wallet: Wallet
+    wall: datetime
+    problems: list[Blocked] = field(default_factory=list)
+
+    async def ask_all(self, question: Callable[[WalletNode], Awaitable[Answer]]) -> list[Answer]:
+        """Return the answers of all nodes. Raises Blocked when one gives none."""
+        return await ask_all(self.nodes, question)
+
+    async def ask_available(self, question: Callable[[WalletNode], Awaitable[Answer]]) -> list[Answer]:
+        """Return the answers of the nodes that give one, and note those that give none."""
+        answers = await asyncio.gather(*map(question, self.nodes), return_exceptions=True)
+        given: list[Answer] = []
+        for answer in answers:
+            if isinstance(answer, NodeUnavailable):
+                self.problems.append(Blocked(WalletProblem.NODE_UNAVAILABLE, str(answer)))
+            elif isinstance(answer, BaseException):
+                raise answer
+            else:
+                given.append(answer)
+        return given
+
+    def blocked_by(self, error: Exception, withdrawal_id: UUID) -> Blocked:
+        """Return what nobody foresaw of one withdrawal as a problem of the wallet: the others go on.
+
+        Raises the error again where it is of a node or of the database.
+        """
+        if isinstance(error, Blocked):
+            return error
+        if isinstance(error, NodeUnavailable) or is_shortage(error):
+            raise error
+        return self.blocked(withdrawal_id, WalletProblem.UNEXPLAINED, error_summary(error))
+
+    def blocked(self, withdrawal_id: UUID, problem: WalletProblem, detail: str) -> Blocked:
+        """Return what is wrong with a withdrawal in a sentence for operators, who may cancel it."""
+        return Blocked(problem, f"Withdrawal {withdrawal_id} on {self.chain.name}: {detail}")
+
+    async def sign(self, transaction: signing.UnsignedTransaction, withdrawal_id: UUID) -> signing.Signed:
+        """Return a transaction of a withdrawal signed by the wallet's key. Raises Blocked."""
+        try:
+            return await signing.sign_checked(self.bank.ports[signing.Signer], self.wallet.address, transaction)
+        except signing.SignerRefused as refusal:
+            raise self.blocked(withdrawal_id, WalletProblem.SIGNER_REFUSES, str(refusal)) from None
+        except Unavailable as error:
+            raise Blocked(WalletProblem.SIGNER_UNAVAILABLE, str(error)) from None
+
+
+async def ask_all(nodes: Sequence[WalletNode], question: Callable[[WalletNode], Awaitable[Answer]]) -> list[Answer]:
+    """Return the answers of all nodes. Raises Blocked when one gives none."""
+    try:
+        return await asyncio.gather(*map(question, nodes))
+    except NodeUnavailable as error:
+        raise Blocked(WalletProblem.NODE_UNAVAILABLE, str(error)) from None

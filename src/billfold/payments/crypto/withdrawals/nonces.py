@@ -5,23 +5,15 @@ from typing import Final
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
-from billfold.payments.crypto.chains.json_rpc import NodeUnavailable
-from billfold.payments.crypto.chains.rules import units_of
-from billfold.payments.crypto.chains.types import Token
+from billfold.payments.crypto.chains import Token, units_of
+from billfold.payments.crypto.nodes import NodeUnavailable
+from billfold.payments.crypto.withdrawals import store
+from billfold.payments.crypto.withdrawals import transactions as rules
+from billfold.payments.crypto.withdrawals.commands import WithdrawalRow
 from billfold.payments.crypto.withdrawals.destination import find_objection
-from billfold.payments.crypto.withdrawals.outbound.round import Blocked, Round
-from billfold.payments.crypto.withdrawals.rules import transactions as rules
-from billfold.payments.crypto.withdrawals.rules.transactions import Fees
-from billfold.payments.crypto.withdrawals.store import transactions as store
-from billfold.payments.crypto.withdrawals.store import withdrawals as withdrawal_store
-from billfold.payments.crypto.withdrawals.store.withdrawals import WaitingWithdrawal
-from billfold.payments.crypto.withdrawals.types import (
-    OutgoingTransaction,
-    TransactionState,
-    WalletProblem,
-    WithdrawalRow,
-)
-from billfold.payments.crypto.withdrawals.wallet_node import WalletNode
+from billfold.payments.crypto.withdrawals.store import WaitingWithdrawal
+from billfold.payments.crypto.withdrawals.transactions import Fees, OutgoingTransaction, WalletProblem
+from billfold.payments.crypto.withdrawals.wallet import Blocked, Round, WalletNode
 from billfold.platform.money import format_usd
 
 IN_FLIGHT_MAX: Final = 16
@@ -37,7 +29,7 @@ async def reserve_nonces(this: Round) -> int:
     Raises Blocked where the wallet cannot pay the next one: later and smaller ones wait behind it.
     """
     outgoing = await store.list_outgoing(this.bank.pool, this.chain.name)
-    waiting = await withdrawal_store.list_waiting(this.bank.pool, this.chain.name, IN_FLIGHT_MAX)
+    waiting = await store.list_waiting(this.bank.pool, this.chain.name, IN_FLIGHT_MAX)
     if not waiting:
         return 0
     ring = await this.bank.ports[DataKeys].load(this.bank.pool, {each.row.customer_id for each in waiting})
@@ -90,8 +82,7 @@ async def _reserve(this: Round, waiting: WaitingWithdrawal, address: str) -> boo
     gas_limit = rules.gas_limit_of(max(usable))
     await _check_gas(this, outgoing, fees=fees, gas_limit=gas_limit)
     async with this.bank.pool.acquire() as conn, conn.transaction():
-        nonce = await store.reserve(conn, this.wallet, row, token=token.address, gas_limit=gas_limit, now=this.wall)
-    return nonce is not None
+        return await store.reserve(conn, this.wallet, row, token=token.address, gas_limit=gas_limit, now=this.wall)
 
 
 async def current_fees(this: Round) -> Fees:
@@ -108,10 +99,8 @@ async def _check_nonce(this: Round, outgoing: list[OutgoingTransaction]) -> None
     assert wallet is not None
     used = min(await this.ask_all(lambda node: node.transaction_count(wallet.address)))
     if used > wallet.next_nonce and not outgoing:
-        raise Blocked(
-            WalletProblem.USED_ELSEWHERE,
-            f"The wallet has sent {used} transactions, and the bank knows of {wallet.next_nonce}.",
-        )
+        detail = f"The wallet has sent {used} transactions, and the bank knows of {wallet.next_nonce}."
+        raise Blocked(WalletProblem.USED_ELSEWHERE, detail)
 
 
 async def _check_tokens(this: Round, outgoing: list[OutgoingTransaction], *, token: Token, row: WithdrawalRow) -> None:
@@ -124,23 +113,16 @@ async def _check_tokens(this: Round, outgoing: list[OutgoingTransaction], *, tok
             raise NodeUnavailable(node.host, "does not tell the balance of the wallet")
         return held
 
-    promised = sum(
-        units_of(each.cents, token.decimals) for each in outgoing if each.transaction.state != TransactionState.MINED
-    )
+    promised = sum(units_of(each.cents, token.decimals) for each in outgoing if not each.is_mined)
     free = min(await this.ask_all(balance)) - promised
     if free < units:
         short = format_usd(-(-(units - free) // units_of(1, token.decimals)))
-        raise Blocked(
-            WalletProblem.TOKENS_SHORT, this.detail_of(row.withdrawal_id, f"{short} in {token.asset} are short.")
-        )
+        raise this.blocked(row.withdrawal_id, WalletProblem.TOKENS_SHORT, f"{short} in {token.asset} are short.")
 
 
 async def _check_gas(this: Round, outgoing: list[OutgoingTransaction], *, fees: Fees, gas_limit: int) -> None:
-    promised = sum(
-        each.reservation.gas_limit * each.latest.max_fee
-        for each in outgoing
-        if each.latest is not None and each.transaction.state != TransactionState.MINED
-    )
+    unmined = [each for each in outgoing if each.latest is not None and not each.is_mined]
+    promised = sum(each.reservation.gas_limit * each.signatures[-1].max_fee for each in unmined)
     needed = gas_limit * fees.max_fee + promised
     held = min(await this.ask_all(lambda node: node.native_balance(this.wallet.address)))
     if held < needed:

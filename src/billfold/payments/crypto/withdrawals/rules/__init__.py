@@ -1,1 +1,0 @@
-"""Withdrawals, pure: booking and return, transactions and fees, what nodes report."""

@@ -1,1 +1,0 @@
-"""Queries of withdrawals, and of the transactions that pay them."""
