@@ -92,7 +92,7 @@ class PagesApp:
             # Litestar 3 will want a marker around what a page function asks for by name.
             warnings.simplefilter("ignore", LitestarDeprecationWarning)
             self.router = Litestar(
-                route_handlers=[show_file, *(route for each in packages for route in page_routes(each))],
+                route_handlers=list({id(route): route for each in packages for route in page_routes(each)}.values()),
                 middleware=[DefineMiddleware(PageMiddleware, server=self._server)],
                 dependencies={"page": Provide(the_page, sync_to_thread=False), **given},
                 exception_handlers={Exception: _on_error},

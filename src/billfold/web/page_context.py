@@ -30,6 +30,7 @@ from billfold.identity.users.passwords import PasswordGate
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.identity.users.types import ClientInfo, Session, User
 from billfold.ledger.bank import Bank
+from billfold.oauth.rules.scopes import group_scopes
 from billfold.pages.theme import COOKIE, DEVICE_COOKIE, Theme, page_headers, session_cookie
 from billfold.platform.crypto import hash_token
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound, Refused
@@ -130,7 +131,7 @@ class PageServer:
     """What all pages of one process share, once a bank is open."""
 
     def __init__(self, packages: Collection[str]) -> None:
-        self.theme = Theme("", packages)
+        self.theme = Theme("", packages, grouped=group_scopes)
 
     def open_bank(self, bank: Bank, clock: Callable[[], datetime]) -> None:
         """Let the pages be those of a bank; `clock` is wall time."""

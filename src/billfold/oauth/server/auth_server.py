@@ -37,7 +37,7 @@ class AuthServer:
         self.bank = bank
         self.issuer = bank.settings.auth_origin
         self.nonces = dpop.Nonces(bank.vault)
-        self.theme = Theme(bank.settings.bank_name, ["billfold.web"])
+        self.theme = Theme(bank.settings.bank_name, ["billfold.oauth.server"])
         self.access_tokens = AccessTokenAuthenticator(bank, self.issuer)
         self._key_cache: tuple[datetime, Sequence[SigningKey]] | None = None
 
