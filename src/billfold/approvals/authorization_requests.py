@@ -112,7 +112,7 @@ async def request_rule_change(by: Actor, action: str, rule: Rule, *, current: Ru
 async def decide(by: Actor, request_id: UUID, verdict: Verdict) -> AuthorizationRequestRow:
     """Confirm or refuse a change that another member requested.
 
-    Raises NotFound, Refused as `record_review`, `content-changed` also when the rule was changed meanwhile.
+    Raises NotFound, Refused as `record_review`, `content-changed` also when the rule was changed in the meantime.
     """
     async with AUTHORIZATION_REQUESTS.audited(by, verdict.decision.lower(), request_id) as audited_action:
         conn = audited_action.conn

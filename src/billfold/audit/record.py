@@ -112,7 +112,7 @@ async def audited(
     """Open a transaction that writes its audit entry: SUCCESS with it, or FAILURE after a refusal.
 
     What raises Refused or NotFound is rolled back and recorded in a transaction of its own; the
-    error goes on. `resource` is the type and the id, which may be set on the action when it is known.
+    error continues. `resource` is the type and the id, which may be set on the action when it is known.
     Never submit a command inside: the engine records by itself, and would wait for this.
     """
     kind, resource_id = resource

@@ -48,7 +48,7 @@ def copy_state(settings: Settings, target: Path) -> None:
 
 
 def copy_tree(source: Path, target: Path) -> None:
-    """Copy a file or a folder. What vanishes meanwhile is left out; a file that is there stays as it is."""
+    """Copy a file or a folder. What vanishes in the meantime is left out; a file that is there stays as it is."""
     if source.is_dir():
         target.mkdir(mode=0o700, parents=True, exist_ok=True)
         for each in _entries(source):

@@ -105,7 +105,7 @@ async def _copy_database(source: _Source, conn: Connection, target: Path, progre
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.DEVNULL,
         stderr=asyncio.subprocess.PIPE,
-        pass_fds=(source.lock,),  # when we are killed, it goes on for a moment
+        pass_fds=(source.lock,),  # when we are killed, it continues for a moment
     )
     ended = asyncio.create_task(process.communicate())
     try:

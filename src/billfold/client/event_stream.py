@@ -1,4 +1,4 @@
-"""Events as they happen: a stream that goes on where it was cut."""
+"""Events as they happen: a stream that continues where it was cut."""
 
 import time
 from collections.abc import Iterator, Sequence

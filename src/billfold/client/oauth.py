@@ -112,7 +112,7 @@ class Authorization:
         return _run(http, self._request_tokens(self._client_credentials_form(" ".join(scopes))))
 
     def refreshing(self, tokens: Tokens) -> RequestFlow[Tokens]:
-        """Get tokens anew: by the refresh token, or as a program that acts by itself."""
+        """Get tokens again: by the refresh token, or as a program that acts by itself."""
         if tokens.refresh_token is None:
             return (yield from self._request_tokens(self._client_credentials_form(tokens.scope)))
         form = {"grant_type": "refresh_token", "refresh_token": tokens.refresh_token}

@@ -22,7 +22,7 @@ from billfold.platform.errors import InvariantError
 KEYS_MAX = 10_000
 """How many keys a process keeps in memory."""
 KEY_LIFE = timedelta(minutes=5)
-"""After how long a process reads a key anew, so that one that another process destroyed is gone here too."""
+"""After how long a process reads a key again, so that one that another process destroyed is gone here too."""
 
 KeyRing = Mapping[UUID, DataKey | None]
 """Data keys by their subjects; None for one that was destroyed."""

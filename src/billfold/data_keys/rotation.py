@@ -1,4 +1,4 @@
-"""The change of the master key: data keys are wrapped anew, a few at a time, while the bank is in use.
+"""The change of the master key: data keys are wrapped again, a few at a time, while the bank is in use.
 
 Personal data stays as it is. A rotation may be stopped and begun again: it takes the keys that are not wrapped by the
 current master key.
@@ -20,7 +20,7 @@ _BATCH_SIZE = 200
 
 
 class RotationProgress(NamedTuple):
-    """How far a rotation is: keys wrapped anew, keys that cannot be unwrapped, and how many there were to do."""
+    """How far a rotation is: keys wrapped again, keys that cannot be unwrapped, and how many there were to do."""
 
     done: int
     damaged: tuple[UUID, ...]
@@ -50,10 +50,10 @@ async def _rotate(pool: Pool, master: MasterKey) -> AsyncIterator[RotationProgre
 
 
 async def _rewrap(pool: Pool, master: MasterKey, subject_id: UUID, *, stored: WrappedKey) -> int | None:
-    """Return how many keys were wrapped anew; None for one that does not unwrap."""
+    """Return how many keys were wrapped again; None for one that does not unwrap."""
     try:
         key = await master.unwrap(subject_id, stored)
     except InvariantError:
         return None
-    # One that was destroyed meanwhile stays destroyed.
+    # One that was destroyed in the meantime stays destroyed.
     return int(await store.replace_wrapped(pool, subject_id, stored, await master.wrap(subject_id, key)))

@@ -101,7 +101,7 @@ async def list_not_wrapped_by(pool: Pool, master_key: str, after: UUID, limit: i
 
 
 async def replace_wrapped(pool: Pool, subject_id: UUID, old: WrappedKey, new: WrappedKey) -> bool:
-    """Put a key wrapped anew in the place of the old one, if that is still there; tell whether it was."""
+    """Put a key wrapped again in the place of the old one, if that is still there; tell whether it was."""
     return await pool.fetchval(_REPLACE_WRAPPED, subject_id, *old, *new) is not None
 
 

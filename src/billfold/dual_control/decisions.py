@@ -1,7 +1,7 @@
 """Proposing a freeze or a movement of money, confirming it, withdrawing it: who may, and what follows.
 
 A confirmed proposal is carried out by a command whose key is the proposal, so that it counts once; after a crash in
-between it is confirmed again. Of what was frozen anew in between, that freeze is not ended.
+between it is confirmed again. Of what was frozen again in between, that freeze is not ended.
 """
 
 from contextlib import AbstractAsyncContextManager

@@ -193,7 +193,7 @@ async def last_simulated_serial(conn: Connection | Pool) -> int:
 
 
 async def list_new_simulated(conn: Connection | Pool, serial: int, *, limit: int) -> tuple[int, list[NewEvent]]:
-    """Return the events simulated after a serial, and the serial to go on from."""
+    """Return the events simulated after a serial, and the serial to continue from."""
     rows = await conn.fetch(_NEW_SIMULATED, serial, limit)
     news = [NewEvent(row["customer_id"] or row["partner_id"], event_of(row)) for row in rows]
     return (rows[-1]["serial"] if rows else serial), news

@@ -47,7 +47,7 @@ class ListQuery(msgspec.Struct, frozen=True):
         return True
 
     def position(self, pager: Pager, scope: str, filters: Mapping[str, object]) -> Position | None:
-        """Where to go on from; None on the first page. Raises BadCursor."""
+        """Where to continue from; None on the first page. Raises BadCursor."""
         if not self.cursor:
             return None
         return pager.open(scope, filters, self.cursor)

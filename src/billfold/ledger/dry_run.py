@@ -35,7 +35,7 @@ async def dry_run(conn: Connection, bank: Bank, command: Command) -> DryRun:
     """Return what the command would do now. Raises Refused and NotFound as its rule does.
 
     The command must name every customer it touches. Its outcome may differ when it
-    is submitted: other commands move money meanwhile.
+    is submitted: other commands move money in the meantime.
     """
     now = await bank.engine.now(conn)
     heads = await conn.fetch(READ_HEADS, uuid_array(sorted(command.customers)))

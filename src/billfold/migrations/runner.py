@@ -63,7 +63,7 @@ class Migration:
 
     @property
     def oldest_release(self) -> int:
-        """The schema that a release must know at least to run on this one; 0: what ran before may go on."""
+        """The schema that a release must know at least to run on this one; 0: what ran before may continue."""
         if self.stop_reason:
             return self.version
         found = _CONTRACTS.search(self.up)

@@ -1,4 +1,4 @@
-"""Proofs of possession (RFC 9449): each request is signed anew by the key its token is bound to.
+"""Proofs of possession (RFC 9449): each request is signed again by the key its token is bound to.
 
 `check` is pure; `burn_proof` makes sure, for all processes together, that a proof is used once.
 """

@@ -129,7 +129,7 @@ class PendingRequest:
     max_age: int | None
     """The user must have signed in within this many seconds; None does not ask for it."""
     refreshes: bool
-    """Whether access goes on for up to 90 days without asking again."""
+    """Whether access continues for up to 90 days without asking again."""
     owner_id: UUID | None
     """The only company it can be granted for; None for any."""
     publisher: str | None

@@ -1,4 +1,4 @@
-"""Work that goes on after an answer, owned by whoever starts it."""
+"""Work that continues after an answer, owned by whoever starts it."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -98,13 +98,13 @@ class Vault:
         return sealed[len(_VERSION) : _HEADER_BYTES] in self._ciphers
 
     def is_current(self, sealed: bytes) -> bool:
-        """Tell whether a value is sealed under the current key, or waits to be sealed anew."""
+        """Tell whether a value is sealed under the current key, or waits to be sealed again."""
         return sealed[:_HEADER_BYTES] == _VERSION + self._current
 
     def blind_index(self, text: str, purpose: str) -> bytes:
         """Return the id of the current key (4 bytes) and 32 bytes by which a sealed text is found again.
 
-        They differ for each purpose. After a change of key indexes are made anew.
+        They differ for each purpose. After a change of key indexes are made again.
         """
         return self._blind_index(self._current, text, purpose)
 

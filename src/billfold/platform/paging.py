@@ -63,7 +63,7 @@ class Stop(NamedTuple):
 class Page(Generic[Row]):
     """Some rows of a list in its order, and cursors to both sides where there is more.
 
-    A page with a `stop` may be short, or empty: the search for its rows goes on from there with the cursor.
+    A page with a `stop` may be short, or empty: the search for its rows continues from there with the cursor.
     """
 
     items: list[Row]
@@ -83,7 +83,7 @@ class Pager:
         self._cipher = AESSIV(hashlib.blake2b(key, person=b"billfold.cursors").digest())
 
     def seal(self, scope: str, filters: Mapping[str, object], direction: Direction, place: SortKey) -> str:
-        """Return the cursor that goes on from a place, URL-safe.
+        """Return the cursor that continues from a place, URL-safe.
 
         `scope` names the list and whose it is; `filters` is everything that chooses its rows.
         """
@@ -92,7 +92,7 @@ class Pager:
         return _encode_token(sealed)
 
     def open(self, scope: str, filters: Mapping[str, object], token: str) -> Position:
-        """Return where a cursor goes on from. Raises BadCursor for anything not sealed for this."""
+        """Return where a cursor continues from. Raises BadCursor for anything not sealed for this."""
         try:
             if len(token) > _TOKEN_CHARS_MAX:
                 raise InvalidCursor
@@ -117,7 +117,7 @@ class Pager:
     ) -> Page[Row]:
         """Return the page made of the up to `limit` + 1 rows that were read on from `start`.
 
-        The one row too many tells that there is more; so does a `stop`, from where the search for rows goes on. Rows
+        The one row too many tells that there is more; so does a `stop`, from where the search for rows continues. Rows
         read backwards ("prev") arrive in backward order and leave in the order of the list.
         """
         has_more, items = len(rows) > limit, list(rows[:limit])

@@ -73,7 +73,7 @@ async def find_trade(conn: Db, customer_id: UUID, pocket_id: UUID, trade_id: UUI
 async def list_lots(conn: Db, trade: TradeRow) -> list[TradedLot]:
     """Return the tax lots of a purchase or a sale, in the order in which they were taken."""
     entry = (trade.customer_id, trade.pocket_id, trade.entry_no)
-    # One journal entry may sell a bill twice, for a payment and for a fee: each goes on where the last one left.
+    # One journal entry may sell a bill twice, for a payment and for a fee: each continues where the last one left.
     skipped = await conn.fetchval(_EARLIER, *entry, trade.trade_no, trade.cusip, trade.activity)
     lots, wanted = list[TradedLot](), trade.units
     for acquired_on, units in await conn.fetch(_LOT_POSTINGS, *entry, trade.cusip, trade.activity):

@@ -246,7 +246,7 @@ async def do_due_work(bank: Bank) -> int:
 
 
 async def do_long_jobs(bank: Bank) -> int:
-    """Run what may take minutes, unless another worker is doing it. Due work goes on meanwhile."""
+    """Run what may take minutes, unless another worker is doing it. Due work continues in the meantime."""
     return await _do_alone(bank, _LONG_JOBS_LOCK, _run_long_jobs)
 
 

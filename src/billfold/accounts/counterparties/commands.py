@@ -105,7 +105,7 @@ class SettleScreening(Command, frozen=True, kw_only=True):
 
 
 class CorrectAccount(Command, frozen=True, kw_only=True):
-    """Use what the account's bank says in a notification of change from now on: the details that it gives anew."""
+    """Use what the account's bank says in a notification of change from now on: the details that it gives again."""
 
     counterparty_id: UUID
     details: dict[str, str]

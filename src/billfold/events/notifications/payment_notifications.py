@@ -24,7 +24,7 @@ from billfold.platform.dates import iso_z
 from billfold.platform.money import format_usd
 
 BATCH_SIZE = 500
-"""How many events one transaction goes on by."""
+"""How many events one transaction continues by."""
 EVENTS_MAX = 5_000
 """How many events one call processes at most, which limits how long a read waits."""
 

@@ -26,7 +26,7 @@ from billfold.platform.errors import InvalidInput
 
 HEARTBEAT_SECONDS = 15.0
 TOKEN_SECONDS = 0.5
-"""How long a stream goes on at most when its token, or what it allows, has ended."""
+"""How long a stream continues at most when its token, or what it allows, has ended."""
 RETRY_MILLISECONDS = 2_000
 SEQUENCE_DIGITS_MAX = 18
 MEDIA_TYPE = "text/event-stream"

@@ -23,7 +23,7 @@ _COLUMNS = (
     "called_at",
     "duration_ms",
 )
-# A delivery that was queued again meanwhile counts one attempt less.
+# A delivery that was queued again in the meantime counts one attempt less.
 _DELIVERIES = """
 UPDATE delivery d
    SET state = n.state, due_at = n.due_at, attempts = d.attempts + 1

@@ -79,7 +79,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeliveryOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What follows from an answer: the delivery's state, when it and its queue go on.
+    """What follows from an answer: the delivery's state, when it and its queue continue.
 
     `due_at` is the next attempt of a pending delivery. `gone` is set when the receiver answered 410.
     """

@@ -201,7 +201,7 @@ class _Session:
         await forget(pool, _FAILED_QUEUE, [str(subscription_id)])
 
     async def _deliver(self, queue: SubscriptionQueue, connection: GuardedConnection) -> bool:
-        """Deliver some of what is due; return whether to go on at once."""
+        """Deliver some of what is due; return whether to continue at once."""
         deliveries = await claims.list_due_deliveries(self._pool, queue, self._clock(), limit=DELIVERY_PAGE_SIZE)
         page_deadline = monotonic() + PAGE_SECONDS
         recorded: list[asyncio.Future[None]] = []

@@ -173,7 +173,7 @@ def _copy_of(descriptor: int) -> socket.socket | None:
         if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
             return None
         return socket.socket(fileno=os.dup(descriptor))
-    except OSError:  # closed meanwhile
+    except OSError:  # closed in the meantime
         return None
 
 

@@ -12,7 +12,7 @@ from billfold.platform import ids
 from billfold.platform.problems import PROBLEMS
 
 LINGER_SECONDS = 2.0
-"""How long the other side may go on sending before the connection is cut."""
+"""How long the other side may continue sending before the connection is cut."""
 CONNECTIONS_MAX = 200
 """How many are answered at a time; the process that listens also supervises others, which takes descriptors."""
 _STEP = 64 * 1024

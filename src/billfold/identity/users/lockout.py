@@ -42,7 +42,7 @@ class AttemptSubject(NamedTuple):
 
 
 class AttemptResult(NamedTuple):
-    """The result of an attempt: seconds to wait (0: go on), and whether it locks."""
+    """The result of an attempt: seconds to wait (0: continue), and whether it locks."""
 
     wait_seconds: int
     locks: bool
@@ -97,7 +97,7 @@ async def begin_attempt(conn: Connection, subject: AttemptSubject, now: datetime
 
 
 async def clear_attempts(conn: Connection | Pool, subject: AttemptSubject) -> None:
-    """Start anew after a success. An address is forgiven the one try only."""
+    """Start again after a success. An address is forgiven the one try only."""
     if subject.factor == "address":
         await conn.execute(
             "UPDATE login_attempt SET failures = greatest(failures - 1, 0) WHERE subject = $1 AND factor = $2", *subject

@@ -66,7 +66,7 @@ async def run_scheduled_jobs(
 
     Jobs of one instant and kind run concurrently. Those `put_aside`, by their names, are left out.
     When what a kind of job needs does not answer, the rest of that kind waits for the next run: each would
-    wait for it anew, and all other jobs with them.
+    wait for it again, and all other jobs with them.
     """
     results = WorkResults[ScheduledJob](Counter(), {})
     left = set(bank.job_runners if kinds is None else kinds)

@@ -23,7 +23,7 @@ async def cancel(conn: Connection | Pool, kind: str, *object_ids: UUID) -> None:
 
 
 async def complete(conn: Connection | Pool, done: Sequence[ScheduledJob]) -> None:
-    """Remove jobs of one kind that were run; one that was moved meanwhile stays."""
+    """Remove jobs of one kind that were run; one that was moved in the meantime stays."""
     if done:
         objects, instants = uuid_array(each.object_id for each in done), [each.at for each in done]
         await conn.execute(_COMPLETE, done[0].kind, objects, instants)

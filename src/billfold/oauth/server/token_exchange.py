@@ -1,6 +1,6 @@
 """Codes and refresh tokens become access tokens: one winner for each code.
 
-Whatever makes or ends tokens of a grant holds the grant's row meanwhile, so that nothing is
+Whatever makes or ends tokens of a grant holds the grant's row in the meantime, so that nothing is
 issued beside a revocation.
 """
 

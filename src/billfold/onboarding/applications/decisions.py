@@ -34,7 +34,7 @@ async def decide(bank: Bank, row: ApplicationRow, result: CheckResult, *, origin
 
 
 async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, move_id: UUID, now: datetime) -> None:
-    """Do what the identity check of a move has found, unless the application has moved on meanwhile."""
+    """Do what the identity check of a move has found, unless the application has moved on in the meantime."""
     await screen_application(bank, row, now=now)
     async with changing(bank, row, "checked", origin=Origin.system(), at=now, wall=wall_now()) as change:
         current = change.row

@@ -201,7 +201,7 @@ _FILE_ITEMS = """
               THEN left(payload->>'routing_number', 8)::bigint END, 2
     FROM ach_return_entry WHERE file_id IS NOT NULL
 """
-# Numbers go on from file to file; within one the entries come first, then the returns.
+# Numbers continue from file to file; within one the entries come first, then the returns.
 _MISNUMBERED = f"""
   SELECT n.part, n.customer_id, n.ach_id, n.return_entry_id
     FROM (SELECT file_id, 'ach_entry' AS part, customer_id, ach_id, NULL::uuid AS return_entry_id,

@@ -162,7 +162,7 @@ def set_card_status(books: Books, cmd: SetCardStatus, ctx: Context) -> Outcome:
 
 @decides(RecordPin)
 def record_pin(books: Books, cmd: RecordPin, ctx: Context) -> Outcome:
-    """Record that the processor has the PIN, also of a card that was activated meanwhile.
+    """Record that the processor has the PIN, also of a card that was activated in the meantime.
 
     Refuses: already-closed.
     """

@@ -85,7 +85,7 @@ _WIRES = {
     },
 }
 
-# The numbers of a day go on from file to file; a file's name says its first.
+# The numbers of a day continue from file to file; a file's name says its first.
 _MESSAGES = {
     ("wire_message", Certainty.DERIVED): {
         "its file is missing": f"""

@@ -41,7 +41,7 @@ class ExchangeFolders:
         return await asyncio.to_thread(self._names)
 
     async def read(self, name: str) -> bytes | None:
-        """Return the content of an inbound file; None if it was archived meanwhile."""
+        """Return the content of an inbound file; None if it was archived in the meantime."""
         return await asyncio.to_thread(_read_content, self._inbox / name)
 
     async def archive(self, name: str, *, report: bytes, refused: bool = False) -> None:

@@ -99,7 +99,7 @@ class InboundFiles(ABC):
                 return None
             if file.done_at is None:
                 return file
-            if await exchange.read(name) is None:  # another process has completed it meanwhile
+            if await exchange.read(name) is None:  # another process has completed it in the meantime
                 return None
             if file.state != "REFUSED":
                 await self._refuse_duplicate(bank, name, DuplicateFile(file.name, file.created_at))
@@ -135,7 +135,7 @@ class InboundFiles(ABC):
             file = await files_store.find_file(bank.pool, at.object_id)
             decision = await find_confirmed(bank.pool, file.file_id)
             if retries.retry_state_of(file) is None or decision is None:
-                return  # everything of it was booked meanwhile
+                return  # everything of it was booked in the meantime
             told: dict[str, Any] = msgspec.json.decode(file.report or "{}")
             names = ("reason", "proposed_by", "decided_by", "decided_at")
             closed = {name: getattr(decision, name) for name in names}

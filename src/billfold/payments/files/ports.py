@@ -19,7 +19,7 @@ class FileExchange(Protocol):
         """Return the names of the inbound files, in order."""
 
     async def read(self, name: str) -> bytes | None:
-        """Return the content of an inbound file; None if it was archived meanwhile. Raises OversizedFile."""
+        """Return the content of an inbound file; None if it was archived in the meantime. Raises OversizedFile."""
 
     async def archive(self, name: str, *, report: bytes, refused: bool = False) -> None:
         """Archive an inbound file as processed or refused, with its report beside it."""

@@ -137,7 +137,7 @@ def _require_at_most(cmd: TransferOnUs, amount: int) -> None:
 
 
 def _require_linked(payer: Book, cmd: TransferOnUs) -> None:
-    """Refuse a counterparty that screening stops, or that was unlinked or changed meanwhile."""
+    """Refuse a counterparty that screening stops, or that was unlinked or changed in the meantime."""
     named = cmd.order.counterparty_id
     seen: Payee | None = payer.referenced.get(named) if named else None
     if seen is not None:

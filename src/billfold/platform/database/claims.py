@@ -1,7 +1,7 @@
 """Work that one process at a time does: claimed by a row, so that no lock is held while it is done.
 
-A claim is renewed as long as the work goes on. Of a process that died it ends by itself, and the
-next one goes on. Work must bear being done twice: a claim only saves the effort.
+A claim is renewed as long as the work continues. Of a process that died it ends by itself, and the
+next one continues. Work must bear being done twice: a claim only saves the effort.
 """
 
 import asyncio

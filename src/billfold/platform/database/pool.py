@@ -151,7 +151,7 @@ def uuid_array(ids: Iterable[UUID]) -> str:
 
     The driver looks into every element of an array twice, which costs more than text. It is read by
     `unnest($1::text::uuid[])` or `ANY((SELECT $1::text::uuid[])::uuid[])`: bare in a
-    condition it may be read anew for every row that is looked at.
+    condition it may be read again for every row that is looked at.
     """
     return f"{{{','.join(map(str, ids))}}}"
 

@@ -1,4 +1,4 @@
-"""Secrets that are sealed with the encryption key itself are sealed anew with the current one.
+"""Secrets that are sealed with the encryption key itself are sealed again with the current one.
 
 It may be stopped and begun again. Each value opens under the former key until its row is replaced, and then under the
 current one: processes know both. What was written into chains for good stays as it is.

@@ -44,7 +44,7 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, er
 
 
 class Patience:
-    """Waits out a shortage, for everybody who shares it together: who comes later does not begin anew."""
+    """Waits out a shortage, for everybody who shares it together: who comes later does not begin again."""
 
     __slots__ = ("_since",)
 

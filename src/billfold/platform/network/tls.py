@@ -49,7 +49,7 @@ def ensure_certificates(
 ) -> TlsFiles:
     """Return certificates under `state_dir`/tls for the domain, `auth.`, `api.`, `cards.` and partners.
 
-    `now` is wall time. What is there is kept; the server's certificate is issued anew when a name
+    `now` is wall time. What is there is kept; the server's certificate is issued again when a name
     is missing, when it expires within 30 days, or when its authority is another one.
     """
     folder = state_dir / "tls"

@@ -238,7 +238,7 @@ def _ignore_progress(_: str) -> None:
 
 @contextmanager
 def _exclusive(state_dir: Path) -> Iterator[None]:
-    """Hold off every other start and stop of this directory meanwhile."""
+    """Hold off every other start and stop of this directory in the meantime."""
     with (state_dir / "postgres.lock").open("a") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
@@ -355,7 +355,7 @@ def _read_pid_file(path: Path) -> str:
 def _clear_stale_pid(lock_file: Path) -> None:
     """Let the server take over a lock file whose pid by now is another program's, or a zombie's.
 
-    It would refuse to start. It ignores a pid that is its grandparent's, ours, and goes on to
+    It would refuse to start. It ignores a pid that is its grandparent's, ours, and continues to
     check all else: whether shared memory is in use, or another server runs on the same files.
     """
     try:

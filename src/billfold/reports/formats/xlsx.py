@@ -47,7 +47,7 @@ async def write_xlsx(file: StatementFile, output: IO[bytes]) -> None:
         async for page in file.entries(statement):
             for entry in page:
                 sheets.write(_entry_row(statement, entry))
-    # All of it is compressed at the end: other work of this process goes on meanwhile.
+    # All of it is compressed at the end: other work of this process continues in the meantime.
     await asyncio.to_thread(workbook.close)
 
 

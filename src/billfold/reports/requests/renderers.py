@@ -168,7 +168,7 @@ RENDERERS: Final[Mapping[tuple[types.ReportType, types.ReportFormat], types.Rend
 
 
 def formats_of(type_: types.ReportType, parameters: types.ReportParameters) -> list[types.ReportFormat]:
-    """Return the formats in which a report is made; what goes on after another has no balances to show."""
+    """Return the formats in which a report is made; what continues after another has no balances to show."""
     if parameters.after_report_id is not None:
         return [types.ReportFormat.CAMT054]
     return [output_format for kind, output_format in RENDERERS if kind == type_]

@@ -122,7 +122,7 @@ class ReportRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request as stored. Times are business time; `created_at` is the instant that the report shows.
 
     `entry_no` is the customer's last journal entry at the request: the report shows none after it. `entries_after` is
-    the last one that an earlier notification showed, where the report goes on from there.
+    the last one that an earlier notification showed, where the report continues from there.
     """
 
     customer_id: UUID

@@ -39,7 +39,7 @@ decimals = 6
 
 
 async def start_local_chain(supervisor: Supervisor, state_dir: Path) -> str:
-    """Start the chain of a state directory, which goes on where it was, and say where it is.
+    """Start the chain of a state directory, which continues where it was, and say where it is.
 
     It answers some seconds later. Without its packages there is none.
     """

@@ -136,7 +136,7 @@ class SandboxControl:
 
 @asynccontextmanager
 async def control_socket(state_dir: Path, answer: Callable[[ControlRequest], Awaitable[object]]) -> AsyncIterator[None]:
-    """Answer requests meanwhile."""
+    """Answer requests in the meantime."""
     folder = Path(tempfile.mkdtemp(prefix="billfold-"))  # its owner's alone
     place = state_dir / _PLACE
 

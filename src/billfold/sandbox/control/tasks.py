@@ -76,7 +76,7 @@ class Surroundings(Protocol):
     """What the tasks need of the process that runs the sandbox."""
 
     def without_counterparts(self) -> AbstractAsyncContextManager[None]:
-        """Let the processes that have files of the bank open not run meanwhile."""
+        """Let the processes that have files of the bank open not run in the meantime."""
 
     async def upgrade(self, dsn: str) -> None:
         """Bring a database that an earlier release left to the shape of this one."""
@@ -236,7 +236,7 @@ class RunningSandbox:
         self._saved = saved
 
     def without_counterparts(self) -> AbstractAsyncContextManager[None]:
-        """Let the card processor and the local chain not run meanwhile."""
+        """Let the card processor and the local chain not run in the meantime."""
         return self._supervisor.without(CARD_PROCESSOR, LOCAL_CHAIN)
 
     async def upgrade(self, dsn: str) -> None:
@@ -268,7 +268,7 @@ class RunningSandbox:
         progress.note(await self._verify())
 
     async def _change_market(self, work: Callable[..., Awaitable[None]], *values: object) -> None:
-        """Change the market, as the owner, while nobody has the bank open: every process reads it anew."""
+        """Change the market, as the owner, while nobody has the bank open: every process reads it again."""
         vault, owner = self._context.vault(self._settings), self._database.owner_dsn
         async with self._copies.pause(), await create_pool(owner, max_size=1) as pool, pool.acquire() as conn:
             await work(conn, vault, *values)
@@ -284,7 +284,7 @@ class RunningSandbox:
 
 @asynccontextmanager
 async def perform_tasks(state_dir: Path, copies: BankCopies, sandbox: RunningSandbox) -> AsyncIterator[None]:
-    """Do the tasks that are requested meanwhile."""
+    """Do the tasks that are requested in the meantime."""
     tasks = SandboxTasks(copies, sandbox)
     try:
         async with control_socket(state_dir, tasks.answer):

@@ -101,7 +101,7 @@ class BankCopies:
         await self._check_disk(await self._databases.size(self._databases.bank) + self._files.size())
 
     async def fork(self, name: str) -> SandboxFork:
-        """Copy the bank under a name; its processes close it meanwhile."""
+        """Copy the bank under a name; its processes close it in the meantime."""
         async with self.pause():
             return await self.copy(name)
 
@@ -186,7 +186,7 @@ class BankCopies:
 
     @asynccontextmanager
     async def pause(self) -> AsyncIterator[None]:
-        """Let nobody have the bank open meanwhile. Raises Refused `sandbox-busy`."""
+        """Let nobody have the bank open in the meantime. Raises Refused `sandbox-busy`."""
         async with paused(self._state_dir, is_whole=lambda: self._is_whole):
             yield
 

@@ -67,9 +67,9 @@ async def until_paused(state_dir: Path, stop: asyncio.Event) -> AsyncIterator[as
 
 @asynccontextmanager
 async def paused(state_dir: Path, *, is_whole: Callable[[], bool]) -> AsyncIterator[None]:
-    """Let nobody have the bank open meanwhile. Raises Refused `sandbox-busy` when somebody does not close it.
+    """Let nobody have the bank open in the meantime. Raises Refused `sandbox-busy` when somebody does not close it.
 
-    The pause goes on afterwards unless the bank `is_whole`: the next start of the sandbox completes it.
+    The pause continues afterwards unless the bank `is_whole`: the next start of the sandbox completes it.
     """
     (state_dir / _PAUSED).touch()
     file = None

@@ -1,7 +1,7 @@
-"""The server of a sandbox between two banks: it closes the bank for a pause and opens it anew.
+"""The server of a sandbox between two banks: it closes the bank for a pause and opens it again.
 
 Everything that a process keeps of a bank is made again with it. Requests under way are answered first; those that
-come meanwhile wait, and get 503 if it takes too long.
+come in the meantime wait, and get 503 if it takes too long.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ async def show_client(client_id: str, page: PageContext, by: ByAdministrator) ->
 
 @post(f"{_ONE}/keys", opt=RECENT_AUTHENTICATION)
 async def add_key(client_id: str, page: PageContext, by: ByAdministrator) -> PageResponse:
-    """Accept one more key; the others go on until they are retired."""
+    """Accept one more key; the others continue until they are retired."""
     client = await _get_client(by, client_id, only_active=True)
     try:
         async with audited(by, "program.key_added", ("program", client.client_id)) as action:

@@ -72,7 +72,7 @@ async def show_step(visit: Visit, place: Place) -> PageResponse:
 
 
 async def save_step(visit: Visit, place: Place) -> PageResponse:
-    """Save a step and go on; with mistakes it is shown again, or left for later when the person leaves."""
+    """Save a step and continue; with mistakes it is shown again, or left for later when the person leaves."""
     form, fields = visit.page.form, place.step.fields
     content = content_in(fields, form, visit.content(place.party_id))
     try:

@@ -114,7 +114,7 @@ def _entry_of(book: Book, pocket: PocketBook, payee: Payee, cmd: OriginateAch, c
 def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     """Book the money of a debit and invest it, unless the debit was returned before it settled.
 
-    If the pocket was closed meanwhile, nothing is booked: the outcome is NO_POCKET, and the caller
+    If the pocket was closed in the meantime, nothing is booked: the outcome is NO_POCKET, and the caller
     holds the money in suspense.
     """
     book = book_of(books, cmd.customers[0])

@@ -1,6 +1,6 @@
 """Outbound ACH files: their entries, trace numbers and confirmation.
 
-Numbering locks the ledger heads of the customers, so that no entry is cancelled meanwhile. The
+Numbering locks the ledger heads of the customers, so that no entry is cancelled in the meantime. The
 content of a numbered file is a function of its rows, so a crash leaves nothing half done.
 """
 

@@ -49,7 +49,7 @@ class OperatorRequest(StrEnum):
 
 
 class WalletProblem(StrEnum):
-    """What keeps the wallet of a chain from paying. It waits, and goes on by itself once it is over."""
+    """What keeps the wallet of a chain from paying. It waits, and continues by itself once it is over."""
 
     TOKENS_SHORT = "TOKENS_SHORT"
     GAS_SHORT = "GAS_SHORT"

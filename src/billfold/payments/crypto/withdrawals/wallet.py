@@ -152,7 +152,7 @@ Answer = TypeVar("Answer")
 
 
 class Blocked(Exception):
-    """A step cannot go on now; it is tried again in the next round."""
+    """A step cannot continue now; it is tried again in the next round."""
 
     def __init__(self, problem: WalletProblem, detail: str) -> None:
         super().__init__(detail)
@@ -192,7 +192,7 @@ class Round:
         return given
 
     def blocked_by(self, error: Exception, withdrawal_id: UUID) -> Blocked:
-        """Return what nobody foresaw of one withdrawal as a problem of the wallet: the others go on.
+        """Return what nobody foresaw of one withdrawal as a problem of the wallet: the others continue.
 
         Raises the error again where it is of a node or of the database.
         """

@@ -77,7 +77,7 @@ async def hold_returned(bank: Bank, wire: FedwireMessage, command: ReceiveWireRe
 
 
 async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
-    """Hold the money and fee of a rejected wire whose Pocket was closed meanwhile."""
+    """Hold the money and fee of a rejected wire whose Pocket was closed in the meantime."""
     wire = await _get_wire(bank, wire_id)
     item_details: dict[str, Any]
     if wire.original_wire_id is None:

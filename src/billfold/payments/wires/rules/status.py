@@ -47,7 +47,7 @@ def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
 def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     """Reverse the wire and its fee, and invest the money; one whose money has come back stays as it is.
 
-    The outcome has `no_pocket` if the pocket was closed meanwhile: the caller holds the money in
+    The outcome has `no_pocket` if the pocket was closed in the meantime: the caller holds the money in
     suspense.
     """
     book = book_of(books, cmd.customers[0])

@@ -229,7 +229,7 @@ class MacKey:
     def is_right(self, message: Message, raw: bytes) -> bool:
         """Tell whether the MAC of a message is that of its bytes. It has one."""
         field = mac_field(message.fields)
-        if field not in message.fields:  # in element 64 of a message that goes on
+        if field not in message.fields:  # in element 64 of a message that continues
             return False
         code = self._algorithm.code(self._key, raw[: -mac_length(message.layout)])
         return hmac.compare_digest(code.hex().upper(), message.fields[field].upper())
