@@ -20,7 +20,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from litestar.types import Receive, Scope, Send
 from markupsafe import Markup
 
-from billfold import web as pages
+from billfold import pages
 from billfold.documentation import generated
 from billfold.documentation.books import Documents, make_books
 from billfold.documentation.markdown import highlighted, render
