@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.client.bridge import in_thread
-from tests.oauth.test_jwt_login_routes import private_pem
+from tests.identity.partners.test_jwt_login_routes import private_pem
 from tests.support.oauth_clients import REDIRECT, new_key, program
 from tests.support.oauth_users import member
 

@@ -76,3 +76,8 @@ def _changed_rows() -> set[str]:
 
 def _subclasses(of: type[Row]) -> set[type[Row]]:
     return {of, *(each for below in of.__subclasses__() for each in _subclasses(below))} - {Row}
+
+
+def is_stored(row):
+    """Tell whether a class of rows is one of the bank's own tables, and not a test's."""
+    return row.__module__.startswith("billfold.")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
-from tests.oauth.test_jwt_login_routes import of_an_unknown_curve, pem_of, private_pem
+from tests.identity.partners.test_jwt_login_routes import of_an_unknown_curve, pem_of, private_pem
 from tests.support.approvals import member_id_of
 from tests.support.customer_client import token_for
 from tests.support.oauth_clients import KEYS, new_key

@@ -16,7 +16,7 @@ from billfold.platform.postgres.programs import _bin_dir
 from billfold.wiring.cli.app import run
 from billfold.wiring.cli_context import Wiring
 
-PAGE = Path(__file__).parents[2] / "docs" / "operate" / "install.md"
+PAGE = Path(__file__).parents[3] / "docs" / "operate" / "install.md"
 NEWEST = len(runner.read_migrations())
 
 
