@@ -15,7 +15,7 @@ from billfold.wiring.worker import _EXPIRED_ROWS
 SOURCE = Path(billfold.__file__).parent
 OF_OTHERS = (
     "migrations/",
-    *(f"sandbox/{each}" for each in ("card_processor/", "crypto_signer/", "forks/", "scenarios/")),
+    *(f"sandbox/{each}" for each in ("card_processor/", "crypto_signer/", "forks/", "scenarios/", "control/tasks.py")),
 )
 """They work as the owner, or on databases of their own."""
 _UPDATE = re.compile(r"\bUPDATE\s+(?:ONLY\s+)?([a-z_]+)(?:\s+(?:AS\s+)?[a-z_]+)?\s+SET\b", re.IGNORECASE)
