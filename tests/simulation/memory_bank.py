@@ -43,6 +43,9 @@ from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id
 from billfold.treasury.rules.catch_up import catch_up
+from billfold.wiring.references import load_rules
+
+load_rules()  # also in processes that pytest does not start
 
 BlockKey = tuple[date, str, int, str]
 """settles_on, cusip, price_micros, side."""

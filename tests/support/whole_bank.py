@@ -35,8 +35,10 @@ from billfold.treasury.rules.catch_up import catch_up
 from billfold.verify.runner import verify_bank
 from billfold.wiring.initialize import create_bank_customer, find_bank_identity, initialize_bank
 from billfold.wiring.providers import custodian_of, ports_of, simulation_of
-from billfold.wiring.references import batch_recorders, identifier_loaders, reference_readers
+from billfold.wiring.references import batch_recorders, identifier_loaders, load_rules, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
+
+load_rules()  # also in processes that pytest does not start
 
 SEED = b"a seed for tests of the engine"
 VAULT = Vault(bytes(range(32)))
