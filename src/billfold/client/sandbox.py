@@ -74,7 +74,7 @@ class _AtAddress(httpx.HTTPTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request; its Host header says already whom it is for.
 
-        The request itself stays as it is: whoever sends it once more proves its address again.
+        The request is not changed: sending it again proves its address again.
         """
         local_request = httpx.Request(
             request.method,

@@ -183,5 +183,5 @@ class ScheduledJob(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called where it is put aside."""
+        """The name under which it is kept when it fails."""
         return f"{self.kind} {self.object_id}"

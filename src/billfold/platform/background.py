@@ -1,4 +1,4 @@
-"""Work that continues after an answer, owned by whoever starts it."""
+"""Background tasks that outlive a response, held by the bank until they end."""
 
 import asyncio
 from collections.abc import Coroutine

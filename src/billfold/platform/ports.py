@@ -8,21 +8,21 @@ Port = TypeVar("Port")
 
 
 class Ports:
-    """What parts of the bank call outside of it, or share in a process: `ports[FileStore]`.
+    """External systems and objects that a process shares, found by type: `ports[FileStore]`.
 
-    A part declares its port as a class and takes what serves it; only the wiring knows which class that is.
+    A part declares its port as a class. Only the wiring knows which class provides it.
     """
 
     def __init__(self) -> None:
         self._providers: dict[type, Any] = {}
 
     def __getitem__(self, port: type[Port]) -> Port:
-        """Return what serves a port. Raises KeyError when nothing does."""
+        """Return the provider of a port. Raises KeyError when none is set."""
         found: Port = self._providers[port]
         return found
 
     def get(self, port: type[Port]) -> Port | None:
-        """Return what serves a port, or None."""
+        """Return the provider of a port, or None."""
         return self._providers.get(port)
 
     def __setitem__(self, port: type[Port], provider: Port | None) -> None:

@@ -69,5 +69,5 @@ def identifier_loaders() -> Sequence[IdentifierLoader]:
 
 
 def batch_recorders(vault: Vault) -> Sequence[BatchRecorder]:
-    """Return what is written with decided commands: audit entries, notifications."""
+    """Return the recorders of audit entries and of notifications."""
     return partial(record_commands, vault=vault), partial(notify_changes, vault=vault)

@@ -2,9 +2,9 @@
 
 Counts requests in fixed minutes of the wall clock, claims the idempotency keys of requests that
 change something, finds stored responses, and reads the business clock on the way. Responses are stored
-in batches after they were sent, encrypted; until then they are in memory. One is stored only by the server that had
-admitted its request: the next primary may not have what it speaks of. A key is bound to its request whatever
-becomes of it, one beyond the rate limit too, up to twice the limit.
+in batches after they were sent, encrypted; until then they are in memory. A response is stored only on the database
+server that admitted its request: after a failover the next primary may lack the transfer that it
+confirms. A key is bound to its request whatever becomes of it, one beyond the rate limit too, up to twice the limit.
 """
 
 import asyncio

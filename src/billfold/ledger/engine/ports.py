@@ -1,4 +1,4 @@
-"""What the ledger needs of parts above it, and of providers outside."""
+"""Functions that the engine calls, passed to it by the wiring."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from uuid import UUID
@@ -8,9 +8,9 @@ from billfold.ledger.context import Context
 from billfold.ledger.engine.pending_command import PendingCommand
 from billfold.platform.database.connection import Connection
 
-CatchUpRule = Callable[["Book", "Context"], int]
+CatchUpRule = Callable[[Book, Context], int]
 """Does everything that was due in a book by the context's `now`; returns how many things were done."""
-IdentifierLoader = Callable[["Connection", Mapping[UUID, "Book"]], Awaitable[None]]
+IdentifierLoader = Callable[[Connection, Mapping[UUID, Book]], Awaitable[None]]
 """Loads into these books, by customer, what only some commands use (`Command.needs_identifiers`)."""
-BatchRecorder = Callable[["Connection", Sequence["PendingCommand"]], Awaitable[None]]
-"""Writes what goes with decided commands in the transaction of their batch: audit entries, notifications."""
+BatchRecorder = Callable[[Connection, Sequence[PendingCommand]], Awaitable[None]]
+"""Writes audit entries or notifications of decided commands, in the transaction of their batch."""

@@ -5,7 +5,7 @@ from datetime import datetime
 from billfold.platform.clock import ClockState, ClockWouldGoBack
 from billfold.platform.database.connection import Connection
 
-_LOCK = 0x636C6F63  # "cloc": shared by those who book by the clock, alone for whoever sets it
+_LOCK = 0x636C6F63  # "cloc": a shared lock for bookings, an exclusive one to set the clock
 
 
 _READ = "select business_anchor, wall_anchor, frozen from clock"

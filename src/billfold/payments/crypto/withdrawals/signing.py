@@ -1,4 +1,4 @@
-"""The port to whoever signs, who has the private key of the bank's wallet; the bank never has it.
+"""The port of the signer, which holds the private key of the bank's wallet; the bank never does.
 
 A signer that signed something else than it was given, or for another wallet, must not make the bank send it.
 """
