@@ -22,8 +22,8 @@ from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.logins import ensure_login
 
 pytest_plugins = [
-    "tests.support.approvals",
     "tests.support.whole_bank",
+    "tests.support.approvals",
     *(f"tests.fixtures.{path.stem}" for path in (Path(__file__).parent / "fixtures").glob("[!_]*.py")),
 ]
 

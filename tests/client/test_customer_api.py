@@ -7,8 +7,7 @@ import msgspec
 import pytest
 from tests.access.partners.test_jwt_login_routes import private_pem
 from tests.client.bridge import in_thread
-from tests.support.oauth_clients import REDIRECT, new_key, program
-from tests.support.oauth_users import member
+from tests.support.oauth import REDIRECT, member, new_key, program
 
 from billfold.access.oauth import clients, consent
 from billfold.access.oauth.types import CLIENT_CREDENTIALS

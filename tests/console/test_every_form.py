@@ -11,8 +11,8 @@ from tests.support.applications import Applicant
 from tests.support.approvals import REQUESTS, on_us
 from tests.support.browser import Browser, forms_of, found
 from tests.support.cards import Holder
-from tests.support.oauth_clients import new_key
-from tests.support.partner_desk import UNKNOWN
+from tests.support.oauth import new_key
+from tests.support.world import UNKNOWN
 
 from billfold.access.operators.types import Operator
 from billfold.access.partners.store import list_partner_keys

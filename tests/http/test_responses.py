@@ -2,8 +2,8 @@
 
 import pytest
 from tests.fixtures.sample_app import RUNS, THING
-from tests.support.partner_client import PartnerClient, close_app, new_partner
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import PartnerClient, close_app, new_partner
 
 from billfold.http.partner_api.app import create_partner_app
 

@@ -5,7 +5,7 @@ from datetime import date, datetime, timedelta
 
 import pytest
 from tests.support import payees
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.types import ReturnAddenda

@@ -8,12 +8,12 @@ import re
 from abc import ABC, abstractmethod
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from tests.reference.documents import DOCUMENTS, alternatives_of
-from tests.support.commands import EngineCommands
-from tests.support.customer_client import EVERYTHING, MemberDesk, join, token_for
-from tests.support.partner_client import new_partner
-from tests.support.partner_desk import PartnerApi
+from tests.reference.mistakes import OPERATIONS, ids_in, wrong_requests
+from tests.support.whole_bank import EngineCommands
+from tests.support.world import EVERYTHING, UNKNOWN, MemberDesk, PartnerApi, join, new_partner, token_for
 from typing_extensions import override
 
 from billfold.access.partners import credentials
@@ -34,6 +34,19 @@ _TABLES = (
     " card card_order card_detail_key report_request report_format"
 )
 _COUNTS = f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in _TABLES.split())}"
+_OTHER_POCKET = """
+SELECT other.pocket_id FROM pocket one JOIN pocket other ON other.customer_id = one.customer_id
+WHERE one.pocket_id = $1 AND other.pocket_id <> $1 LIMIT 1
+"""
+_OTHERS = {
+    "customer_id": """
+SELECT other.customer_id FROM customer one JOIN customer other ON other.partner_id = one.partner_id
+WHERE one.customer_id = $1 AND other.customer_id <> $1 LIMIT 1
+""",
+    "pocket_id": _OTHER_POCKET,
+    "account_id": _OTHER_POCKET,
+}
+"""Something else of the same kind and owner, by the name of the id in paths."""
 _ALTERNATIVES = alternatives_of(DOCUMENTS["customer"])
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -58,8 +71,8 @@ def expect_careful(answer):
 class Intruders(ABC):
     """Watches a recorder: `tried` are the operations that were refused to all who may not call them."""
 
-    def __init__(self, bank):
-        self.bank = bank
+    def __init__(self, bank, api):
+        self.bank, self.api = bank, api
         self.tried = set()
         self.secrets = {CANARY}
 
@@ -73,6 +86,8 @@ class Intruders(ABC):
         await self.without_proof(r, name, call)
         await self.from_outside(r, stranger, name=name, call=call)
         await self.with_more_fields(r, call)
+        await self.with_mistakes(r, name, call=call)
+        await self.with_other_ids(r, name, call=call)
         assert await state_of(self.bank) == before, name
         await self.prepare(r, name)
         self.tried.add(name)
@@ -95,6 +110,32 @@ class Intruders(ABC):
             answer = await r.desk.ask(method, path, body | MORE, status=422)
             refused = {tuple(each["loc"]) for each in answer.json()["detail"]}
             assert {("body", name) for name in MORE} <= refused, (path, answer.text)
+
+    async def with_mistakes(self, r, name, call):
+        """Call with whatever the document excludes: each mistake is refused at its place."""
+        method, path, body = call
+
+        async def hidden(places, wrong):
+            answer = await r.desk.ask(method, status=422, **{"path": path, "body": body} | wrong)
+            return set(places) - {tuple(each["loc"]) for each in answer.json()["detail"]}
+
+        for places, wrong, alone in wrong_requests(self.api, name, path, body):
+            # Some mistakes are told before the others are looked for.
+            missing = await hidden(places, wrong)
+            assert not missing or alone, (name, missing, wrong)
+            for place, only in alone:
+                assert not missing & set(place) or not await hidden(place, only), (name, place, only)
+
+    async def with_other_ids(self, r, name, call):
+        """Call with ids of nothing, and of what lies elsewhere with the same owner: neither is there."""
+        method, path, body = call
+        ids = ids_in(OPERATIONS[self.api][name][0], path)
+        for nth, (kind, value) in enumerate(ids):
+            others = [UNKNOWN] if _UUID.fullmatch(value) else []
+            if nth + 1 < len(ids) and kind in _OTHERS:
+                others += [str(row[0]) for row in await self.bank.pool.fetch(_OTHERS[kind], UUID(value))]
+            for other in others:
+                await r.desk.refused(method, path.replace(value, other), body, status=404, code="not-found")
 
     async def prepare(self, r, name):
         """Let the desk call with no more than this operation needs, or with everything."""
@@ -154,8 +195,8 @@ class MemberIntruders(Intruders):
 
     _stranger: Any = None
 
-    def __init__(self, bank, scopes):
-        super().__init__(bank)
+    def __init__(self, bank, api, scopes):
+        super().__init__(bank, api)
         self.scopes = scopes
 
     @override

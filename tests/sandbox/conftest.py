@@ -3,7 +3,7 @@
 from uuid import UUID
 
 import pytest
-from tests.support.partner_client import PartnerClient, close_app, new_partner
+from tests.support.world import PartnerClient, close_app, new_partner
 
 from billfold.accounts.commands import OpenPocket
 from billfold.http.partner_api.app import PartnerApi

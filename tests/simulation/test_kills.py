@@ -23,8 +23,8 @@ import msgspec
 import psutil
 import pytest
 from tests.support.cards import pem, unread_key
-from tests.support.commands import EngineCommands
-from tests.support.partner_client import new_partner
+from tests.support.whole_bank import EngineCommands
+from tests.support.world import new_partner
 
 from billfold.cli.serve import child_command_line
 from billfold.migrations import runner

@@ -1,15 +1,18 @@
 """A company whose members ask for transfers and decide about them, over HTTP."""
 
+import re
 from uuid import UUID
 
-from tests.support.commands import DETAILS, EngineCommands
 from tests.support.payees import CONTOSO, NORTHWIND
+from tests.support.whole_bank import DETAILS, EngineCommands
 
+from billfold.access.operators.types import Operator
 from billfold.approvals.store.approval_rules import put_rule, set_step_up
 from billfold.approvals.store.fingerprints import record_checksums
 from billfold.approvals.types import Rule
 from billfold.audit import record as audit_record
 from billfold.audit.types import Origin
+from billfold.freezes.decisions import confirm
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
@@ -142,3 +145,22 @@ async def wire_counterparty(customer_desk, *, kind="wire", verification="pre_ver
         customer, kind, details=details, verification=verification, name=CONTOSO
     )
     return added["counterparty_id"]
+
+
+def proposed(answer):
+    """Return the id of what a command has proposed, from its status and what it said."""
+    status, said = answer
+    assert (status, "Another operator confirms it" in said) == (0, True), said
+    return re.findall(r"proposals confirm ([0-9a-f-]{36})", said)[0]
+
+
+def confirmed(billfold, answer):
+    """Confirm what a command has proposed, as another operator; return what is said."""
+    status, said = billfold("proposals", "confirm", proposed(answer), BILLFOLD_OPERATOR="otto")
+    assert (status, "APPLIED" in said) == (0, True), said
+    return said
+
+
+async def confirm_as_otto(bank, said):
+    """Confirm what a command of the tests has proposed, as another operator."""
+    await confirm(bank, proposed((0, said)), by=Operator.of_command_line("otto"))

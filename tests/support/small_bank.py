@@ -5,8 +5,7 @@ from datetime import date, timedelta
 from uuid import UUID
 
 import msgspec
-from tests.support.commands import EngineCommands
-from tests.support.whole_bank import SEED, close_bank, open_bank
+from tests.support.whole_bank import SEED, EngineCommands, close_bank, open_bank
 
 from billfold.access.operators.types import Operator
 from billfold.accounts.commands import (

@@ -4,7 +4,7 @@ from tests.access.team.test_cli import ANNA, customer
 from tests.cli.test_commands import _fetch
 from tests.events.webhooks.test_routes import NEW, PATH
 from tests.support.approvals import member_id_of
-from tests.support.oauth_clients import new_key
+from tests.support.oauth import new_key
 from tests.support.whole_bank import expect_clean
 
 from billfold.verify.runner import verify_bank

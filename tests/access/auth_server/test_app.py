@@ -2,7 +2,7 @@
 
 import httpx
 import pytest
-from tests.support.relying_party import AUTHORIZE, ISSUER, PAR, TOKEN, refused
+from tests.support.oauth import AUTHORIZE, ISSUER, PAR, TOKEN, refused
 
 from billfold.access.auth_server.app import auth_document
 from billfold.platform.clock import wall_now

@@ -4,8 +4,7 @@ import time
 from datetime import timedelta
 
 import pytest
-from tests.support.oauth_clients import KEYS, base64url, from_now, new_key
-from tests.support.relying_party import ISSUER, PAR, TOKEN, refused
+from tests.support.oauth import ISSUER, KEYS, PAR, TOKEN, base64url, from_now, new_key, refused
 
 from billfold.access.oauth import clients, dpop
 from billfold.platform.clock import wall_now

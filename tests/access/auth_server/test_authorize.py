@@ -7,8 +7,7 @@ from uuid import UUID
 
 import pytest
 from tests.support.browser import found
-from tests.support.oauth_clients import REDIRECT
-from tests.support.relying_party import AUTHORIZE, ISSUER, came
+from tests.support.oauth import AUTHORIZE, ISSUER, REDIRECT, came
 
 from billfold.access.oauth import authorization_requests, consent, grants
 from billfold.pages.theme import Theme

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tests.support.relying_party import ISSUER
+from tests.support.oauth import ISSUER
 
 from billfold.access.auth_server.auth_server import AuthServer
 from billfold.access.oauth import signing_keys as signing

@@ -1,9 +1,7 @@
 """Signing out at a client's wish."""
 
 import pytest
-from tests.support.oauth_clients import KEYS
-from tests.support.oauth_users import member
-from tests.support.relying_party import ISSUER, came
+from tests.support.oauth import ISSUER, KEYS, came, member
 
 from billfold.access.users import sessions
 from billfold.access.users import store as user_store

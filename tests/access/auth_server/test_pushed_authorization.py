@@ -2,8 +2,7 @@
 
 import httpx
 import pytest
-from tests.support.oauth_clients import new_key
-from tests.support.relying_party import PAR, refused
+from tests.support.oauth import PAR, new_key, refused
 
 WRONG = [
     ({"code_challenge": None}, "invalid_request"),

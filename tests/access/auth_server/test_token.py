@@ -5,8 +5,7 @@ from datetime import timedelta
 
 import jwt
 import pytest
-from tests.support.oauth_clients import KEYS, new_key
-from tests.support.relying_party import ISSUER, refused
+from tests.support.oauth import ISSUER, KEYS, new_key, refused
 
 from billfold.access.oauth import access_tokens, grants
 from billfold.platform.clock import wall_now

@@ -2,8 +2,7 @@
 
 import pytest
 from tests.support.databases import as_owner
-from tests.support.oauth_clients import hash_of, new_key, proof
-from tests.support.relying_party import ISSUER
+from tests.support.oauth import ISSUER, hash_of, new_key, proof
 
 from billfold.access.oauth import access_tokens
 from billfold.platform.clock import wall_now

@@ -3,8 +3,8 @@
 import msgspec
 from tests.access.pages.steps import give_password
 from tests.fixtures.pages import PASSWORD
-from tests.support.customer_events import notified
-from tests.support.oauth_users import company
+from tests.support.events import notified
+from tests.support.oauth import company
 
 from billfold.access.users import members as user_members
 from billfold.audit import store as audit_store

@@ -4,7 +4,7 @@ import asyncio
 from datetime import datetime, timedelta
 
 import pytest
-from tests.support.partner_client import PASSWORD, PartnerClient, new_partner
+from tests.support.world import PASSWORD, PartnerClient, new_partner
 
 from billfold.access.partners import credentials
 from billfold.access.partners import login_routes as login

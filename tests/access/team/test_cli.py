@@ -3,7 +3,7 @@
 import re
 
 from tests.cli.test_commands import _fetch
-from tests.support.oauth_clients import new_key
+from tests.support.oauth import new_key
 
 from billfold.access.partners.customers import partner_ids
 

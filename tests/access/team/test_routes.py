@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 from tests.support.approvals import hold_roles
-from tests.support.customer_client import Team, token_for
-from tests.support.oauth_users import member
+from tests.support.oauth import member
 from tests.support.whole_bank import with_limits
+from tests.support.world import Team, token_for
 
 from billfold.access.oauth.access_tokens import insert_token
 from billfold.access.oauth.types import TokenSubject

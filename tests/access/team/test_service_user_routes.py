@@ -7,8 +7,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from tests.access.partners.test_jwt_login_routes import of_an_unknown_curve, pem_of, private_pem
 from tests.support.approvals import member_id_of
-from tests.support.customer_client import token_for
-from tests.support.oauth_clients import KEYS, new_key
+from tests.support.oauth import KEYS, new_key
+from tests.support.world import token_for
 
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.access.team import store as team_store

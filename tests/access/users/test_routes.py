@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from tests.support.customer_client import MemberDesk, Team, token_for
-from tests.support.oauth_users import member
+from tests.support.oauth import member
+from tests.support.world import MemberDesk, Team, token_for
 
 PATH, MEMBERSHIPS = "/api/v1/user/", "/api/v1/user/memberships/"
 

@@ -4,8 +4,8 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from tests.support.events import answer
 from tests.support.plaid_server import ACCESS, CLIENT_ID, SECRET, account, json_answer, plaid, refusal
-from tests.support.webhook_receivers import answer
 
 BODY = {"client_name": "Acme", "redirect_uri": "https://acme.example/back"}
 TOKEN = "public-production-1"

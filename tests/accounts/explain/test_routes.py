@@ -6,7 +6,7 @@ from fractions import Fraction
 from math import isqrt
 
 import pytest
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 CENTS = ("total_value", "cash", "liquidation_value_t0", "liquidation_value_t1", "owed")
 OF_ONE_BILL = ("market_value", "mark_price", "yield_to_maturity")

@@ -5,7 +5,7 @@ import io
 from typing import Any
 
 import pytest
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.accounts import entry_numbers
 from billfold.platform.database import keyset

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 from tests.support.databases import as_owner
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 PARTNERS = "/api/v2/transactions/"
 CARD = "00000000-0000-4000-8000-0000000000ca"

@@ -16,8 +16,8 @@ from tests.support.approvals import (
     refused,
     require_mfa,
 )
-from tests.support.commands import EngineCommands
-from tests.support.customer_client import EVERYTHING, token_for
+from tests.support.whole_bank import EngineCommands
+from tests.support.world import EVERYTHING, token_for
 
 from billfold.access.oauth import access_tokens
 from billfold.access.oauth.rules.scopes import PERSONAL_SCOPES, SCOPES

@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from tests.support.customer_events import tell
-from tests.support.partner_desk import UNKNOWN
+from tests.support.events import tell
+from tests.support.world import UNKNOWN
 
 from billfold.access.users.members import deactivate_member
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES

@@ -2,9 +2,8 @@
 
 from uuid import UUID
 
-from tests.support.customer_client import join, token_for
-from tests.support.customer_events import tell
-from tests.support.partner_desk import UNKNOWN
+from tests.support.events import tell
+from tests.support.world import UNKNOWN, join, token_for
 
 from billfold.access.users.members import deactivate_member
 from billfold.access.users.store import find_user_by_email

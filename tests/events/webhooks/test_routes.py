@@ -4,7 +4,7 @@ import asyncio
 from uuid import UUID
 
 from tests.events.webhooks.test_attempts import FAILED, attempt_of
-from tests.support.customer_client import new_key
+from tests.support.world import new_key
 
 from billfold.events.webhooks import attempts
 from billfold.platform import ids

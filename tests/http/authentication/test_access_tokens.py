@@ -9,9 +9,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 from tests.support.apps import lend_auth_app, take_back
-from tests.support.oauth_clients import KEYS, new_key, program, proof
-from tests.support.oauth_users import company, member
-from tests.support.relying_party import ISSUER, Relying
+from tests.support.oauth import ISSUER, KEYS, Relying, company, member, new_key, program, proof
 
 from billfold.access.oauth import access_tokens
 from billfold.platform.clock import wall_now

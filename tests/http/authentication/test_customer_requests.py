@@ -6,10 +6,9 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.support.customer_client import EVERYTHING, Team, Token, token_for
-from tests.support.customer_client import new_key as idempotency_key
-from tests.support.oauth_clients import new_key
-from tests.support.oauth_users import member
+from tests.support.oauth import member, new_key
+from tests.support.world import EVERYTHING, Team, Token, token_for
+from tests.support.world import new_key as idempotency_key
 
 from billfold.access.oauth import access_tokens, clients, grants, signing_keys
 from billfold.access.users import members as user_members

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tests.fixtures.sample_app import RUNS, THING
 from tests.support.databases import as_owner
-from tests.support.partner_client import PartnerClient, new_partner
+from tests.support.world import PartnerClient, new_partner
 
 from billfold.access.partners import credentials
 from billfold.access.partners import store as partner_store

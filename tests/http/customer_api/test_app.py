@@ -5,7 +5,7 @@ import re
 
 import pytest
 from tests.reference.documents import DOCUMENTS, operations_of
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.access.oauth.rules.scopes import SCOPES
 from billfold.http.customer_api.app import customer_document

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ipaddress import ip_network
 
 import pytest
-from tests.support.partner_client import close_app
+from tests.support.world import close_app
 
 from billfold.access.partners import jwt_login_routes, login_routes
 from billfold.http.edge import middleware

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from tests.support.cards import SHIPPING
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.http.operations import OPEN
 from billfold.http.partner_api.app import partner_operations

@@ -6,8 +6,7 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.support.commands import PARTNER
-from tests.support.whole_bank import Holder, engine_beside, expect_clean
+from tests.support.whole_bank import PARTNER, Holder, engine_beside, expect_clean
 
 from billfold.accounts.commands import SetPocketState
 from billfold.ledger.commands import Command, book_of

@@ -7,11 +7,10 @@ import asyncpg
 import pikepdf
 import pytest
 from pypdf import PdfReader
-from tests.support.agreements import FIRST, SECOND, changed, release
-from tests.support.applications import Applicant
+from tests.support.applications import FIRST, SECOND, Applicant, changed, release
 from tests.support.approvals import REQUESTS, on_us
 from tests.support.damage import undetected
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.texts import (

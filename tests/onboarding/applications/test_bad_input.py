@@ -1,7 +1,7 @@
 """Every field of an application has its rule, and its place in the refusal."""
 
 from tests.support.applications import ADDRESS, BUSINESS, CONSENT, OWNER, PERSON, RETAIL, V1, Applicant
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 EIN, SSN = BUSINESS["identification_number"], OWNER["identification_number"]
 NUMBER = "identification_number.identification_number"

@@ -21,7 +21,7 @@ from tests.support.applications import (
 )
 from tests.support.damage import undetected
 from tests.support.databases import owner_of
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.access.operators.types import Operator
 from billfold.documents import store as document_store

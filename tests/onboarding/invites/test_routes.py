@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from tests.journeys.test_nothing_personal_in_a_dump import places_of_personal_data
 from tests.support.applications import V2, Applicant, run_jobs
+from tests.support.browser import invite_path, link_in, mailed
 from tests.support.damage import undetected
 from tests.support.databases import owner_of
-from tests.support.guests import invite_path, link_in, mailed
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.verify.fingerprints import check_fingerprints
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 from tests.support import payees
-from tests.support.applications import run_jobs
+from tests.support.applications import LIST, NOTE, act, clear, import_list, listing, only_hit, run_jobs
 from tests.support.approvals import REQUESTS, decide, on_us, refused
 from tests.support.approvals import counterparty as link_on_us
-from tests.support.customer_events import notified
-from tests.support.screening import LIST, NOTE, act, clear, import_list, listing, only_hit
+from tests.support.events import notified
 
 from billfold.onboarding import cli as review
 from billfold.onboarding.applications.rescreening import screen_backlog

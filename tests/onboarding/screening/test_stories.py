@@ -3,9 +3,22 @@
 import asyncpg
 import pytest
 from tests.support import payees
-from tests.support.applications import ABROAD, MINORITY, PERSON, RETAIL, SIMPLE, Applicant, run_jobs
+from tests.support.applications import (
+    ABROAD,
+    MINORITY,
+    NOTE,
+    PERSON,
+    RETAIL,
+    SIMPLE,
+    Applicant,
+    act,
+    clear,
+    import_list,
+    listing,
+    only_hit,
+    run_jobs,
+)
 from tests.support.damage import undetected
-from tests.support.screening import NOTE, act, clear, import_list, listing, only_hit
 
 from billfold.onboarding.screening import cli
 from billfold.platform.errors import Refused

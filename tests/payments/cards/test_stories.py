@@ -13,10 +13,10 @@ from stdnum import luhn
 from tests.journeys.test_nothing_personal_in_a_dump import dumped
 from tests.support.applications import run_jobs
 from tests.support.cards import PIN, SHIPPING, Holder, client_key, decrypted, pem, processors, unread_key
-from tests.support.customer_events import notified
 from tests.support.damage import checks_of, undetected
 from tests.support.databases import as_owner, owner_of
-from tests.support.oauth_users import member
+from tests.support.events import notified
+from tests.support.oauth import member
 
 from billfold.cli.context import CliError
 from billfold.events.notifications.payment_notifications import notify_of_payments

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.support.partner_client import PartnerClient, close_app, new_partner
+from tests.support.world import PartnerClient, close_app, new_partner
 
 from benchmarks import dataset
 from benchmarks.dataset import PARTNER, Location, create_bank, customer_of, open_bank, pocket_of

@@ -5,7 +5,7 @@ import hashlib
 import io
 import re
 
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.reports.proofs import attach
 from billfold.reports.proofs.document_keys import list_public_keys

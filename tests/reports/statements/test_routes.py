@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.reports.statements.making import correct_statements, make_statements
 from billfold.reports.statements.types import Month

@@ -6,9 +6,7 @@ import pyotp
 import pytest
 from tests.access.pages.steps import give_password, reset_link
 from tests.support.browser import found
-from tests.support.oauth_clients import program
-from tests.support.oauth_users import Member
-from tests.support.relying_party import Relying
+from tests.support.oauth import Member, Relying, program
 
 from billfold.access.oauth import grants
 from billfold.access.oauth.token_exchange import refresh

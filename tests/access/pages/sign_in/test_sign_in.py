@@ -3,7 +3,7 @@
 import pytest
 from tests.access.pages.steps import give_password
 from tests.fixtures.pages import PASSWORD
-from tests.support.oauth_clients import program
+from tests.support.oauth import program
 
 from billfold.access.users import lockout
 from billfold.access.users import members as user_members

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pyotp
 import pytest
 from tests.support.browser import found
-from tests.support.oauth_users import company
+from tests.support.oauth import company
 
 from billfold.access.team import invitations as team_invitations
 from billfold.access.team.administrator import Administrator

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import asyncpg
-from tests.support.cardholder import FUNDED
+from tests.support.cards import FUNDED
 
 from billfold.verify.runner import verify_bank
 

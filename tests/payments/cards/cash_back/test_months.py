@@ -5,7 +5,7 @@ from datetime import date
 
 import msgspec
 import pytest
-from tests.support.card_settlement import SHOP, Program, chargeback, presentment, refund, representment
+from tests.support.cards import SHOP, Program, chargeback, presentment, refund, representment
 
 from billfold.accounts.commands import CloseCustomer, UpdatePocket
 from billfold.ledger.engine.bulk import submit_in_lots

@@ -3,9 +3,8 @@
 from uuid import UUID
 
 import pytest
-from tests.support.card_settlement import Processor, presentment
-from tests.support.cardholder import Cardholder
-from tests.support.proposals import confirm_as_otto
+from tests.support.approvals import confirm_as_otto
+from tests.support.cards import Cardholder, Processor, presentment
 from tests.support.whole_bank import expect_clean
 
 from billfold.ledger.jobs.due_work import bank_customer_id
