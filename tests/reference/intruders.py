@@ -47,6 +47,12 @@ WHERE one.customer_id = $1 AND other.customer_id <> $1 LIMIT 1
     "account_id": _OTHER_POCKET,
 }
 """Something else of the same kind and owner, by the name of the id in paths."""
+_OWNED = dict.fromkeys(("pocket[]", "pocket_id[]", "pocket_id", "account[]"), "pocket")
+_OWNED |= dict.fromkeys(("customer_id", "customer_id[]"), "customer")
+_OWN = """
+SELECT customer_id, pocket_id FROM pocket JOIN customer USING (customer_id)
+WHERE customer.{of} = $1 AND role = 'customer' LIMIT 1
+"""
 _ALTERNATIVES = alternatives_of(DOCUMENTS["customer"])
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -88,6 +94,7 @@ class Intruders(ABC):
         await self.with_more_fields(r, call)
         await self.with_mistakes(r, name, call=call)
         await self.with_other_ids(r, name, call=call)
+        await self.with_other_filters(r, stranger, name=name, path=path)
         assert await state_of(self.bank) == before, name
         await self.prepare(r, name)
         self.tried.add(name)
@@ -132,10 +139,31 @@ class Intruders(ABC):
         ids = ids_in(OPERATIONS[self.api][name][0], path)
         for nth, (kind, value) in enumerate(ids):
             others = [UNKNOWN] if _UUID.fullmatch(value) else []
-            if nth + 1 < len(ids) and kind in _OTHERS:
+            if kind in _OTHERS and any(_UUID.fullmatch(each) for _, each in ids[nth + 1 :]):
                 others += [str(row[0]) for row in await self.bank.pool.fetch(_OTHERS[kind], UUID(value))]
             for other in others:
                 await r.desk.refused(method, path.replace(value, other), body, status=404, code="not-found")
+
+    async def with_other_filters(self, r, stranger, name, path):
+        """Let a list be narrowed to what is nobody's, or not the caller's: neither is there."""
+        own = await self.own_ids(r)
+        for each in OPERATIONS[self.api][name][1].get("parameters", ()):
+            kind = _OWNED.get(each.get("name"))
+            if kind in own and each["in"] == "query" and not _UUID.search(path):
+                for desk, value in ((stranger, own[kind]), (r.desk, UNKNOWN)):
+                    await desk.refused("GET", path, status=404, code="not-found", filters={each["name"]: value})
+
+    async def own_ids(self, r):
+        """Return the ids of a customer and a Pocket of the desk."""
+        of, owner = self.owner(r)
+        row = await self.bank.pool.fetchrow(_OWN.format(of=of), owner)
+        # A member's token says which customer is meant, whatever the query says.
+        names = ("customer", "pocket") if of == "partner_id" else ("pocket",)
+        return {} if row is None else {each: str(row[f"{each}_id"]) for each in names}
+
+    @abstractmethod
+    def owner(self, r):
+        """Return the column that says whose a customer is, and what it says of the desk's."""
 
     async def prepare(self, r, name):
         """Let the desk call with no more than this operation needs, or with everything."""
@@ -152,6 +180,10 @@ class Intruders(ABC):
 
 class PartnerIntruders(Intruders):
     _stranger: Any = None
+
+    @override
+    def owner(self, r):
+        return "partner_id", r.desk.partner.partner_id
 
     @override
     async def stranger(self, r):
@@ -198,6 +230,10 @@ class MemberIntruders(Intruders):
     def __init__(self, bank, api, scopes):
         super().__init__(bank, api)
         self.scopes = scopes
+
+    @override
+    def owner(self, r):
+        return "customer_id", UUID(r.desk.team.customer)
 
     @override
     async def stranger(self, r):

@@ -37,8 +37,8 @@ async def test_every_operation_is_closed_to_all_who_may_not_call_it(bank, api, c
     assert not [secret for secret in intruders.secrets if secret in said]
 
 
-def test_every_route_that_needs_proof_is_in_its_document(customer_app, customer_world):
-    for api, app in (("customer", customer_app), ("partner", customer_world.app)):
+def test_every_route_that_needs_proof_is_in_its_document(customer_app, world):
+    for api, app in (("customer", customer_app), ("partner", world.app)):
         documented = {name for name, *_ in operations_of(DOCUMENTS[api])}
         protected = {each.name for each in app.operations if Proof.NONE not in {one.proof for one in each.access}}
         assert protected <= documented

@@ -116,11 +116,11 @@ async def member_id_of(customer_desk):
     )
 
 
-async def counterparty(customer_world, customer, to, named=NORTHWIND):
+async def counterparty(world, customer, to, named=NORTHWIND):
     """Link a Pocket of somebody else as a counterparty; return its id."""
-    portal = (await customer_world.get(f"/api/v2/pockets/{to.id}/portals/"))["items"][0]
+    portal = (await world.get(f"/api/v2/pockets/{to.id}/portals/"))["items"][0]
     body = {"type": "on_us", "counterparty_name": named, "account_number": portal["network_address"]}
-    return (await customer_world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
+    return (await world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
 
 
 def wire(origin, cents, to, **fields):

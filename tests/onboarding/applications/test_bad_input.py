@@ -85,20 +85,20 @@ OF_PERSON = (
 )
 
 
-async def test_what_a_field_may_not_say_is_refused_at_its_place(partner_desk):
-    applicant = Applicant(partner_desk)
-    made = (await partner_desk.post(V1, {}))["id"]
+async def test_what_a_field_may_not_say_is_refused_at_its_place(world):
+    applicant = Applicant(world)
+    made = (await world.post(V1, {}))["id"]
     for body, place in OF_BUSINESS:
-        await partner_desk.invalid("POST", V1, body, loc=f"body.{place}")
-        await partner_desk.invalid("PATCH", applicant.path(made), body, loc=f"body.{place}")
-    party = await partner_desk.post(applicant.parties(made), {"ownership_percentage": "0.51"})
+        await world.invalid("POST", V1, body, loc=f"body.{place}")
+        await world.invalid("PATCH", applicant.path(made), body, loc=f"body.{place}")
+    party = await world.post(applicant.parties(made), {"ownership_percentage": "0.51"})
     for body, place in OF_PARTY:
-        await partner_desk.invalid("POST", applicant.parties(made), body, loc=f"body.{place}")
-    await partner_desk.patch(applicant.parties(made, party["id"]), {"ownership_percentage": "1"})
+        await world.invalid("POST", applicant.parties(made), body, loc=f"body.{place}")
+    await world.patch(applicant.parties(made, party["id"]), {"ownership_percentage": "1"})
     for body, place in OF_PERSON:
-        await partner_desk.invalid("POST", RETAIL, PERSON | body, loc=f"body.{place}")
+        await world.invalid("POST", RETAIL, PERSON | body, loc=f"body.{place}")
     for path, body in ((applicant.path(made), {}), (applicant.parties(made, party["id"]), {})):
-        await partner_desk.invalid("PATCH", path, body, loc="body")
-    await partner_desk.invalid("POST", f"{RETAIL}{made}/documents/BYLAW/file/", b"%PDF-", loc="path.document_type")
+        await world.invalid("PATCH", path, body, loc="body")
+    await world.invalid("POST", f"{RETAIL}{made}/documents/BYLAW/file/", b"%PDF-", loc="path.document_type")
     kept = await applicant.get(made)
     assert all(kept[name] is None for name in BUSINESS)

@@ -36,9 +36,9 @@ REJECTED = ReviewDecision(approved=False, reason="It is cut off.", by=Operator.o
 
 
 @pytest.fixture
-def applicant(partner_desk):
+def applicant(world):
     """One who applies through a partner."""
-    return Applicant(partner_desk)
+    return Applicant(world)
 
 
 async def events_of(desk):
@@ -193,8 +193,8 @@ async def test_a_decided_application_takes_no_more_files(applicant):
     assert (await applicant.upload(document, status=409))["code"] == "application-not-editable"
 
 
-async def test_a_person_becomes_a_customer(partner_desk):
-    desk = partner_desk
+async def test_a_person_becomes_a_customer(world):
+    desk = world
     made = await desk.post(
         RETAIL, PERSON | {"identification_number": "D1234567", "identification_type": "DRIVERS_LICENSE"}
     )

@@ -29,9 +29,9 @@ POCKET = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
 
 
 @pytest.fixture
-def applicant(partner_desk):
+def applicant(world):
     """One who applies through a partner."""
-    return Applicant(partner_desk)
+    return Applicant(world)
 
 
 @pytest.mark.parametrize(
