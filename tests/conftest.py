@@ -49,10 +49,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 LONGEST = (
     "tests/deploy/test_wheel.py",
+    "tests/http/openapi/test_generators.py",
     "tests/sandbox/test_cli.py",
     "tests/journeys/test_browser.py",
     "tests/journeys/test_examples.py",
     "tests/benchmarks/test_cli.py",
+    "tests/reference/test_examples.py",
     "tests/simulation/",
 )
 MEMORY = Path("/dev/shm")

@@ -187,10 +187,7 @@ async def test_production_tells_no_time_of_its_own(bank_dsn):
 
 
 async def test_the_pages_of_the_product_need_no_token(sample_client):
-    for path, kind in (
-        ("/health", "text/plain"),
-        ("/openapi.json", "application/json"),
-    ):
+    for path, kind in (("/health", "text/plain"), ("/openapi.json", "application/json")):
         answer = await sample_client.http.get(path)
         assert answer.status_code == 200, path
         assert answer.headers["content-type"].startswith(kind)

@@ -72,12 +72,7 @@ async def hold_roles(bank, customer_id, action="MEMBER_ROLE"):
     """Let the operator make a rule by which changes of a team need an approval."""
     now = await bank.now()
     rule = Rule(
-        rule_id=ids.new(),
-        name="Roles",
-        actions=(action,),
-        required_approvals=1,
-        created_at=now,
-        updated_at=now,
+        rule_id=ids.new(), name="Roles", actions=(action,), required_approvals=1, created_at=now, updated_at=now
     )
     async with _by_operator(bank, customer_id) as audited_action:
         await put_rule(audited_action, customer_id, rule)

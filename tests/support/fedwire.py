@@ -170,11 +170,7 @@ class Fedwire:
     async def return_payment(self, item_id):
         """Return what is held, as the operator does, and let our files go."""
         await EngineCommands(self.bank).submit(
-            ReturnFromSuspense,
-            bank_customer_id(self.bank.seed),
-            item_id=item_id,
-            reason="AC04",
-            references=(item_id,),
+            ReturnFromSuspense, bank_customer_id(self.bank.seed), item_id=item_id, reason="AC04", references=(item_id,)
         )
         await self.clock.advance(timedelta(0))
 

@@ -142,11 +142,7 @@ class SmallBank(EngineCommands):
         await self.transfer(purse, self.berts, 200_00)
         activity_id = UUID(given["activity_id"])
         await self.submit(
-            ReverseTransaction,
-            self.bert,
-            activity_id=activity_id,
-            description="a mistake",
-            references=(activity_id,),
+            ReverseTransaction, self.bert, activity_id=activity_id, description="a mistake", references=(activity_id,)
         )
         await self.receive_money(purse, 50_00)
         await self.submit(

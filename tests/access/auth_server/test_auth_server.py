@@ -198,12 +198,7 @@ async def test_a_client_of_the_strict_profile_needs_a_proof_for_a_token(books_cl
 
 
 async def test_a_proof_that_does_not_hold_changes_nothing(books_client, bank):
-    for changed in [
-        {"iat": -3600 * SECOND},
-        {"htu": ISSUER + PAR},
-        {"htm": "GET"},
-        {"header": {"jwk": new_key().jwk}},
-    ]:
+    for changed in [{"iat": -3600 * SECOND}, {"htu": ISSUER + PAR}, {"htm": "GET"}, {"header": {"jwk": new_key().jwk}}]:
         code = await books_client.code()
         before = await left_behind(bank)
         refused(

@@ -48,11 +48,7 @@ async def test_a_bound_token_is_worth_nothing_without_its_key(books_client, toke
 
 
 async def test_a_proof_that_does_not_hold_is_refused(books_client, token):
-    for changed in [
-        {"ath": hash_of("another")},
-        {"htm": "POST"},
-        {"htu": "https://evil.example" + USER},
-    ]:
+    for changed in [{"ath": hash_of("another")}, {"htm": "POST"}, {"htu": "https://evil.example" + USER}]:
         sent = proof("GET", ISSUER + USER, token=token, **changed)
         refused(await books_client.userinfo(token, dpop=sent), "invalid_dpop_proof", "invalid-dpop-proof")
 

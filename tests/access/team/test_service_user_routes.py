@@ -105,11 +105,7 @@ async def test_a_token_gives_nobody_more_than_it_carries(customer_desk, customer
 async def test_a_token_for_the_team_alone_gives_nobody_anything(customer_desk):
     alone = await token_for(customer_desk.bank, customer_desk.team, scopes=("team.read", "team.write"))
     key = {"public_key": new_key().pem}
-    for path, body in (
-        (INVITE, user("a", role="VIEWER")),
-        (INVITE, user("a", role="ADMIN")),
-        (PATH, NEW | key),
-    ):
+    for path, body in ((INVITE, user("a", role="VIEWER")), (INVITE, user("a", role="ADMIN")), (PATH, NEW | key)):
         await customer_desk.refused("POST", path, body, status=403, code="forbidden", token=alone)
     own = NEW | key | {"scopes": ["team.write"]}
     assert (await customer_desk.ask("POST", PATH, own, status=201, token=alone)).is_success

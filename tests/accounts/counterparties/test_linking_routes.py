@@ -70,10 +70,7 @@ async def test_an_account_that_cannot_be_linked_is_reported_at_its_field(world):
 async def test_v1_tells_of_accounts_that_ach_and_domestic_wires_reach(world, other_partner):
     pocket = await world.pocket()
     payee = f"/api/v2/customers/{pocket.customer}/counterparties/"
-    paid, pulled = (
-        await world.post(payee, wire(institution_name="Chase")),
-        await world.post(payee, ach()),
-    )
+    paid, pulled = (await world.post(payee, wire(institution_name="Chase")), await world.post(payee, ach()))
     answer = await world.ask("GET", path_of(pocket.customer), status=200)
     assert {"deprecation", "sunset"} <= set(answer.headers)
     assert answer.json()["count"] == 2

@@ -54,11 +54,7 @@ def computed(formula, values):
     text = re.sub(r"(?<![\w.'])\d+(\.\d+)?", lambda found: f"number_('{found[0]}')", text)
     names = {name: found[0] for name, found in values.items() if len(found) == 1}
     known = {"number_": Fraction, "total": lambda name: sum(values.get(name, []), Fraction()), "max": max, "min": min}
-    functions = {
-        "round": half_up,
-        "floor": down,
-        "sqrt": root,
-    }
+    functions = {"round": half_up, "floor": down, "sqrt": root}
     return eval(text, {"__builtins__": {}}, {**names, **known, **functions})
 
 

@@ -222,8 +222,3 @@ async def test_pockets_and_dates_choose_in_lists_and_the_file(customer_desk, liv
             assert row["settled_date"] == (each["settled_date"] or "")
     named = (await customer_desk.get(V2_PATH, {"pocket_id[]": first.id, "limit": 100}))["items"]
     assert {each["pocket_id"] for each in named} == {first.id}
-
-
-async def test_a_time_of_trading_that_is_none_is_refused(customer_desk):
-    for path in (V1_PATH, V2_PATH, FILE):
-        await customer_desk.invalid("GET", path, filters={"trade_datetime_to": "soon"}, loc="query.trade_datetime_to")

@@ -173,19 +173,9 @@ async def test_pockets_narrow_a_list_once_however_often_they_are_named(world):
     await world.refused("GET", of_customer, filters=filters, status=404, code="not-found")
 
 
-async def test_a_wrong_query_names_its_place(world):
+async def test_a_range_that_ends_before_it_begins_is_refused(world):
     pocket = await world.pocket()
     for path in lists_of(pocket):
-        for name, value in (
-            ("type[]", "GOLD"),
-            ("direction", "UP"),
-            ("amount_from", "1.5"),
-            ("time_settled_to", "soon"),
-            ("include_sweeps", "maybe"),
-            ("card[]", "1"),
-        ):
-            place = ".0" if name == "card[]" else ""
-            await world.invalid("GET", path, filters={name: value}, loc=f"query.{name}{place}")
         for name, begin, end in (("time_booked", "2025-06-03", "2025-06-02"), ("amount", "2", "1")):
             reversed_range = {f"{name}_from": begin, f"{name}_to": end}
             await world.invalid("GET", path, filters=reversed_range, loc=f"query.{name}_to")
@@ -279,9 +269,3 @@ async def test_filters_hold_for_sweeps_too(world):
         found = await world.pages(path, {**filters, "include_sweeps": "true"}, limit=1)
         assert [item["type"] for item in found] == kinds, filters
     await world.invalid("GET", path, filters={"type[]": "SWEEP"}, loc="query.type[]")
-
-
-async def test_an_instant_beyond_the_calendar_is_a_mistake(world):
-    for at in ["9999-12-31T23:59:59-10:00", "0001-01-01T00:00:00+10:00"]:
-        filters = {"time_booked_from": at}
-        await world.invalid("GET", PARTNERS, filters=filters, loc="query.time_booked_from")

@@ -13,13 +13,7 @@ from tests.support.damage import undetected
 from tests.support.world import UNKNOWN
 
 from billfold.onboarding.agreements import store
-from billfold.onboarding.agreements.texts import (
-    InvalidAgreements,
-    Section,
-    read_texts,
-    shipped_texts,
-    to_toml,
-)
+from billfold.onboarding.agreements.texts import InvalidAgreements, Section, read_texts, shipped_texts, to_toml
 from billfold.verify.fingerprints import check_fingerprints
 
 PATH = "/api/v1/agreements/"

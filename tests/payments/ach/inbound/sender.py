@@ -3,12 +3,7 @@
 from datetime import timedelta
 
 from tests.payments.ach.inbound.test_files import Room
-from tests.support.raw_ach import (
-    batch,
-    entry,
-    header,
-    raw_file,
-)
+from tests.support.raw_ach import batch, entry, header, raw_file
 from tests.support.small_rails import Customer
 
 from billfold.accounts.counterparties.sealed_details import open_details

@@ -2,13 +2,7 @@
 
 import pytest
 from tests.payments.ach.inbound.sender import outcomes
-from tests.support.raw_ach import (
-    changed,
-    entry,
-    header,
-    international,
-    returned,
-)
+from tests.support.raw_ach import changed, entry, header, international, returned
 
 from billfold.accounts.counterparties.commands import UpdateCounterparty
 
