@@ -2,6 +2,7 @@
 
 import csv
 from io import StringIO
+from typing import Any
 
 import pytest
 from tests.support import payees
@@ -113,6 +114,7 @@ async def test_a_cursor_of_another_order_is_refused(world):
 
 async def test_an_index_has_the_order_of_a_list(conn):
     await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
+    listed: Any
     for listed, index in [
         (CUSTOMERS, "customer_partner"),
         (COUNTERPARTIES, "counterparty_list"),

@@ -2,6 +2,7 @@
 
 import re
 from datetime import timedelta
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
@@ -71,6 +72,7 @@ async def test_a_strict_client_must_push(books_client, bank):
 
 
 async def test_an_error_is_sent_to_the_registered_redirect_uri(ledger_client):
+    changed: Any
     for changed, error in [
         ({"response_type": "token"}, "unsupported_response_type"),
         ({"code_challenge": None}, "invalid_request"),
@@ -135,6 +137,7 @@ async def test_a_pushed_request_may_be_opened_until_it_is_answered_and_nothing_i
 
 
 async def test_state_and_nonce_may_be_left_out(books_client):
+    changed: Any
     for changed in [{"nonce": None}, {"state": None}, {"state": "x" * 1000}, {"nonce": "n" * 64}]:
         back = await books_client.approved(**changed)
         assert back.fields.get("state") == changed.get("state", "a state")

@@ -1,9 +1,11 @@
 """Pushed authorization requests."""
 
+from typing import Any
+
 import httpx
 from tests.support.oauth import PAR, new_key, refused
 
-WRONG = [
+WRONG: list[Any] = [
     ({"code_challenge": None}, "invalid_request"),
     ({"code_challenge_method": None}, "invalid_request"),
     ({"code_challenge_method": "plain"}, "invalid_request"),

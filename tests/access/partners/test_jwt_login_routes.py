@@ -3,6 +3,7 @@
 import base64
 import json
 import time
+from typing import Any
 
 import jwt
 import pytest
@@ -88,6 +89,7 @@ async def test_the_issuer_and_both_spellings_are_an_audience(client, key_ids):
 
 
 async def test_an_assertion_with_a_wrong_claim_is_an_invalid_grant(client, key_ids):
+    changed: Any
     for changed in [
         {"iss": "someone"},
         {"sub": "someone"},
@@ -163,6 +165,7 @@ async def test_a_revoked_key_signs_no_more(client, key_ids, bank):
 
 
 async def test_errors_are_those_of_oauth(client, key_ids):
+    changed: Any
     for changed, status, error in [
         ({"grant_type": "password"}, 400, "unsupported_grant_type"),
         ({"grant_type": None}, 400, "invalid_request"),

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import time
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives import hashes
@@ -102,6 +103,7 @@ async def test_a_client_that_has_to_sign_is_refused_without(books, token):
 
 
 async def test_a_signature_that_does_not_hold_is_refused(books, token):
+    changed: Any
     for changed in [
         {"created": 1},
         {"created": int(time.time()) + 86_400},

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from tests.support.oauth import member, new_key
@@ -86,6 +87,7 @@ async def test_a_bound_token_is_worth_nothing_without_its_own_proof(customer_des
 
 
 async def test_a_proof_made_for_something_else_is_refused(customer_desk):
+    changed: Any
     for changed in [
         {"htm": "POST"},
         {"htu": "https://api.localhost:8443/api/v1/user/"},
