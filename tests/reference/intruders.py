@@ -23,6 +23,8 @@ OPEN = {"log_in", "exchange_assertion", "get_public_keys"}
 """What needs no token."""
 UNTRIED = OPEN | {"stream_events", "upload_document", "upload_document_file", "upload_application_document"}
 """What is open, does not end by itself, or takes a file; each is tested beside its module."""
+UNREPEATED = OPEN | {"-"}
+"""What has no key, and what is no operation's example."""
 OF_NOBODY = {"sandbox_webhook", "sandbox_task", "sandbox_tasks", "set_notification_audience", "list_event_types"}
 """What names things of nobody: examples, people who may not exist, tasks of a whole sandbox."""
 CANARY = "canary-5f0c9d71"
@@ -98,6 +100,17 @@ class Intruders(ABC):
         assert await state_of(self.bank) == before, name
         await self.prepare(r, name)
         self.tried.add(name)
+
+    async def repeat(self, r, name, call, *, key, headers, answer):
+        """Send a request again under its key: the answer is the same; under the same key nothing else is done."""
+        if name in UNREPEATED or name.startswith("sandbox_"):
+            return
+        method, path, content = call
+        again = await r.desk.send(*call, key=key, headers=headers)
+        assert (again.status_code, again.content) == (answer.status_code, answer.content), (name, again.text)
+        if isinstance(content, dict):
+            other = method, path, content | {"colour": "red"}
+            await r.desk.refused(*other, key=key, status=422, code="idempotency-key-reused")
 
     async def from_outside(self, r, stranger, name, call):
         """Call with a token of somebody else, to whom nothing of this exists."""

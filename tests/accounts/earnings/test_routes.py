@@ -99,25 +99,25 @@ async def test_what_one_pocket_gives_the_other_takes(world, lived):
     assert found["contributions"] - found["withdrawals"] == 500_000_00 + 7_777_77 + 33_333_33
 
 
-@pytest.mark.parametrize("days", [1, 7, 30])
-async def test_adjoining_periods_add_up_to_the_whole(world, lived, days):
+async def test_adjoining_periods_add_up_to_the_whole(world, lived):
     pocket, _ = lived
     whole = proven(await world.get(one(pocket), between("2025-06-02", "2025-08-21")))
-    total, ends = dict.fromkeys(FLOWS, 0), {}
-    begin, before, end = date(2025, 6, 2), None, date(2025, 8, 21)
-    while begin <= end:
-        until = min(begin + timedelta(days=days - 1), end)
-        part = proven(await world.get(one(pocket), between(begin, until)))
-        assert before in {None, part["start_value"]}
-        for name in FLOWS:
-            total[name] += part[name]
-        begin, before = until + timedelta(days=1), part["end_value"]
-        ends[str(until)] = before
-    assert ends.items() <= (await values(world, pocket)).items()
-    assert total == {name: whole[name] for name in FLOWS}
-    assert whole["end_value"] == before == await world.value(pocket)
-    everything = proven(await world.get(one(pocket)))
-    assert {name: everything[name] for name in FLOWS} == total
+    for days in [1, 7, 30]:
+        total, ends = dict.fromkeys(FLOWS, 0), {}
+        begin, before, end = date(2025, 6, 2), None, date(2025, 8, 21)
+        while begin <= end:
+            until = min(begin + timedelta(days=days - 1), end)
+            part = proven(await world.get(one(pocket), between(begin, until)))
+            assert before in {None, part["start_value"]}
+            for name in FLOWS:
+                total[name] += part[name]
+            begin, before = until + timedelta(days=1), part["end_value"]
+            ends[str(until)] = before
+        assert ends.items() <= (await values(world, pocket)).items()
+        assert total == {name: whole[name] for name in FLOWS}
+        assert whole["end_value"] == before == await world.value(pocket)
+        everything = proven(await world.get(one(pocket)))
+        assert {name: everything[name] for name in FLOWS} == total
 
 
 async def test_values_of_a_long_time_are_at_even_distances(world):
@@ -250,25 +250,22 @@ async def test_a_range_begins_with_the_first_prices_or_later_and_may_end_with_th
             await world.invalid("GET", path, filters=between(early, "2025-06-02"), loc="query.date_from")
 
 
-@pytest.mark.parametrize(
-    ("now", "closed_day", "first_day"),
-    [
+async def test_a_pocket_that_does_not_move_earns_nothing_while_the_market_is_closed(world):
+    pocket = await world.funded(1_000_000_00, weeks=52)
+    for now, closed_day, first_day in [
         ("2025-06-09T07:00:00-04:00", "2025-06-08", "2025-06-09"),  # a Monday before the market opens
         ("2025-06-21T12:00:00-04:00", "2025-06-19", "2025-06-21"),  # a Saturday, after a holiday on Thursday
         ("2025-09-01T23:59:00-04:00", "2025-08-31", "2025-09-01"),  # Labor Day, the first of a month and a Monday
         ("2025-09-02T07:59:00-04:00", "2025-09-01", "2025-09-02"),  # before the first opening of the month
-    ],
-)
-async def test_a_pocket_that_does_not_move_earns_nothing_while_the_market_is_closed(world, now, closed_day, first_day):
-    pocket = await world.funded(1_000_000_00, weeks=52)
-    await world.until(now)
-    for filters in (between(closed_day, closed_day), between(first_day, first_day)):
-        earned = await world.get(one(pocket), filters)
-        assert earned["earnings"]["value"] == 0, filters
-    for period in ("wtd", "mtd", "ytd"):
-        assert (await world.get(one(pocket), {"period": period}))["earnings"]["value"] >= 0
-    shown = await world.value(pocket)
-    assert (await world.get(one(pocket), between(first_day, first_day)))["end_value"]["value"] == shown
+    ]:
+        await world.until(now)
+        for filters in (between(closed_day, closed_day), between(first_day, first_day)):
+            earned = await world.get(one(pocket), filters)
+            assert earned["earnings"]["value"] == 0, filters
+        for period in ("wtd", "mtd", "ytd"):
+            assert (await world.get(one(pocket), {"period": period}))["earnings"]["value"] >= 0
+        shown = await world.value(pocket)
+        assert (await world.get(one(pocket), between(first_day, first_day)))["end_value"]["value"] == shown
 
 
 async def test_earnings_are_the_difference_of_two_readings_of_the_portfolio(world):
