@@ -25,8 +25,8 @@ from billfold.wiring.references import load_rules
 load_rules()
 
 pytest_plugins = [
-    "tests.support.approvals",
     "tests.support.whole_bank",
+    "tests.support.approvals",
     *(f"tests.fixtures.{path.stem}" for path in (Path(__file__).parent / "fixtures").glob("[!_]*.py")),
 ]
 
@@ -52,10 +52,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 LONGEST = (
     "tests/deploy/test_wheel.py",
+    "tests/http/openapi/test_generators.py",
     "tests/sandbox/test_cli.py",
     "tests/journeys/test_browser.py",
     "tests/journeys/test_examples.py",
     "tests/benchmarks/test_cli.py",
+    "tests/reference/test_examples.py",
     "tests/simulation/",
 )
 MEMORY = Path("/dev/shm")

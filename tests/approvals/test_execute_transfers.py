@@ -31,7 +31,7 @@ async def schedule_execution(customer_desk, made):
     await jobs_store.schedule(customer_desk.bank.pool, [job])
 
 
-async def test_a_wire_leaves_when_it_is_approved(customer_desk, manager, customer_world, funded):
+async def test_a_wire_leaves_when_it_is_approved(customer_desk, manager, world, funded):
     linked = await wire_counterparty(customer_desk)
     body = wire(funded, 2_000_00, linked, description="Invoice 77")
     made = await customer_desk.post(REQUESTS, body)
@@ -46,8 +46,8 @@ async def test_a_wire_leaves_when_it_is_approved(customer_desk, manager, custome
     assert await pool.fetchval("SELECT count(*) FROM wire_message WHERE wire_id = $1::uuid", made["id"]) == 1
 
 
-async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(customer_desk, customer_world, funded):
-    on_us_one = await counterparty(customer_world, customer_desk.team.customer, await customer_world.pocket())
+async def test_a_wire_needs_a_counterparty_of_its_kind_that_is_verified(customer_desk, world, funded):
+    on_us_one = await counterparty(world, customer_desk.team.customer, await world.pocket())
     pending = await wire_counterparty(customer_desk, verification="incoming_wire")
     for to, code in ((on_us_one, "counterparty-type-mismatch"), (pending, "counterparty-not-verified")):
         await customer_desk.bank.pool.execute("DELETE FROM rate_limit_window")
@@ -75,27 +75,25 @@ async def test_nothing_is_carried_out_that_was_not_approved(customer_desk, manag
 
 
 async def test_an_approved_request_is_executed_when_the_api_process_is_killed(
-    customer_desk, manager, customer_world, funded, other
+    customer_desk, manager, world, funded, other
 ):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     with not_executed(customer_desk.bank):
         await decide(manager, made)
     await schedule_execution(customer_desk, made)
     assert await status_of(customer_desk, made) == ("APPROVED", "NOT_STARTED")
-    await customer_world.later(seconds=1)
-    await customer_world.later(seconds=1)
+    await world.later(seconds=1)
+    await world.later(seconds=1)
     assert await status_of(customer_desk, made) == ("APPROVED", "COMPLETED")
 
 
-async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(
-    customer_desk, manager, customer_world, funded
-):
+async def test_a_wire_that_is_out_stays_out_whatever_its_partner_may_by_now(customer_desk, manager, world, funded):
     made = await customer_desk.post(REQUESTS, wire(funded, 2_000_00, await wire_counterparty(customer_desk)))
     await decide(manager, made)
     pool = customer_desk.bank.pool
     await pool.execute("UPDATE partner SET features = features || '{unverified_wires}'")
     await schedule_execution(customer_desk, made)
-    await customer_world.later(seconds=1)
+    await world.later(seconds=1)
     assert await status_of(customer_desk, made) == ("APPROVED", "PROCESSING")
     assert await pool.fetchval("SELECT count(*) FROM wire_message") == 1
 
@@ -133,9 +131,7 @@ async def test_a_wire_to_an_unverified_payee_is_not_sent_once_its_partner_may_no
     assert await pool.fetchval("SELECT count(*) FROM wire_message") == 0
 
 
-async def test_requests_approved_at_once_are_carried_out_each_by_itself(
-    customer_desk, manager, customer_world, funded, other
-):
+async def test_requests_approved_at_once_are_carried_out_each_by_itself(customer_desk, manager, world, funded, other):
     linked = await wire_counterparty(customer_desk)
     bodies = [wire(funded, cents, linked) for cents in (1_00, 2_00, 3_00)]
     asked = []

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.fixtures.cli import fetch
-from tests.support.commands import EngineCommands
+from tests.support.whole_bank import EngineCommands
 
 from billfold.backup.folder import BackupFolder, write_about
 from billfold.backup.restore import recover

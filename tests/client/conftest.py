@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 from tests.identity.partners.test_jwt_login_routes import KEYS, pem_of, private_pem
-from tests.support.customer_client import join, token_for
+from tests.support.world import join, token_for
 
 from billfold.client.customer_api import CustomerApi
 from billfold.client.partner_api import PartnerApi

@@ -7,8 +7,7 @@ import msgspec
 import pytest
 from tests.client.bridge import in_thread
 from tests.identity.partners.test_jwt_login_routes import private_pem
-from tests.support.oauth_clients import REDIRECT, new_key, program
-from tests.support.oauth_users import member
+from tests.support.oauth import REDIRECT, member, new_key, program
 
 from billfold.client.customer_api import CustomerApi
 from billfold.client.dpop import DpopAuth

@@ -3,7 +3,7 @@
 import pytest
 from tests.client.bridge import in_thread
 from tests.client.test_customer_api import as_program, registration_of
-from tests.support.oauth_clients import new_key
+from tests.support.oauth import new_key
 
 from billfold.client.responses import ApiError
 

@@ -11,9 +11,9 @@ from urllib.parse import parse_qs, urlsplit
 import asyncpg
 import pytest
 from tests.support.databases import as_application
-from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.sandbox_process import free_ports
 from tests.support.whole_bank import close_bank, expect_clean, open_bank
+from tests.support.world import PartnerClient, new_partner
 
 from billfold.cli.context import CliError
 from billfold.platform.clock import monotonic

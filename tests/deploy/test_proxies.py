@@ -13,9 +13,9 @@ import pytest
 from granian.constants import Interfaces
 from granian.server.embed import Server
 from structlog.testing import capture_logs
-from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.sandbox_process import free_ports
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import PartnerClient, new_partner
 
 from billfold.http.edge.observed import observed
 from billfold.platform.clock import monotonic, wall_now

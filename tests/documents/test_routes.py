@@ -5,9 +5,8 @@ from uuid import UUID
 
 import pytest
 from tests.documents.test_inspection import a_pdf, a_picture, huge_png, opens_with, pdf_with
-from tests.support.customer_client import EVERYTHING, token_for
-from tests.support.partner_desk import UNKNOWN
 from tests.support.payees import CONTOSO, wire
+from tests.support.world import EVERYTHING, UNKNOWN, token_for
 
 from billfold.documents.ports import FileInspector
 from billfold.http.limits import upload_turns

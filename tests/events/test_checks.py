@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from tests.events.test_sequencer import subscribe
 from tests.events.webhooks.test_attempts import DELIVERED, FAILED, attempt_of
-from tests.support.raised_events import BOTH, CUSTOMERS, NOW, PARTNER, PARTNERS, add_customer, raise_event
+from tests.support.events import BOTH, CUSTOMERS, NOW, PARTNER, PARTNERS, add_customer, raise_event
 
 from billfold.events import sequencer
 from billfold.events.checks import CHECKS

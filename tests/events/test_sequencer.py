@@ -4,17 +4,17 @@ import asyncio
 
 import asyncpg
 import pytest
-from tests.support.raised_events import (
+from tests.support.events import (
     BOTH,
     CUSTOMERS,
     NOW,
     OTHER_PARTNER,
     PARTNER,
     PARTNERS,
+    SECRET,
     add_customer,
     raise_event,
 )
-from tests.support.webhook_receivers import SECRET
 
 from billfold.events import sequencer
 from billfold.events.sequencer import sequence_events

@@ -1,7 +1,7 @@
 """What the documents say of webhooks is what a receiver gets."""
 
 import pytest
-from tests.support.raised_events import NOW
+from tests.support.events import NOW
 
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.webhook_openapi import webhooks_of

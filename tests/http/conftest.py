@@ -4,7 +4,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.support.partner_client import new_partner
+from tests.support.world import new_partner
 
 from billfold.platform import ids
 from billfold.platform.crypto import sign_request

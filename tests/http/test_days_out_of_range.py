@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 from tests.reference.documents import DOCUMENTS, operations_of
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.apis.customer_api.app import customer_operations
 from billfold.apis.partner_api.app import partner_operations
@@ -47,10 +47,10 @@ async def wrong_answers(api, desk, days=DAYS_OUT_OF_RANGE, instants=INSTANTS_OUT
     return wrong
 
 
-async def test_a_day_out_of_the_range_is_refused_at_its_parameter_of_the_partner_api(partner_desk):
-    pocket = await partner_desk.pocket(await partner_desk.customer())
+async def test_a_day_out_of_the_range_is_refused_at_its_parameter_of_the_partner_api(world):
+    pocket = await world.pocket(await world.customer())
     ids = {"customer_id": pocket.customer, "pocket_id": pocket.id, "account_id": pocket.id, "cusip": "912797PT8"}
-    assert await wrong_answers("partner", partner_desk, **ids) == []
+    assert await wrong_answers("partner", world, **ids) == []
 
 
 async def test_a_day_out_of_the_range_is_refused_at_its_parameter_of_the_customer_api(customer_desk):

@@ -2,6 +2,7 @@
 
 import csv
 from io import StringIO
+from typing import Any
 
 import pytest
 from tests.support import payees
@@ -77,10 +78,10 @@ async def write_several(partner, *members):
 
 
 @pytest.mark.parametrize("api", ["partner", "customer"])
-async def test_what_was_written_last_comes_first_in_every_list(api, customer_world, customer_desk, customer_desks):
+async def test_what_was_written_last_comes_first_in_every_list(api, world, customer_desk, customer_desks):
     members = [customer_desk, *[await customer_desks(customer_desk.team.customer) for _ in range(4)]]
-    written = await write_several(customer_world, *members)
-    desk = customer_world if api == "partner" else customer_desk
+    written = await write_several(world, *members)
+    desk = world if api == "partner" else customer_desk
     places = {"customer": customer_desk.team.customer, "pocket": written["pockets"][0]}
     for kind, paths in PAGED[api].items():
         name = "pocket_id" if kind == "paid into" else "id"
@@ -99,21 +100,22 @@ async def test_what_was_written_last_comes_first_in_every_list(api, customer_wor
         assert [row["pocket_id"] for row in csv.DictReader(StringIO(text))] == written["paid into"][::-1]
 
 
-async def test_a_cursor_of_another_order_is_refused(partner_desk):
+async def test_a_cursor_of_another_order_is_refused(world):
     for _ in range(2):
-        await partner_desk.customer()
-    of = {"filters": (partner_desk.partner.partner_id, None, None), "descending": True}
-    place = ("2025-06-02T13:00:00+00:00", str(partner_desk.partner.own_customer_id))
-    pager = partner_desk.bank.pager
+        await world.customer()
+    of = {"filters": (world.partner.partner_id, None, None), "descending": True}
+    place = ("2025-06-02T13:00:00+00:00", str(world.partner.own_customer_id))
+    pager = world.bank.pager
     earlier = pager.seal("customers", of, "next", place=place)
-    await partner_desk.invalid("GET", "/api/v1/customers/", loc="query.cursor", filters={"cursor": earlier})
+    await world.invalid("GET", "/api/v1/customers/", loc="query.cursor", filters={"cursor": earlier})
     now = pager.seal("customers", of | {"order": CUSTOMERS.order}, "next", place=(place[0], 1))
-    await partner_desk.get("/api/v1/customers/", {"cursor": now})
+    await world.get("/api/v1/customers/", {"cursor": now})
 
 
-@pytest.mark.parametrize(
-    ("listed", "index"),
-    [
+async def test_an_index_has_the_order_of_a_list(conn):
+    await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
+    listed: Any
+    for listed, index in [
         (CUSTOMERS, "customer_partner"),
         (COUNTERPARTIES, "counterparty_list"),
         (ORIGINATIONS, "ach_entry_list"),
@@ -124,15 +126,12 @@ async def test_a_cursor_of_another_order_is_refused(partner_desk):
         (PROPOSALS, "freeze_proposal_list"),
         (wires.LISTS["customer_id"], "wire_customer"),
         (wires.LISTS["partner_id"], "wire_partner"),
-    ],
-)
-async def test_an_index_has_the_order_of_a_list(conn, listed, index):
-    await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
-    statement = await conn.prepare(listed.statements[True])
-    filters = [None] * (len(statement.get_parameters()) - 1)
-    plan = str(await statement.explain(ids.new(), *filters))
-    assert index in plan
-    assert "Sort" not in plan
+    ]:
+        statement = await conn.prepare(listed.statements[True])
+        filters = [None] * (len(statement.get_parameters()) - 1)
+        plan = str(await statement.explain(ids.new(), *filters))
+        assert index in plan
+        assert "Sort" not in plan
 
 
 async def test_cards_of_a_partner_are_read_along_their_index(conn):

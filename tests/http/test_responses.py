@@ -2,8 +2,8 @@
 
 import pytest
 from tests.fixtures.sample_app import RUNS, THING
-from tests.support.partner_client import PartnerClient, close_app, new_partner
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import PartnerClient, close_app, new_partner
 
 from billfold.apis.partner_api.app import create_partner_app
 
@@ -47,9 +47,8 @@ async def test_an_unknown_path_and_method_are_problems(sample_client):
     assert answer.headers["allow"] == "DELETE, GET"
 
 
-@pytest.mark.parametrize(
-    ("body", "mistakes"),
-    [
+async def test_every_mistake_of_a_body_is_named_when_its_shape_is_wrong(sample_client):
+    for body, mistakes in [
         (b"{}", [("name", "missing"), ("amount_usdc", "missing")]),
         (
             b'{"name":1,"amount_usdc":"1","x":2}',
@@ -60,23 +59,19 @@ async def test_an_unknown_path_and_method_are_problems(sample_client):
         (b'{"name":"a","amount_usdc":1,"size":{"width":0}}', [("size", "width", "value_error")]),
         (b'{"name":"a","amount_usdc":1,"size":{"y":1,"width":1}}', [("size", "y", "extra_forbidden")]),
         (b"[]", [("type_error",)]),
-    ],
-)
-async def test_every_mistake_of_a_body_is_named_when_its_shape_is_wrong(sample_client, body, mistakes):
-    answer = await sample_client.post(THING, body)
-    assert answer.status_code == 422
-    found = [(*each["loc"][1:], each["type"]) for each in answer.json()["detail"]]
-    assert found == mistakes
-    assert all(each["loc"][0] == "body" and each["msg"] for each in answer.json()["detail"])
-    assert RUNS["make"] == 0
+    ]:
+        answer = await sample_client.post(THING, body)
+        assert answer.status_code == 422
+        found = [(*each["loc"][1:], each["type"]) for each in answer.json()["detail"]]
+        assert found == mistakes
+        assert all(each["loc"][0] == "body" and each["msg"] for each in answer.json()["detail"])
+        assert RUNS["make"] == 0
 
 
-@pytest.mark.parametrize(
-    "body", [b"{", b'{"name":"a","name":"b"}', b"[" * 33 + b"]" * 33, b'{"a":' * 5000 + b"1" + b"}" * 5000]
-)
-async def test_what_is_not_json_is_malformed(sample_client, body):
-    answer = await sample_client.post(THING, body)
-    assert (answer.status_code, answer.json()["code"]) == (400, "malformed-json")
+async def test_what_is_not_json_is_malformed(sample_client):
+    for body in [b"{", b'{"name":"a","name":"b"}', b"[" * 33 + b"]" * 33, b'{"a":' * 5000 + b"1" + b"}" * 5000]:
+        answer = await sample_client.post(THING, body)
+        assert (answer.status_code, answer.json()["code"]) == (400, "malformed-json")
 
 
 @pytest.mark.parametrize(
@@ -147,9 +142,8 @@ async def test_plain_http_is_refused_before_anything_else(sample_app, sample_par
     await plain.close()
 
 
-@pytest.mark.parametrize(
-    ("path", "headers", "status"),
-    [
+async def test_every_answer_says_what_time_it_is_in_the_bank(sample_client):
+    for path, headers, status in [
         (ONE, {}, 200),
         (ONE, {"authorization": None}, 401),
         (ONE, {"authorization": "Bearer nonsense"}, 401),
@@ -158,12 +152,10 @@ async def test_plain_http_is_refused_before_anything_else(sample_app, sample_par
         ("/api/v9/nothing/", {}, 404),
         ("/api/v1/login/", {}, 405),
         ("/health", {}, 200),
-    ],
-)
-async def test_every_answer_says_what_time_it_is_in_the_bank(sample_client, path, headers, status):
-    answer = await sample_client.get(path, headers=headers)
-    assert answer.status_code == status
-    assert answer.headers.get_list("x-service-clock") == ["2025-06-02T13:00:00.000000Z"]
+    ]:
+        answer = await sample_client.get(path, headers=headers)
+        assert answer.status_code == status
+        assert answer.headers.get_list("x-service-clock") == ["2025-06-02T13:00:00.000000Z"]
 
 
 async def test_the_time_is_todays_when_strangers_ask_before_and_after_the_clock_moved(sample_client, bank):
@@ -195,10 +187,7 @@ async def test_production_tells_no_time_of_its_own(bank_dsn):
 
 
 async def test_the_pages_of_the_product_need_no_token(sample_client):
-    for path, kind in (
-        ("/health", "text/plain"),
-        ("/openapi.json", "application/json"),
-    ):
+    for path, kind in (("/health", "text/plain"), ("/openapi.json", "application/json")):
         answer = await sample_client.http.get(path)
         assert answer.status_code == 200, path
         assert answer.headers["content-type"].startswith(kind)

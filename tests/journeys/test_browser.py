@@ -13,11 +13,10 @@ import pyotp
 import pytest
 import pytest_asyncio
 from tests.support.applications import PERSON, Applicant
-from tests.support.axe import chromium
 from tests.support.browser import found
+from tests.support.events import answer, receiving
 from tests.support.sandbox_process import Sandbox
-from tests.support.visitor import PATIENCE_SECONDS, PHONE_WINDOW, Gallery, Visitor
-from tests.support.webhook_receivers import answer, receiving
+from tests.support.visitor import PATIENCE_SECONDS, PHONE_WINDOW, Gallery, Visitor, chromium
 
 from billfold.client.oauth import Authorization, ClientRegistration
 from billfold.client.sandbox import local_client, sandbox_customer

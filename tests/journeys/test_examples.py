@@ -28,8 +28,7 @@ from tests.node.runtime import NODE, install_packages, run_npm
 from tests.node.samples import run_typescript
 from tests.reference.documents import DOCUMENTS
 from tests.support.browser import forms_of
-from tests.support.card_host import clear_block, enciphered
-from tests.support.card_network import connected
+from tests.support.card_network import clear_block, connected, enciphered
 from tests.support.cards import PIN, SHIPPING, client_key, decrypted, encrypted_pin, pem
 from tests.support.process_memory import memory_of, traces, written
 from tests.support.sandbox_process import SOURCE, Sandbox

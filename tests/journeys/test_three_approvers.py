@@ -17,8 +17,8 @@ from tests.support.approvals import (
     refused,
     wire,
 )
-from tests.support.customer_client import token_for
-from tests.support.oauth_clients import new_key
+from tests.support.oauth import new_key
+from tests.support.world import token_for
 
 from billfold.identity.members.rules import PERSONAL_SCOPES
 from billfold.oauth.rules.scopes import SCOPES

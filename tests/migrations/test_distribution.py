@@ -15,8 +15,7 @@ from tests.support.citus_cluster import (
     move_a_shard,
     needs_cluster,
 )
-from tests.support.commands import EngineCommands
-from tests.support.whole_bank import VAULT, close_bank, engine_beside, open_bank
+from tests.support.whole_bank import VAULT, EngineCommands, close_bank, engine_beside, open_bank
 
 from billfold.migrations import runner
 from billfold.migrations.distribution import Placement, distribute, placements

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import PartnerClient, new_partner
 
 from billfold.cli.context import CliError
 from billfold.http.edge.observed import observed

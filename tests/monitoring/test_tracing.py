@@ -4,11 +4,9 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from tests.support.partner_client import PartnerClient, new_partner
-from tests.support.raised_events import add_customer
-from tests.support.webhook_bank import Town
-from tests.support.webhook_receivers import receiving
+from tests.support.events import Town, add_customer, receiving
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import PartnerClient, new_partner
 
 from billfold.http.edge.observed import observed
 from billfold.platform.database.pool import create_pool

@@ -3,8 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from tests.support.oauth_clients import SPA, program
-from tests.support.oauth_users import company, member
+from tests.support.oauth import SPA, company, member, program
 
 from billfold.oauth import access_tokens
 from billfold.platform.clock import wall_now

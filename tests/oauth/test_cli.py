@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.support.oauth_clients import new_key
+from tests.support.oauth import new_key
 
 from billfold.oauth.rules.public_keys import from_jwk
 from billfold.wiring.cli.app import run

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from tests.support import oauth_clients as programs
-from tests.support.oauth_clients import KEYS, SPA, base64url, hash_of, new_key, raw_jwt
+from tests.support import oauth as programs
+from tests.support.oauth import KEYS, SPA, base64url, hash_of, new_key, raw_jwt
 
 from billfold.oauth import dpop
 from billfold.oauth.errors import OAuthError

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 from tests.fixtures.cli import SEED
-from tests.support.commands import PARTNER
+from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.customers.commands import EnrolCustomer

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.support.card_settlement import BANK, chargeback, fee, presentment, refund, representment
+from tests.support.cards import BANK, chargeback, fee, presentment, refund, representment
 
 from billfold.payments.cards.settlement.file_format import read_file, trailer_of, write_file
 from billfold.payments.cards.settlement.types import FORMAT, VERSION, Header

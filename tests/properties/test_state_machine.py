@@ -21,7 +21,7 @@ from tests.simulation.invariants import (
 from tests.simulation.life import WEEKS, Life
 from tests.simulation.memory_bank import MemoryBank
 from tests.simulation.on_chains import OFF_CHAIN, PAYEE, of_withdrawal, transfer_on_chain, wallet_of
-from tests.support.commands import Commands, opened
+from tests.support.whole_bank import Commands, opened
 from typing_extensions import override
 
 from billfold.accounts.customers.commands import EnrolCustomer, SetCustomerState

@@ -8,12 +8,12 @@ import re
 from abc import ABC, abstractmethod
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 from tests.reference.documents import DOCUMENTS, alternatives_of
-from tests.support.commands import EngineCommands
-from tests.support.customer_client import EVERYTHING, MemberDesk, join, token_for
-from tests.support.partner_client import new_partner
-from tests.support.partner_desk import PartnerApi
+from tests.reference.mistakes import OPERATIONS, ids_in, wrong_requests
+from tests.support.whole_bank import EngineCommands
+from tests.support.world import EVERYTHING, UNKNOWN, MemberDesk, PartnerApi, join, new_partner, token_for
 from typing_extensions import override
 
 from billfold.identity.partners import credentials
@@ -23,6 +23,8 @@ OPEN = {"log_in", "exchange_assertion", "get_public_keys"}
 """What needs no token."""
 UNTRIED = OPEN | {"stream_events", "upload_document", "upload_document_file", "upload_application_document"}
 """What is open, does not end by itself, or takes a file; each is tested beside its module."""
+UNREPEATED = OPEN | {"-"}
+"""What has no key, and what is no operation's example."""
 OF_NOBODY = {"sandbox_webhook", "sandbox_task", "sandbox_tasks", "set_notification_audience", "list_event_types"}
 """What names things of nobody: examples, people who may not exist, tasks of a whole sandbox."""
 CANARY = "canary-5f0c9d71"
@@ -34,6 +36,25 @@ _TABLES = (
     " card card_order card_detail_key report_request report_format"
 )
 _COUNTS = f"SELECT {', '.join(f'(SELECT count(*) FROM {table})' for table in _TABLES.split())}"
+_OTHER_POCKET = """
+SELECT other.pocket_id FROM pocket one JOIN pocket other ON other.customer_id = one.customer_id
+WHERE one.pocket_id = $1 AND other.pocket_id <> $1 LIMIT 1
+"""
+_OTHERS = {
+    "customer_id": """
+SELECT other.customer_id FROM customer one JOIN customer other ON other.partner_id = one.partner_id
+WHERE one.customer_id = $1 AND other.customer_id <> $1 LIMIT 1
+""",
+    "pocket_id": _OTHER_POCKET,
+    "account_id": _OTHER_POCKET,
+}
+"""Something else of the same kind and owner, by the name of the id in paths."""
+_OWNED = dict.fromkeys(("pocket[]", "pocket_id[]", "pocket_id", "account[]"), "pocket")
+_OWNED |= dict.fromkeys(("customer_id", "customer_id[]"), "customer")
+_OWN = """
+SELECT customer_id, pocket_id FROM pocket JOIN customer USING (customer_id)
+WHERE customer.{of} = $1 AND role = 'customer' LIMIT 1
+"""
 _ALTERNATIVES = alternatives_of(DOCUMENTS["customer"])
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
@@ -58,8 +79,8 @@ def expect_careful(answer):
 class Intruders(ABC):
     """Watches a recorder: `tried` are the operations that were refused to all who may not call them."""
 
-    def __init__(self, bank):
-        self.bank = bank
+    def __init__(self, bank, api):
+        self.bank, self.api = bank, api
         self.tried = set()
         self.secrets = {CANARY}
 
@@ -73,9 +94,23 @@ class Intruders(ABC):
         await self.without_proof(r, name, call)
         await self.from_outside(r, stranger, name=name, call=call)
         await self.with_more_fields(r, call)
+        await self.with_mistakes(r, name, call=call)
+        await self.with_other_ids(r, name, call=call)
+        await self.with_other_filters(r, stranger, name=name, path=path)
         assert await state_of(self.bank) == before, name
         await self.prepare(r, name)
         self.tried.add(name)
+
+    async def repeat(self, r, name, call, *, key, headers, answer):
+        """Send a request again under its key: the answer is the same; under the same key nothing else is done."""
+        if name in UNREPEATED or name.startswith("sandbox_"):
+            return
+        method, path, content = call
+        again = await r.desk.send(*call, key=key, headers=headers)
+        assert (again.status_code, again.content) == (answer.status_code, answer.content), (name, again.text)
+        if isinstance(content, dict):
+            other = method, path, content | {"colour": "red"}
+            await r.desk.refused(*other, key=key, status=422, code="idempotency-key-reused")
 
     async def from_outside(self, r, stranger, name, call):
         """Call with a token of somebody else, to whom nothing of this exists."""
@@ -96,6 +131,53 @@ class Intruders(ABC):
             refused = {tuple(each["loc"]) for each in answer.json()["detail"]}
             assert {("body", name) for name in MORE} <= refused, (path, answer.text)
 
+    async def with_mistakes(self, r, name, call):
+        """Call with whatever the document excludes: each mistake is refused at its place."""
+        method, path, body = call
+
+        async def hidden(places, wrong):
+            answer = await r.desk.ask(method, status=422, **{"path": path, "body": body} | wrong)
+            return set(places) - {tuple(each["loc"]) for each in answer.json()["detail"]}
+
+        for places, wrong, alone in wrong_requests(self.api, name, path, body):
+            # Some mistakes are told before the others are looked for.
+            missing = await hidden(places, wrong)
+            assert not missing or alone, (name, missing, wrong)
+            for place, only in alone:
+                assert not missing & set(place) or not await hidden(place, only), (name, place, only)
+
+    async def with_other_ids(self, r, name, call):
+        """Call with ids of nothing, and of what lies elsewhere with the same owner: neither is there."""
+        method, path, body = call
+        ids = ids_in(OPERATIONS[self.api][name][0], path)
+        for nth, (kind, value) in enumerate(ids):
+            others = [UNKNOWN] if _UUID.fullmatch(value) else []
+            if kind in _OTHERS and any(_UUID.fullmatch(each) for _, each in ids[nth + 1 :]):
+                others += [str(row[0]) for row in await self.bank.pool.fetch(_OTHERS[kind], UUID(value))]
+            for other in others:
+                await r.desk.refused(method, path.replace(value, other), body, status=404, code="not-found")
+
+    async def with_other_filters(self, r, stranger, name, path):
+        """Let a list be narrowed to what is nobody's, or not the caller's: neither is there."""
+        own = await self.own_ids(r)
+        for each in OPERATIONS[self.api][name][1].get("parameters", ()):
+            kind = _OWNED.get(each.get("name"))
+            if kind in own and each["in"] == "query" and not _UUID.search(path):
+                for desk, value in ((stranger, own[kind]), (r.desk, UNKNOWN)):
+                    await desk.refused("GET", path, status=404, code="not-found", filters={each["name"]: value})
+
+    async def own_ids(self, r):
+        """Return the ids of a customer and a Pocket of the desk."""
+        of, owner = self.owner(r)
+        row = await self.bank.pool.fetchrow(_OWN.format(of=of), owner)
+        # A member's token says which customer is meant, whatever the query says.
+        names = ("customer", "pocket") if of == "partner_id" else ("pocket",)
+        return {} if row is None else {each: str(row[f"{each}_id"]) for each in names}
+
+    @abstractmethod
+    def owner(self, r):
+        """Return the column that says whose a customer is, and what it says of the desk's."""
+
     async def prepare(self, r, name):
         """Let the desk call with no more than this operation needs, or with everything."""
         del r, name
@@ -111,6 +193,10 @@ class Intruders(ABC):
 
 class PartnerIntruders(Intruders):
     _stranger: Any = None
+
+    @override
+    def owner(self, r):
+        return "partner_id", r.desk.partner.partner_id
 
     @override
     async def stranger(self, r):
@@ -154,9 +240,13 @@ class MemberIntruders(Intruders):
 
     _stranger: Any = None
 
-    def __init__(self, bank, scopes):
-        super().__init__(bank)
+    def __init__(self, bank, api, scopes):
+        super().__init__(bank, api)
         self.scopes = scopes
+
+    @override
+    def owner(self, r):
+        return "customer_id", UUID(r.desk.team.customer)
 
     @override
     async def stranger(self, r):

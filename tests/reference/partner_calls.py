@@ -19,7 +19,7 @@ from tests.reference.shared_calls import (
 )
 from tests.support.applications import PERSON, PICTURE, RETAIL
 from tests.support.cards import SHIPPING, encrypted_pin, pem, unread_key
-from tests.support.commands import ADDRESS, EngineCommands
+from tests.support.whole_bank import ADDRESS, EngineCommands
 
 from billfold.platform import ids
 from billfold.reports.proofs.roots.worker import publish_root

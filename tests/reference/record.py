@@ -11,13 +11,10 @@ from tests.reference.customer_calls import MEMBER, OTHER_MEMBER, OTHER_USER, USE
 from tests.reference.partner_calls import BOX, play_partner_api
 from tests.reference.recorder import Recorder, number, text_of
 from tests.support.apps import lend_customer_app, lend_partner_app, take_back
-from tests.support.customer_client import EVERYTHING, MemberDesk, Team, token_for
-from tests.support.oauth_clients import program
-from tests.support.oauth_users import member
-from tests.support.partner_client import new_partner
-from tests.support.partner_desk import PartnerApi
-from tests.support.sandbox_tasks import performing_tasks
+from tests.support.oauth import member, program
+from tests.support.sandbox_process import performing_tasks
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import EVERYTHING, MemberDesk, PartnerApi, Team, new_partner, token_for
 
 from billfold.apis.customer_api import app as customer_api
 from billfold.apis.partner_api import app as partner_api

@@ -73,6 +73,8 @@ class Recorder:
         before = await raised() if raised else {}
         answer = await self.desk.send(method, path, content, key=key, filters=filters, headers=headers)
         assert answer.is_success or answer.is_redirect, (name, answer.text)
+        if self.watch and method != "GET":
+            await self.watch.repeat(self, name, call=(method, path, content), key=key, headers=headers, answer=answer)
         is_json = answer.headers.get("content-type", "").startswith("application/json")
         note = {} if body is None or isinstance(body, bytes) else {"request": body}
         if is_json:

@@ -5,9 +5,8 @@ import re
 import pytest
 from tests.reference.documents import DOCUMENTS, operations_of, scopes_of
 from tests.reference.intruders import UNTRIED
-from tests.support.customer_client import EVERYTHING, MemberDesk, Team, token_for
-from tests.support.oauth_clients import new_key
-from tests.support.partner_desk import UNKNOWN
+from tests.support.oauth import new_key
+from tests.support.world import EVERYTHING, UNKNOWN, MemberDesk, Team, token_for
 
 from billfold.identity.members.rules import PERSONAL_SCOPES, ROLES
 from billfold.identity.users.rules import PERMISSIONS

@@ -28,15 +28,17 @@ def test_a_generated_client_finds_a_name_of_its_own_for_every_schema(api):
 
 @pytest.mark.parametrize("api", RECORD)
 async def test_every_operation_is_closed_to_all_who_may_not_call_it(bank, api, capfd):
-    intruders = PartnerIntruders(bank) if api == "partner" else MemberIntruders(bank, scopes_of(DOCUMENTS[api]))
+    intruders = (
+        PartnerIntruders(bank, api) if api == "partner" else MemberIntruders(bank, api, scopes_of(DOCUMENTS[api]))
+    )
     await RECORD[api](bank, intruders)
     assert intruders.tried == {name for name, *_ in operations_of(DOCUMENTS[api])} - UNTRIED
     said = "".join(capfd.readouterr())
     assert not [secret for secret in intruders.secrets if secret in said]
 
 
-def test_every_route_that_needs_proof_is_in_its_document(customer_app, customer_world):
-    for api, app in (("customer", customer_app), ("partner", customer_world.app)):
+def test_every_route_that_needs_proof_is_in_its_document(customer_app, world):
+    for api, app in (("customer", customer_app), ("partner", world.app)):
         documented = {name for name, *_ in operations_of(DOCUMENTS[api])}
         protected = {each.name for each in app.operations if Proof.NONE not in {one.proof for one in each.access}}
         assert protected <= documented

@@ -3,7 +3,7 @@
 import io
 
 from pypdf import PdfReader
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 
 def text_of(pdf):

@@ -5,9 +5,8 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.support.customer_client import token_for
-from tests.support.oauth_clients import new_key
-from tests.support.partner_desk import UNKNOWN
+from tests.support.oauth import new_key
+from tests.support.world import UNKNOWN, token_for
 
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now

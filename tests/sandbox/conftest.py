@@ -3,7 +3,7 @@
 from uuid import UUID
 
 import pytest
-from tests.support.partner_client import PartnerClient, close_app, new_partner
+from tests.support.world import PartnerClient, close_app, new_partner
 
 from billfold.accounts.pockets.commands import OpenPocket
 from billfold.apis.partner_api.app import PartnerApi

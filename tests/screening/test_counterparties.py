@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 from tests.support import payees
-from tests.support.applications import run_jobs
+from tests.support.applications import LIST, NOTE, act, clear, import_list, listing, only_hit, run_jobs
 from tests.support.approvals import REQUESTS, decide, on_us, refused
 from tests.support.approvals import counterparty as link_on_us
-from tests.support.customer_events import notified
-from tests.support.screening import LIST, NOTE, act, clear, import_list, listing, only_hit
+from tests.support.events import notified
 
 from billfold.onboarding import cli as review
 from billfold.onboarding.applications.rescreening import screen_backlog
@@ -216,12 +215,12 @@ async def test_one_that_cannot_be_screened_keeps_no_other_from_it(payer, tmp_pat
 
 
 async def test_what_was_requested_is_not_approved_or_executed_for_a_payee_on_a_list(
-    customer_desk, manager, customer_world, funded, tmp_path
+    customer_desk, manager, world, funded, tmp_path
 ):
     bank, customer = customer_desk.bank, customer_desk.team.customer
     name = {"type": "business", "business_name": "Quellmar Freight"}
-    payee = await customer_world.pocket(await customer_world.customer("Quellmar Freight"))
-    linked = await link_on_us(customer_world, customer, payee, name)
+    payee = await world.pocket(await world.customer("Quellmar Freight"))
+    linked = await link_on_us(world, customer, payee, name)
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, counterparty=linked))
     await import_list(bank, tmp_path, listing("QUELLMAR FREIGHT", 2))
     await refused(manager, made, "sanction-screen-failed", answers=409)

@@ -3,9 +3,22 @@
 import asyncpg
 import pytest
 from tests.support import payees
-from tests.support.applications import ABROAD, MINORITY, PERSON, RETAIL, SIMPLE, Applicant, run_jobs
+from tests.support.applications import (
+    ABROAD,
+    MINORITY,
+    NOTE,
+    PERSON,
+    RETAIL,
+    SIMPLE,
+    Applicant,
+    act,
+    clear,
+    import_list,
+    listing,
+    only_hit,
+    run_jobs,
+)
 from tests.support.damage import undetected
-from tests.support.screening import NOTE, act, clear, import_list, listing, only_hit
 
 from billfold.platform.errors import Refused
 from billfold.screening import cli
@@ -16,9 +29,9 @@ POCKET = {"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"}
 
 
 @pytest.fixture
-def applicant(partner_desk):
+def applicant(world):
     """One who applies through a partner."""
-    return Applicant(partner_desk)
+    return Applicant(world)
 
 
 @pytest.mark.parametrize(

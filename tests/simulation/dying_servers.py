@@ -14,8 +14,8 @@ from pathlib import Path
 from tests.simulation.dying_workers import die_after
 from tests.simulation.forks import Spawner
 from tests.support.apps import lend_partner_app
-from tests.support.partner_client import Acme, PartnerClient
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import Acme, PartnerClient
 
 from billfold.documents.ports import FileInspector
 from billfold.platform.logs import configure_logging

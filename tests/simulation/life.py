@@ -16,7 +16,7 @@ from tests.simulation.linking import LINKING
 from tests.simulation.on_chains import ON_CHAINS
 from tests.simulation.operating import CALLER, OPERATING, learn, of_a_pocket
 from tests.simulation.paying_by_card import PAYING_BY_CARD
-from tests.support.commands import Commands, Place, opened
+from tests.support.whole_bank import Commands, Place, opened
 from typing_extensions import override
 
 from billfold.accounts.counterparties.commands import AddCounterparty

@@ -3,7 +3,7 @@
 from functools import wraps
 from uuid import UUID
 
-from tests.support.commands import Place
+from tests.support.whole_bank import Place
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction

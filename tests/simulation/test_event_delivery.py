@@ -11,9 +11,9 @@ from datetime import date, timedelta
 from random import Random
 
 from tests.simulation.forked_workers import forked_workers
-from tests.support.commands import PARTNER
+from tests.support.events import LOOPBACK, SECRET, answer, receiving
 from tests.support.small_bank import SmallBank
-from tests.support.webhook_receivers import LOOPBACK, SECRET, answer, receiving
+from tests.support.whole_bank import PARTNER
 
 from billfold.events import sequencer
 from billfold.events.kinds import PARTNER_KINDS

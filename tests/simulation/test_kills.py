@@ -23,8 +23,8 @@ import msgspec
 import psutil
 import pytest
 from tests.support.cards import pem, unread_key
-from tests.support.commands import EngineCommands
-from tests.support.partner_client import new_partner
+from tests.support.whole_bank import EngineCommands
+from tests.support.world import new_partner
 
 from billfold.migrations import runner
 from billfold.payments.cards.authorizations.processor_api import processor_key, sign_message

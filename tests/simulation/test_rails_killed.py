@@ -15,11 +15,10 @@ from uuid import UUID
 from tests.simulation.dying_workers import dying_workers
 from tests.support.approvals import REQUESTS, decide, wire
 from tests.support.apps import lend_customer_app, take_back
-from tests.support.card_settlement import Program, fee, presentment, refund
-from tests.support.customer_client import MemberDesk, join, token_for
-from tests.support.partner_desk import Opened
+from tests.support.cards import Program, fee, presentment, refund
 from tests.support.small_rails import OURS, Customer, ach_file
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import MemberDesk, Opened, join, token_for
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs

@@ -8,9 +8,9 @@ from itertools import count
 import pytest
 from tests.simulation.dying_servers import FILE, DyingServers, open_server_bank, send
 from tests.support.apps import lend_partner_app, take_back
-from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.small_rails import Customer
 from tests.support.whole_bank import close_bank
+from tests.support.world import PartnerClient, new_partner
 
 from billfold.documents.store import fetch_opened, get_document
 from billfold.platform import ids

@@ -1,11 +1,25 @@
-"""Applications as partners and customers fill them in, and the desks at which they do."""
+"""Applications as partners and customers fill them in, what they agree to, and how names are screened."""
 
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
 from typing import Any
 
+import msgspec
 from tests.documents.test_inspection import a_pdf, a_picture
 
+from billfold import sandbox
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
-from billfold.onboarding.agreements.texts import shipped_texts
+from billfold.ledger.types import Origin
+from billfold.onboarding.agreements import refresh
+from billfold.onboarding.agreements.publishing import Publisher, Release, publish
+from billfold.onboarding.agreements.texts import AgreementTexts, shipped_texts
+from billfold.onboarding.applications.rescreening import screen_backlog
+from billfold.platform.clock import wall_now
+from billfold.platform.dates import et_date
+from billfold.screening import cli
+from billfold.screening.types import HitStatus
 
 V1, V2, RETAIL = "/api/v1/business-applications/", "/api/v2/business-applications/", "/api/v1/applications/"
 PARTIES = {V1: "related-party-applications", V2: "related-parties"}
@@ -163,3 +177,66 @@ async def run_jobs(bank):
         done = await run_scheduled_jobs(bank, await bank.now())
         assert not done.failed, done.failed
         happened = done.happened.total() > 0
+
+
+FIRST, SECOND = "2025-06-01", "2025-07-01"
+
+
+def changed(**fields):
+    """Return texts of which the terms of use say something else."""
+    documents = [
+        msgspec.structs.replace(each, **fields) if each.type == "TERMS_OF_USE" else each
+        for each in shipped_texts().documents
+    ]
+    return AgreementTexts(documents=tuple(documents))
+
+
+async def release(bank, day=SECOND, *, required_by=None, texts=None):
+    """Publish a version, as the operator's command does."""
+    by = Publisher(bank_customer_id(bank.seed), "The Bank", bank.vault, Origin.operator())
+    made = Release(
+        texts or changed(paragraphs=("New.",)),
+        date.fromisoformat(day),
+        required_by=date.fromisoformat(required_by) if required_by else None,
+    )
+    async with bank.pool.acquire() as conn:
+        await publish(conn, by, made, today=et_date(await bank.now()), now=wall_now())
+    await refresh.refresh(bank.pool, bank.terms.agreements)
+
+
+LIST = Path(sandbox.__file__).with_name("sanctions.xml").read_text()
+NOTE = "Born in another country."
+
+
+async def act(bank, operator, command, *arguments, **options):
+    """Call a command in an operator's name."""
+    bank.settings = replace(bank.settings, operator=operator)
+    return await command(bank, *arguments, **options)
+
+
+async def only_hit(bank, status=HitStatus.OPEN):
+    """Return the one hit of a status, as it is listed."""
+    (hit,) = await cli.hits(bank, status=status)
+    return hit
+
+
+async def clear(bank, hit_id):
+    """Let two operators clear a hit, and the worker do what follows."""
+    for operator in ("anna", "ben"):
+        await act(bank, operator, cli.clear, hit_id, note=NOTE)
+    await run_jobs(bank)
+
+
+async def import_list(bank, folder, content):
+    """Import a list as the command does, and screen everybody."""
+    (folder / "SDN.XML").write_text(content)
+    async with bank.pool.acquire() as conn, conn.transaction():
+        await cli.import_list(conn, folder / "SDN.XML")
+    while await screen_backlog(bank):
+        pass
+    await run_jobs(bank)
+
+
+def listing(name, day):
+    """Return the list of a day of February 2025, in which an entity of this name is an entry."""
+    return LIST.replace("BRACHMOND INDUSTRIAL GROUP", name).replace("01/02/2025", f"02/{day:02}/2025")

@@ -1,14 +1,17 @@
 """A company whose members ask for transfers and decide about them, over HTTP."""
 
+import re
 from uuid import UUID
 
-from tests.support.commands import DETAILS, EngineCommands
 from tests.support.payees import CONTOSO, NORTHWIND
+from tests.support.whole_bank import DETAILS, EngineCommands
 
 from billfold.approvals.store.approval_rules import put_rule, set_step_up
 from billfold.approvals.store.fingerprints import record_checksums
 from billfold.approvals.types import Rule
 from billfold.audit import record as audit_record
+from billfold.dual_control.decisions import confirm
+from billfold.identity.operators.types import Operator
 from billfold.ledger.types import Origin
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
@@ -69,12 +72,7 @@ async def hold_roles(bank, customer_id, action="MEMBER_ROLE"):
     """Let the operator make a rule by which changes of a team need an approval."""
     now = await bank.now()
     rule = Rule(
-        rule_id=ids.new(),
-        name="Roles",
-        actions=(action,),
-        required_approvals=1,
-        created_at=now,
-        updated_at=now,
+        rule_id=ids.new(), name="Roles", actions=(action,), required_approvals=1, created_at=now, updated_at=now
     )
     async with _by_operator(bank, customer_id) as audited_action:
         await put_rule(audited_action, customer_id, rule)
@@ -113,11 +111,11 @@ async def member_id_of(customer_desk):
     )
 
 
-async def counterparty(customer_world, customer, to, named=NORTHWIND):
+async def counterparty(world, customer, to, named=NORTHWIND):
     """Link a Pocket of somebody else as a counterparty; return its id."""
-    portal = (await customer_world.get(f"/api/v2/pockets/{to.id}/portals/"))["items"][0]
+    portal = (await world.get(f"/api/v2/pockets/{to.id}/portals/"))["items"][0]
     body = {"type": "on_us", "counterparty_name": named, "account_number": portal["network_address"]}
-    return (await customer_world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
+    return (await world.post(f"/api/v2/customers/{customer}/counterparties/", body))["id"]
 
 
 def wire(origin, cents, to, **fields):
@@ -142,3 +140,22 @@ async def wire_counterparty(customer_desk, *, kind="wire", verification="pre_ver
         customer, kind, details=details, verification=verification, name=CONTOSO
     )
     return added["counterparty_id"]
+
+
+def proposed(answer):
+    """Return the id of what a command has proposed, from its status and what it said."""
+    status, said = answer
+    assert (status, "Another operator confirms it" in said) == (0, True), said
+    return re.findall(r"proposals confirm ([0-9a-f-]{36})", said)[0]
+
+
+def confirmed(billfold, answer):
+    """Confirm what a command has proposed, as another operator; return what is said."""
+    status, said = billfold("proposals", "confirm", proposed(answer), BILLFOLD_OPERATOR="otto")
+    assert (status, "APPLIED" in said) == (0, True), said
+    return said
+
+
+async def confirm_as_otto(bank, said):
+    """Confirm what a command of the tests has proposed, as another operator."""
+    await confirm(bank, proposed((0, said)), by=Operator.of_command_line("otto"))

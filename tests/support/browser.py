@@ -7,7 +7,12 @@ from itertools import pairwise
 from uuid import UUID
 
 import httpx
+from tests.support.applications import V2
+from tests.support.oauth import KEYS, REDIRECT
 from typing_extensions import override
+
+from billfold.events.email import outbox
+from billfold.platform.clock import wall_now
 
 ORIGIN = "https://auth.localhost:8443"
 FIREFOX = "Mozilla/5.0 (Macintosh; Intel Mac OS X 15.1) Gecko/20100101 Firefox/140.0"
@@ -141,3 +146,92 @@ class Browser:
         """Send what the script would."""
         headers = {"origin": ORIGIN, "x-csrf": csrf or self.csrf}
         return await self.http.post(path, json=body, headers=headers)
+
+
+def invite_path(application_id, *more):
+    """Return where the invites of an application are."""
+    return "/".join([f"{V2}{application_id}", *more]) + "/"
+
+
+async def mailed(bank):
+    """Return the e-mails that wait, by address: (subject, text)."""
+    now, found_there = wall_now(), {}
+    while rows := await outbox.claim_emails(bank.pool, now):
+        for each in (outbox.open_email(row, bank.vault) for row in rows):
+            await outbox.mark_email_sent(bank.pool, each.email_id, now)
+            found_there[each.recipient] = (each.subject, each.text)
+    return found_there
+
+
+def link_in(email):
+    """Return the path of the link of an e-mail."""
+    return found(rf"{ORIGIN}(/onboarding\?link=\S+)", email[1])
+
+
+class Guest(Browser):
+    """A browser in which a link of an invite is opened; paths are below the invite's."""
+
+    base = ""
+
+    async def open(self, path, *, begins=True):
+        """Open a mailed link, and begin."""
+        await self.go(path)
+        assert "link" not in self.page.headers["location"]
+        self.base = self.page.headers["location"]
+        await self.follow()
+        if begins:
+            await self.send(f"{self.base}/begin")
+            await self.follow()
+        return self
+
+    async def at(self, path=""):
+        """Load a page of the invite."""
+        return await self.go(f"{self.base}/{path}".rstrip("/"))
+
+    async def fill(self, path, go="next", **fields):
+        """Fill in a step, whose fields have `__` for a dot, and send it."""
+        await self.at(path)
+        named = {name.replace("__", "."): value for name, value in fields.items()}
+        return await self.send(f"{self.base}/{path}", **named, go=go)
+
+    async def upload(self, document_id, content, *, kind="application/pdf", name="scan.pdf", **fields):
+        """Send a file of a document with the form of the page."""
+        await self.at("documents")
+        form = {"csrf": self.csrf} | fields
+        path = f"{self.base}/documents/{document_id}"
+        sent = {"file": (name, content, kind)}
+        self.page = await self.http.post(path, data=form, files=sent, headers={"origin": ORIGIN})
+        return self.page
+
+
+FORM = {
+    "name": "Books",
+    "description": "Keeps our books",
+    "profile": "fapi2",
+    "redirect_uris": f"{REDIRECT}\r\n\r\n http://127.0.0.1:8123/back \r\n",
+    "post_logout_redirect_uris": "https://books.example/bye",
+    "public_key": KEYS["ES256"].pem,
+    "scope.pockets.read": "yes",
+    "scope.openid": "yes",
+    "refreshes": "yes",
+}
+
+
+def applications(anna):
+    """Return where the applications of her company are."""
+    return f"/companies/{anna.customer_id}/applications"
+
+
+async def register(anna, browser, **changed):
+    """Register an application with the form; return the path of its page."""
+    await browser.go(f"{applications(anna)}/new")
+    # A browser sends only the boxes that are ticked.
+    form = {"csrf": browser.csrf, **FORM, **changed}
+    form = {name: value for name, value in form.items() if value is not None}
+    browser.page = await browser.post(applications(anna), form)
+    return browser.page.headers.get("location", "").partition("?")[0] or None
+
+
+def client_of(path):
+    """Return the client_id in the path of an application's page."""
+    return found(r"/applications/([0-9a-f]{32})\b", path)

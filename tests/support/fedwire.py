@@ -1,25 +1,27 @@
-"""The other side of Fedwire as a tester is it: it drops files and reads what came of them."""
+"""The other side of Fedwire: banks that pay, answer and ask for money back."""
 
 import json
 from datetime import UTC, date, datetime, timedelta
 from uuid import UUID
 
 from msgspec.structs import replace
-from tests.support.commands import EngineCommands
-from tests.support.whole_bank import Holder
+from tests.support.whole_bank import EngineCommands, Holder
 
 from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.accounts.portals.commands import UpdatePortal
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import Origin
 from billfold.payments.files import retries
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import SuspenseStatus
-from billfold.payments.wires.commands import SendWire
+from billfold.payments.wires import cases
+from billfold.payments.wires.commands import ReturnWire, SendWire
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.sent_messages import fedwire_day, message_sent
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import LISTS, get_wire
+from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.fedwire import SimulatedFedwire
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
@@ -169,11 +171,7 @@ class Fedwire:
     async def return_payment(self, item_id):
         """Return what is held, as the operator does, and let our files go."""
         await EngineCommands(self.bank).submit(
-            ReturnFromSuspense,
-            bank_customer_id(self.bank.seed),
-            item_id=item_id,
-            reason="AC04",
-            references=(item_id,),
+            ReturnFromSuspense, bank_customer_id(self.bank.seed), item_id=item_id, reason="AC04", references=(item_id,)
         )
         await self.clock.advance(timedelta(0))
 
@@ -205,3 +203,18 @@ def file_of_a_payment(named, account_number, cents=5_00):
         sender_routing_number=None,
     )
     return write_messages([wire], "incoming")
+
+
+async def pay_back(bank, wire_id, *, key=None):
+    """Return a wire, and accept its recall; return the id of the return."""
+    wire = await cases.get_wire(bank, wire_id)
+    command = ReturnWire(
+        caller="operator",
+        key=key or ids.new(),
+        customers=(wire.customer_id,),
+        references=(wire_id,),
+        origin=Origin.operator(),
+        original_id=wire_id,
+        code="FOCR",
+    )
+    return UUID((await cases.carry_out_return(bank, command))["wire_id"])

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from urllib.parse import urlsplit
 
-from tests.support.webhook_receivers import answer, receiving
+from tests.support.events import answer, receiving
 
 from billfold.accounts.counterparties.plaid import PlaidLinking
 

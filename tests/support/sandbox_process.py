@@ -1,4 +1,4 @@
-"""A whole sandbox in processes of its own."""
+"""A whole sandbox as a process of its own, and its tasks."""
 
 import os
 import signal
@@ -6,12 +6,20 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import asynccontextmanager
 from pathlib import Path
 
+import asyncpg
 import msgspec
+from tests.support.databases import owner_of
 
 import billfold
+from billfold.sandbox.control.socket import control_socket
+from billfold.sandbox.control.tasks import SandboxTasks
 from billfold.sandbox.credentials_file import SandboxFile
+from billfold.sandbox.forks.copies import BankCopies
+from billfold.sandbox.forks.databases import Databases
+from billfold.sandbox.forks.files import BankFiles
 
 START_SECONDS = 180
 SOURCE = Path(billfold.__file__).parents[1]
@@ -73,3 +81,50 @@ class Sandbox:
         if self.process.poll() is None:
             self.process.send_signal(number)
         return self.process.wait(60)
+
+
+CLOCK = """
+CREATE TABLE clock (singleton boolean, business_anchor timestamptz, wall_anchor timestamptz, frozen boolean);
+INSERT INTO clock VALUES (true, '2025-06-02 13:00Z', '2026-01-01Z', true)
+"""
+
+
+class Surroundings:
+    """A sandbox without other processes."""
+
+    @asynccontextmanager
+    async def without_counterparts(self):
+        yield
+
+    async def upgrade(self, dsn):
+        pass
+
+    def after_rewind(self):
+        pass
+
+    async def play(self, name, progress):
+        progress.begin("The ledger is verified")
+
+
+@asynccontextmanager
+async def performing_tasks(bank):
+    """Do the tasks that are requested of the bank, on a database that has a clock and nothing else."""
+    async with owner_of(bank) as conn:
+        sockets = await conn.fetchval("SELECT current_setting('unix_socket_directories')")
+        name = f"tasks_{await conn.fetchval('SELECT pg_backend_pid()')}"
+    dsn = f"postgresql://postgres@/{name}?host={sockets}"
+    server = await asyncpg.connect(dsn, database="postgres")
+    await server.execute(f"CREATE DATABASE {name}")
+    conn = await asyncpg.connect(dsn)
+    await conn.execute(CLOCK)
+    await conn.close()
+    databases, folder = Databases(dsn), bank.settings.state_dir
+    folder.mkdir(exist_ok=True)
+    tasks = SandboxTasks(BankCopies(folder, databases, BankFiles(folders={}, files={})), Surroundings())
+    try:
+        async with control_socket(folder, tasks.answer):
+            yield
+    finally:
+        await tasks.close()
+        await databases.drop(databases.bank, *await databases.list_own())
+        await server.close()

@@ -5,8 +5,7 @@ from datetime import date, timedelta
 from uuid import UUID
 
 import msgspec
-from tests.support.commands import EngineCommands
-from tests.support.whole_bank import SEED, close_bank, open_bank
+from tests.support.whole_bank import SEED, EngineCommands, close_bank, open_bank
 
 from billfold.accounts.counterparties.commands import UpdateCounterparty
 from billfold.accounts.customers.commands import CloseCustomer, UpdateCustomer
@@ -138,11 +137,7 @@ class SmallBank(EngineCommands):
         await self.transfer(purse, self.berts, 200_00)
         activity_id = UUID(given["activity_id"])
         await self.submit(
-            ReverseTransaction,
-            self.bert,
-            activity_id=activity_id,
-            description="a mistake",
-            references=(activity_id,),
+            ReverseTransaction, self.bert, activity_id=activity_id, description="a mistake", references=(activity_id,)
         )
         await self.receive_money(purse, 50_00)
         await self.submit(

@@ -3,9 +3,8 @@
 from datetime import date, datetime, timedelta
 from uuid import UUID
 
-from tests.support.commands import DETAILS, EngineCommands
-from tests.support.whole_bank import close_bank, open_bank
-from tests.support.wire_returns import pay_back
+from tests.support.fedwire import pay_back
+from tests.support.whole_bank import DETAILS, EngineCommands, close_bank, open_bank
 
 from billfold.payments.ach.commands import OriginateAch, ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.inbound.files import AchFileProcessor

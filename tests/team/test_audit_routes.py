@@ -8,8 +8,7 @@ from uuid import UUID
 
 import msgspec
 from tests.support.approvals import member_id_of
-from tests.support.customer_client import join, token_for
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN, join, token_for
 
 from billfold.audit import record as audit_record
 from billfold.audit.types import NewEntry

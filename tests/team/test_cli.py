@@ -2,7 +2,7 @@
 
 import re
 
-from tests.support.oauth_clients import new_key
+from tests.support.oauth import new_key
 from tests.wiring.cli.test_commands import _fetch
 
 from billfold.accounts.customers.partner_customers import partner_ids

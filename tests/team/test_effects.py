@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 from tests.support.approvals import CHANGES, REQUESTS, RULES, decide, member_id_of, on_us, path_of
-from tests.support.oauth_clients import new_key
+from tests.support.oauth import new_key
 
 from billfold.oauth import clients
 from billfold.oauth.types import NewClient

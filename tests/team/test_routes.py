@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 from tests.support.approvals import hold_roles
-from tests.support.customer_client import Team, token_for
-from tests.support.oauth_users import member
+from tests.support.oauth import member
 from tests.support.whole_bank import with_limits
+from tests.support.world import Team, token_for
 
 from billfold.events.email import outbox
 from billfold.identity.users import members as user_members
@@ -92,16 +92,16 @@ async def test_an_invited_person_is_pending_and_gets_an_email(customer_desk):
     assert len(await link_in(customer_desk.bank)) == 1
 
 
-async def test_an_invitation_expires_after_seven_days_of_the_banks_clock(customer_desk, customer_world):
+async def test_an_invitation_expires_after_seven_days_of_the_banks_clock(customer_desk, world):
     made = await invited(customer_desk)
-    await customer_world.later(days=7, seconds=-1)
+    await world.later(days=7, seconds=-1)
     assert (await groups(customer_desk))["PENDING"] == [BEN["email"]]
-    await customer_world.later(seconds=1)
+    await world.later(seconds=1)
     assert (await groups(customer_desk))["EXPIRED"] == [BEN["email"]]
     path = f"{PATH}{made['member_id']}/invite/"
     again = (await customer_desk.ask("POST", path, status=200)).json()
     assert (again["status"], again["member_id"]) == ("PENDING", made["member_id"])
-    await customer_world.later(days=7)
+    await world.later(days=7)
     renewed = await invited(customer_desk, role="VIEWER")
     assert renewed["member_id"] != made["member_id"]
     assert await groups(customer_desk) | {"ACTIVE": []} == {
@@ -145,14 +145,12 @@ MISTAKES = [
     ({"phone_number": "+12025550123 ext 5"}, ["phone_number"]),
     ({"first_name": " ", "last_name": "x" * 51, "email": ""}, ["first_name", "last_name", "email"]),
     ({"role": "SERVICE"}, ["role"]),
-    ({"customer_id": "x"}, ["customer_id"]),
 ]
 
 
 async def test_an_invitation_is_refused_with_each_mistake(customer_desk):
-    missing = [({name: None}, [name]) for name in ("first_name", "last_name", "email", "role")]
-    for changed, wrong in MISTAKES + missing:
-        body = {name: value for name, value in (BEN | changed).items() if value is not None}
+    for changed, wrong in MISTAKES:
+        body = BEN | changed
         told = (await customer_desk.ask("POST", f"{PATH}invite/", body, status=422)).json()["detail"]
         assert [each["loc"] for each in told] == [["body", each] for each in wrong]
     assert (await groups(customer_desk))["PENDING"] == []
@@ -195,14 +193,12 @@ async def test_invitations_side_by_side_and_sent_again_are_no_more_than_a_custom
     assert len(await link_in(customer_desk.bank)) == 4
 
 
-@pytest.mark.parametrize(
-    "name", ["https://evil.example", "Win at evil.com", "evil\u3002com", "Call 18005551234", "$1000"]
-)
-async def test_what_is_no_name_is_not_mailed_to_strangers(customer_desk, name):
-    for field in ("first_name", "last_name"):
-        body = BEN | {field: name}
-        told = (await customer_desk.ask("POST", f"{PATH}invite/", body, status=422)).json()["detail"]
-        assert [each["loc"] for each in told] == [["body", field]]
+async def test_what_is_no_name_is_not_mailed_to_strangers(customer_desk):
+    for name in ["https://evil.example", "Win at evil.com", "evil\u3002com", "Call 18005551234", "$1000"]:
+        for field in ("first_name", "last_name"):
+            body = BEN | {field: name}
+            told = (await customer_desk.ask("POST", f"{PATH}invite/", body, status=422)).json()["detail"]
+            assert [each["loc"] for each in told] == [["body", field]]
 
 
 async def test_a_new_role_holds_from_the_next_request_of_a_live_token(customer_desk, customer_desks):
@@ -313,8 +309,6 @@ async def test_a_change_is_refused_when_it_says_nothing_that_can_be(customer_des
     path = f"{PATH}{await own_id(customer_desk)}/"
     for body in ({}, {"role": None}, {"role": "SERVICE"}, {"status": "PENDING"}, {"role": "VIEWER", "email": "x"}):
         await customer_desk.ask("PUT", path, body, status=422)
-    for wrong in ("x/", "x/invite/"):
-        await customer_desk.invalid("DELETE", PATH + wrong, loc="path.member_id")
 
 
 async def test_every_change_is_logged_and_notifies_the_administrators(customer_desk, customer_desks):

@@ -7,8 +7,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from tests.identity.partners.test_jwt_login_routes import of_an_unknown_curve, pem_of, private_pem
 from tests.support.approvals import member_id_of
-from tests.support.customer_client import token_for
-from tests.support.oauth_clients import KEYS, new_key
+from tests.support.oauth import KEYS, new_key
+from tests.support.world import token_for
 
 from billfold.identity.members import store as team_store
 from billfold.oauth.rules.scopes import SCOPES
@@ -105,11 +105,7 @@ async def test_a_token_gives_nobody_more_than_it_carries(customer_desk, customer
 async def test_a_token_for_the_team_alone_gives_nobody_anything(customer_desk):
     alone = await token_for(customer_desk.bank, customer_desk.team, scopes=("team.read", "team.write"))
     key = {"public_key": new_key().pem}
-    for path, body in (
-        (INVITE, user("a", role="VIEWER")),
-        (INVITE, user("a", role="ADMIN")),
-        (PATH, NEW | key),
-    ):
+    for path, body in ((INVITE, user("a", role="VIEWER")), (INVITE, user("a", role="ADMIN")), (PATH, NEW | key)):
         await customer_desk.refused("POST", path, body, status=403, code="forbidden", token=alone)
     own = NEW | key | {"scopes": ["team.write"]}
     assert (await customer_desk.ask("POST", PATH, own, status=201, token=alone)).is_success

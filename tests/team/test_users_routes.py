@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from tests.support.customer_client import MemberDesk, Team, token_for
-from tests.support.oauth_users import member
+from tests.support.oauth import member
+from tests.support.world import MemberDesk, Team, token_for
 
 PATH, MEMBERSHIPS = "/api/v1/user/", "/api/v1/user/memberships/"
 
@@ -23,8 +23,8 @@ async def test_a_user_is_told_with_as_much_as_the_scopes_say(customer_desk):
     assert set(phone) - set(least) == {"phone_number", "phone_number_verified"}
 
 
-async def test_memberships_name_each_customer_and_the_role(customer_desk, customer_world):
-    other = await customer_world.customer("Contoso")
+async def test_memberships_name_each_customer_and_the_role(customer_desk, world):
+    other = await world.customer("Contoso")
     async with customer_desk.bank.pool.acquire() as conn:
         await member(conn, UUID(other), role="VIEWER", user_id=customer_desk.team.user_id)
     items = (await customer_desk.get(MEMBERSHIPS))["items"]

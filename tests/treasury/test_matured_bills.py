@@ -1,7 +1,7 @@
 """A matured bill is neither sold nor moved: from the midnight of its maturity on it waits for its redemption."""
 
 import pytest
-from tests.support.cardholder import Cardholder
+from tests.support.cards import Cardholder
 from tests.support.whole_bank import expect_clean
 
 

@@ -2,7 +2,7 @@
 
 from tests.events.webhooks.test_routes import NEW, PATH
 from tests.support.approvals import member_id_of
-from tests.support.oauth_clients import new_key
+from tests.support.oauth import new_key
 from tests.support.whole_bank import expect_clean
 from tests.team.test_cli import ANNA, customer
 from tests.wiring.cli.test_commands import _fetch

@@ -2,8 +2,8 @@
 
 import msgspec
 from tests.fixtures.pages import PASSWORD
-from tests.support.customer_events import notified
-from tests.support.oauth_users import company
+from tests.support.events import notified
+from tests.support.oauth import company
 from tests.web.steps import give_password
 
 from billfold.audit import store as audit_store

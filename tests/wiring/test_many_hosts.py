@@ -1,8 +1,7 @@
 """Two processes of one bank, as on two hosts: each has a memory of its own, and decides by what the other has done."""
 
 import pytest
-from tests.support.commands import EngineCommands
-from tests.support.whole_bank import close_bank, expect_clean, open_bank
+from tests.support.whole_bank import EngineCommands, close_bank, expect_clean, open_bank
 
 from billfold.accounts.customers.commands import SetCustomerState
 from billfold.ledger.directory.types import CustomerStatus

@@ -5,8 +5,7 @@ from datetime import timedelta
 from uuid import UUID
 
 import asyncpg
-from tests.support.oauth_clients import SPA, program
-from tests.support.oauth_users import company, member
+from tests.support.oauth import SPA, company, member, program
 
 from billfold.documents import store as document_store
 from billfold.documents.ports import FileStore

@@ -6,8 +6,8 @@ import sys
 import pytest
 from tests.reference.documents import DOCUMENTS, operations_of
 from tests.support.browser import Browser
-from tests.support.partner_client import PartnerClient, close_app, new_partner
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import PartnerClient, close_app, new_partner
 
 from billfold.wiring.server import make_host_router, make_partner_app
 

@@ -13,14 +13,14 @@ def link(*accounts, token="public-sandbox-1"):
     return {"public_token": token, "accounts": [{"id": each} for each in accounts]}
 
 
-async def test_accounts_are_linked_and_go_on_by_what_their_bank_says(partner_desk):
-    pocket = await partner_desk.pocket()
+async def test_accounts_are_linked_and_go_on_by_what_their_bank_says(world):
+    pocket = await world.pocket()
     path = path_of(pocket.customer, "linking-provider/")
-    opened = await partner_desk.post(f"{path}link-token/", BODY, status=200)
+    opened = await world.post(f"{path}link-token/", BODY, status=200)
     assert opened["link_token"].startswith("link-sandbox-")
     assert opened["expiration"].endswith("Z")
     accounts = link("checking", "manual-savings", "fail")
-    made = (await partner_desk.post(path, accounts))["items"]
+    made = (await world.post(path, accounts))["items"]
     assert [(each["type"], each["status"], each["account_type"]) for each in made] == [
         ("ach", "LINKED", "CHECKING"),
         ("ach", "PENDING", "SAVINGS"),
@@ -30,22 +30,22 @@ async def test_accounts_are_linked_and_go_on_by_what_their_bank_says(partner_des
     assert {each["counterparty_name"] for each in made} == {"Northwind"}
     assert "access" not in str(made)
     for each in made:
-        await partner_desk.ask("POST", path_of(pocket.customer, f"{each['id']}/{VERIFY}"), {}, status=204)
-    listed = await partner_desk.get(path_of(pocket.customer))
+        await world.ask("POST", path_of(pocket.customer, f"{each['id']}/{VERIFY}"), {}, status=204)
+    listed = await world.get(path_of(pocket.customer))
     assert listed["count"] == 3
     told = {each["id"]: each["ach"] for each in listed["counterparties"]}
     assert [
         (told[each["id"]]["status"], told[each["id"]]["linking_provider"]["verification_status"]) for each in made
     ] == [("VERIFIED", "AUTOMATICALLY_VERIFIED"), ("VERIFIED", "MANUALLY_VERIFIED"), ("FAILED", "VERIFICATION_FAILED")]
     again = BODY | {"counterparty_id": made[1]["id"]}
-    await partner_desk.post(f"{path}link-token/", again, status=200)
+    await world.post(f"{path}link-token/", again, status=200)
 
 
 VERIFY = "linking-provider/verify/"
 
 
-async def test_an_account_that_cannot_be_linked_is_reported_at_its_field(partner_desk):
-    pocket = await partner_desk.pocket()
+async def test_an_account_that_cannot_be_linked_is_reported_at_its_field(world):
+    pocket = await world.pocket()
     path = path_of(pocket.customer, "linking-provider/")
     for body, loc in (
         (link("x", token="stolen"), "body.public_token"),
@@ -53,31 +53,28 @@ async def test_an_account_that_cannot_be_linked_is_reported_at_its_field(partner
         (link("x", "x"), "body.accounts"),
         (link(), "body.accounts"),
     ):
-        await partner_desk.invalid("POST", path, body, loc=loc)
+        await world.invalid("POST", path, body, loc=loc)
     for body, loc in (
         ({"client_name": "Acme"}, "body.redirect_uri"),
         (BODY | {"android_package_name": "x"}, "body.redirect_uri"),
         (BODY | {"redirect_uri": "http://acme.example"}, "body.redirect_uri"),
     ):
-        await partner_desk.invalid("POST", f"{path}link-token/", body, loc=loc)
+        await world.invalid("POST", f"{path}link-token/", body, loc=loc)
     payee = f"/api/v2/customers/{pocket.customer}/counterparties/"
-    other = await partner_desk.post(payee, wire())
-    await partner_desk.refused(
+    other = await world.post(payee, wire())
+    await world.refused(
         "POST", path_of(pocket.customer, f"{other['id']}/{VERIFY}"), {}, status=422, code="counterparty-type-mismatch"
     )
 
 
-async def test_v1_tells_of_accounts_that_ach_and_domestic_wires_reach(partner_desk, other_partner):
-    pocket = await partner_desk.pocket()
+async def test_v1_tells_of_accounts_that_ach_and_domestic_wires_reach(world, other_partner):
+    pocket = await world.pocket()
     payee = f"/api/v2/customers/{pocket.customer}/counterparties/"
-    paid, pulled = (
-        await partner_desk.post(payee, wire(institution_name="Chase")),
-        await partner_desk.post(payee, ach()),
-    )
-    answer = await partner_desk.ask("GET", path_of(pocket.customer), status=200)
+    paid, pulled = (await world.post(payee, wire(institution_name="Chase")), await world.post(payee, ach()))
+    answer = await world.ask("GET", path_of(pocket.customer), status=200)
     assert {"deprecation", "sunset"} <= set(answer.headers)
     assert answer.json()["count"] == 2
-    shown = await partner_desk.get(path_of(pocket.customer, f"{paid['id']}/"))
+    shown = await world.get(path_of(pocket.customer, f"{paid['id']}/"))
     assert shown["type"] == "WIRE"
     assert shown["wire"] == {
         "time_created": paid["time_created"],
@@ -89,9 +86,9 @@ async def test_v1_tells_of_accounts_that_ach_and_domestic_wires_reach(partner_de
         "account_type": None,
         "institution_name": "Chase",
     }
-    shown = await partner_desk.get(path_of(pocket.customer, f"{pulled['id']}/"))
+    shown = await world.get(path_of(pocket.customer, f"{pulled['id']}/"))
     assert (shown["type"], shown["ach"]["account_type"]) == ("ACH", "CHECKING")
-    await partner_desk.patch(f"{payee}{pulled['id']}/", {"status": "UNLINKED"})
-    gone = await partner_desk.get(path_of(pocket.customer, f"{pulled['id']}/"))
+    await world.patch(f"{payee}{pulled['id']}/", {"status": "UNLINKED"})
+    gone = await world.get(path_of(pocket.customer, f"{pulled['id']}/"))
     assert gone["ach"]["status"] == "FAILED"
     await other_partner.ask("GET", path_of(pocket.customer, f"{paid['id']}/"), status=404)

@@ -4,8 +4,8 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from tests.support.events import answer
 from tests.support.plaid_server import ACCESS, CLIENT_ID, SECRET, account, json_answer, plaid, refusal
-from tests.support.webhook_receivers import answer
 
 from billfold.accounts.counterparties.ports import LinkingProvider
 
@@ -23,8 +23,8 @@ async def server(bank):
 
 
 @pytest.fixture
-async def path(partner_desk):
-    return f"/api/v1/customers/{(await partner_desk.pocket()).customer}/counterparties/"
+async def path(world):
+    return f"/api/v1/customers/{(await world.pocket()).customer}/counterparties/"
 
 
 def link(*accounts, token=TOKEN):
@@ -38,13 +38,13 @@ async def shown(desk, path):
     return [(a["status"], a["linking_provider"]["verification_status"], a["account_number"]) for a in accounts]
 
 
-async def test_accounts_are_linked_with_the_numbers_that_their_bank_gives(bank, server, partner_desk, path, capsys):
+async def test_accounts_are_linked_with_the_numbers_that_their_bank_gives(bank, server, world, path, capsys):
     server.has(account("checking"), account("savings", subtype="savings"))
-    opened = await partner_desk.post(f"{path}linking-provider/link-token/", BODY, status=200)
+    opened = await world.post(f"{path}linking-provider/link-token/", BODY, status=200)
     assert opened == {"link_token": "link-production-af1a0311", "expiration": "2027-03-27T12:56:34Z"}
-    made = (await partner_desk.post(f"{path}linking-provider/", link("savings", "checking")))["items"]
+    made = (await world.post(f"{path}linking-provider/", link("savings", "checking")))["items"]
     again = BODY | {"counterparty_id": made[0]["id"]}
-    await partner_desk.post(f"{path}linking-provider/link-token/", again, status=200)
+    await world.post(f"{path}linking-provider/link-token/", again, status=200)
 
     facts = ("status", "account_type", "account_number", "routing_number", "institution_name")
     common = ("9900009606", "011401533", "Royal Bank of Plaid")
@@ -57,7 +57,7 @@ async def test_accounts_are_linked_with_the_numbers_that_their_bank_gives(bank, 
     assert (first["redirect_uri"], first["user"]["client_user_id"]) == (BODY["redirect_uri"], path.split("/")[4])
     assert repeated["access_token"] == ACCESS
     assert "products" not in repeated
-    await partner_desk.invalid("POST", f"{path}linking-provider/", link("savings"), loc="body.public_token")
+    await world.invalid("POST", f"{path}linking-provider/", link("savings"), loc="body.public_token")
     stored = [
         str(row)
         for table in ("counterparty", "command", "linking_exchange", "audit_entry", "idempotency_key")
@@ -67,11 +67,11 @@ async def test_accounts_are_linked_with_the_numbers_that_their_bank_gives(bank, 
         assert secret not in "".join(stored) + "".join(capsys.readouterr())
 
 
-async def test_an_account_that_waits_for_a_deposit_gets_its_numbers_when_it_is_verified(server, partner_desk, path):
+async def test_an_account_that_waits_for_a_deposit_gets_its_numbers_when_it_is_verified(server, world, path):
     server.has(account("a", "pending_manual_verification"), numbers=False)
-    (made,) = (await partner_desk.post(f"{path}linking-provider/", link("a")))["items"]
+    (made,) = (await world.post(f"{path}linking-provider/", link("a")))["items"]
     verify = f"{path}{made['id']}/linking-provider/verify/"
-    assert await shown(partner_desk, path) == [("IN_PROGRESS", MANUAL, None)]
+    assert await shown(world, path) == [("IN_PROGRESS", MANUAL, None)]
     for status, numbers, expected in (
         ("pending_manual_verification", False, ("IN_PROGRESS", MANUAL, None)),
         ("manually_verified", False, ("IN_PROGRESS", "PENDING_AUTOMATIC_VERIFICATION", None)),
@@ -79,11 +79,11 @@ async def test_an_account_that_waits_for_a_deposit_gets_its_numbers_when_it_is_v
         ("verification_failed", True, ("VERIFIED", "MANUALLY_VERIFIED", "9900009606")),
     ):
         server.has(account("a", status), numbers=numbers)
-        await partner_desk.ask("POST", verify, {}, status=204)
-        assert await shown(partner_desk, path) == [expected]
+        await world.ask("POST", verify, {}, status=204)
+        assert await shown(world, path) == [expected]
 
 
-async def test_what_plaid_says_of_an_account_is_never_taken_for_more_than_it_is(server, partner_desk, path):
+async def test_what_plaid_says_of_an_account_is_never_taken_for_more_than_it_is(server, world, path):
     expected = {
         None: "AUTOMATICALLY_VERIFIED",
         "database_insights_pass_with_caution": "VERIFICATION_FAILED",
@@ -92,17 +92,17 @@ async def test_what_plaid_says_of_an_account_is_never_taken_for_more_than_it_is(
         "verified_by_a_word_of_next_year": "PENDING_AUTOMATIC_VERIFICATION",
     }
     server.has(*(account(str(status), status) for status in expected))
-    await partner_desk.post(f"{path}linking-provider/", link(*map(str, expected)))
-    seen = [status for _, status, _ in await shown(partner_desk, path)]
+    await world.post(f"{path}linking-provider/", link(*map(str, expected)))
+    seen = [status for _, status, _ in await shown(world, path)]
     assert sorted(seen) == sorted(expected.values())
 
 
-async def test_a_request_that_was_cut_off_is_sent_again_though_its_token_is_good_once(bank, server, partner_desk, path):
+async def test_a_request_that_was_cut_off_is_sent_again_though_its_token_is_good_once(bank, server, world, path):
     server.has(account("a"))
     server.instead["/auth/get"] = [None, answer(502, body=b"<html>")]
-    refused = await partner_desk.ask("POST", f"{path}linking-provider/", link("a"), key=KEY, status=503)
+    refused = await world.ask("POST", f"{path}linking-provider/", link("a"), key=KEY, status=503)
     assert (refused.json()["code"], refused.headers["retry-after"]) == ("unavailable", "5")
-    await partner_desk.post(f"{path}linking-provider/", link("a"), key=KEY)
+    await world.post(f"{path}linking-provider/", link("a"), key=KEY)
     assert server.paths().count("/item/public_token/exchange") == 1
     assert await bank.pool.fetchval("SELECT count(*) FROM linking_exchange") == 0
 
@@ -126,52 +126,52 @@ REFUSALS = [
 """What a path answers, and the status, with the code or the place of it, that follows."""
 
 
-async def test_what_plaid_refuses_is_answered_at_its_field_or_as_what_it_is(server, partner_desk, path):
+async def test_what_plaid_refuses_is_answered_at_its_field_or_as_what_it_is(server, world, path):
     server.has(account("a"))
     for number, (called, said, (status, reason)) in enumerate(REFUSALS):
         server.instead = {called: [said]}
         body = link("a", token=f"public-production-{number}")
-        answered = (await partner_desk.ask("POST", f"{path}linking-provider/", body, status=status)).json()
+        answered = (await world.ask("POST", f"{path}linking-provider/", body, status=status)).json()
         places = [".".join(each["loc"]) for each in answered.get("detail", ()) if isinstance(each, dict)]
         assert reason in {answered.get("code"), *places}, said
         assert ACCESS not in str(answered)
-    assert (await partner_desk.get(path))["count"] == 0
+    assert (await world.get(path))["count"] == 0
 
 
-async def test_numbers_that_no_bank_has_are_not_linked(server, partner_desk, path):
+async def test_numbers_that_no_bank_has_are_not_linked(server, world, path):
     for wrong in ({"account": "99-06"}, {"routing": "123456789"}):
         server.numbers["a"] = wrong
         server.has(account("a"))
-        await partner_desk.invalid("POST", f"{path}linking-provider/", link("a"), loc="body.accounts")
+        await world.invalid("POST", f"{path}linking-provider/", link("a"), loc="body.accounts")
 
 
-async def test_a_link_that_needs_its_user_stays_until_the_user_signs_in_again(server, partner_desk, path):
+async def test_a_link_that_needs_its_user_stays_until_the_user_signs_in_again(server, world, path):
     server.has(account("a", "pending_automatic_verification"))
-    (made,) = (await partner_desk.post(f"{path}linking-provider/", link("a")))["items"]
+    (made,) = (await world.post(f"{path}linking-provider/", link("a")))["items"]
     verify = f"{path}{made['id']}/linking-provider/verify/"
     server.instead["/auth/get"] = [refusal("ITEM_LOGIN_REQUIRED")]
-    await partner_desk.refused("POST", verify, {}, status=409, code="link-login-required")
-    assert (await shown(partner_desk, path))[0][:2] == ("IN_PROGRESS", "PENDING_AUTOMATIC_VERIFICATION")
+    await world.refused("POST", verify, {}, status=409, code="link-login-required")
+    assert (await shown(world, path))[0][:2] == ("IN_PROGRESS", "PENDING_AUTOMATIC_VERIFICATION")
     server.accounts.clear()
-    await partner_desk.ask("POST", verify, {}, status=204)
-    assert (await shown(partner_desk, path))[0][:2] == ("FAILED", "VERIFICATION_FAILED")
+    await world.ask("POST", verify, {}, status=204)
+    assert (await shown(world, path))[0][:2] == ("FAILED", "VERIFICATION_FAILED")
 
 
-async def test_a_provider_that_hangs_is_given_up_and_keeps_nobody_else_waiting(bank, partner_desk, path):
+async def test_a_provider_that_hangs_is_given_up_and_keeps_nobody_else_waiting(bank, world, path):
     async with plaid(deadline=timedelta(milliseconds=300)) as (server, provider):
         bank.ports[LinkingProvider] = provider
         hanging = asyncio.Event()
         server.instead["/link/token/create"] = [hanging.wait] * 30
         token = f"{path}linking-provider/link-token/"
-        waiting = [asyncio.create_task(partner_desk.send("POST", token, BODY)) for _ in range(30)]
-        await partner_desk.get(path)
+        waiting = [asyncio.create_task(world.send("POST", token, BODY)) for _ in range(30)]
+        await world.get(path)
         assert {each.status_code for each in await asyncio.gather(*waiting)} == {503}
 
 
-async def test_linking_is_refused_where_there_is_no_provider(bank, partner_desk, path):
+async def test_linking_is_refused_where_there_is_no_provider(bank, world, path):
     bank.ports[LinkingProvider] = None
     for rest, body in (("link-token/", BODY), ("", link("a"))):
-        await partner_desk.refused(
+        await world.refused(
             "POST", f"{path}linking-provider/{rest}", body, status=409, code="linking-provider-not-configured"
         )
 

@@ -14,10 +14,10 @@ def path_of(customer):
     return f"/api/v2/customers/{customer}/counterparties/"
 
 
-async def test_what_looks_sealed_is_refused_as_a_number_and_a_text_like_any_other(partner_desk):
-    mine, other = [(await partner_desk.pocket()).customer for _ in range(2)]
-    made = await partner_desk.post(path_of(other), payees.wire(wire_instructions="Attn. Ada"))
-    stored = await partner_desk.bank.pool.fetchrow("SELECT account_number, details FROM counterparty")
+async def test_what_looks_sealed_is_refused_as_a_number_and_a_text_like_any_other(world):
+    mine, other = [(await world.pocket()).customer for _ in range(2)]
+    made = await world.post(path_of(other), payees.wire(wire_instructions="Attn. Ada"))
+    stored = await world.bank.pool.fetchrow("SELECT account_number, details FROM counterparty")
     assert stored["account_number"].startswith("sealed:")
     assert "Main" not in stored["details"]
     for text in (LOOKS_SEALED, stored["account_number"]):
@@ -28,20 +28,20 @@ async def test_what_looks_sealed_is_refused_as_a_number_and_a_text_like_any_othe
             (payees.wallet(wallet_address=text), "wallet_address"),
             ({"type": "on_us", "counterparty_name": payees.ADA, "account_number": text}, "account_number"),
         ):
-            await partner_desk.invalid("POST", path_of(mine), body, loc=f"body.{field}")
+            await world.invalid("POST", path_of(mine), body, loc=f"body.{field}")
     home = payees.HOME | {"street_address": LOOKS_SEALED}
     sent = payees.wire(wire_instructions=LOOKS_SEALED, institution_name=LOOKS_SEALED, address=home)
-    shown = await partner_desk.post(path_of(mine), sent)
+    shown = await world.post(path_of(mine), sent)
     assert (shown["wire_instructions"], shown["institution_name"]) == (LOOKS_SEALED, LOOKS_SEALED)
     assert shown["address"]["street_address"] == LOOKS_SEALED
-    assert shown == await partner_desk.get(f"{path_of(mine)}{shown['id']}/")
-    await partner_desk.get(f"{path_of(mine)}{made['id']}/", status=404)
+    assert shown == await world.get(f"{path_of(mine)}{shown['id']}/")
+    await world.get(f"{path_of(mine)}{made['id']}/", status=404)
 
 
-async def test_a_number_moved_to_another_customer_is_named_and_one_whose_key_is_gone_is_unknown(partner_desk):
-    bank, pool = partner_desk.bank, partner_desk.bank.pool
-    first, second = [UUID((await partner_desk.pocket()).customer) for _ in range(2)]
-    made = [await partner_desk.post(path_of(each), payees.ach()) for each in (first, second)]
+async def test_a_number_moved_to_another_customer_is_named_and_one_whose_key_is_gone_is_unknown(world):
+    bank, pool = world.bank, world.bank.pool
+    first, second = [UUID((await world.pocket()).customer) for _ in range(2)]
+    made = [await world.post(path_of(each), payees.ach()) for each in (first, second)]
     move = """
     UPDATE counterparty c SET account_number = o.account_number,
            details = jsonb_set(c.details::jsonb, '{account_number}', to_jsonb(o.account_number))::json
@@ -53,8 +53,8 @@ async def test_a_number_moved_to_another_customer_is_named_and_one_whose_key_is_
     await pool.execute("UPDATE counterparty SET account_number = $2, details = $3 WHERE customer_id = $1", first, *was)
 
     await bank.ports[DataKeys].shred(pool, first, await bank.now())
-    shown = await partner_desk.get(f"{path_of(first)}{made[0]['id']}/")
+    shown = await world.get(f"{path_of(first)}{made[0]['id']}/")
     assert (shown["account_number"], shown["routing_number"]) == (None, "021000021")
-    older = await partner_desk.get(f"/api/v1/customers/{first}/counterparties/")
+    older = await world.get(f"/api/v1/customers/{first}/counterparties/")
     assert older["counterparties"][0]["ach"]["account_number"] is None
     assert (await verified(bank)).is_clean

@@ -30,25 +30,25 @@ async def sent(bank):
     return await bank.pool.fetchval("SELECT count(*) FROM ach_entry WHERE description = 'ACCTVERIFY'")
 
 
-async def test_amounts_are_neither_right_nor_wrong_before_the_deposits_have_left(customer_desk, customer_world):
+async def test_amounts_are_neither_right_nor_wrong_before_the_deposits_have_left(customer_desk, world):
     await customer_desk.pocket()
     made = await customer_desk.post(PATH, account())
     for amounts in ((11, 22), (1, 2)):
         assert await guess(customer_desk, made, *amounts) == "micro-deposits-not-sent"
     assert (await customer_desk.get(f"{PATH}{made['id']}/"))["verification"]["verification_failure_count"] == 0
-    await customer_world.days(2)
+    await world.days(2)
     assert await guess(customer_desk, made, 22, 11) == 200
 
 
 async def test_an_account_is_closed_to_tries_after_three_wrong_ones_whoever_carries_it(
-    customer_desk, other_customer, customer_world
+    customer_desk, other_customer, world
 ):
     for desk in (customer_desk, other_customer):
         await desk.pocket()
     mine = [await customer_desk.post(PATH, account(number)) for number in ("000123456789", "123456789")]
     theirs = await other_customer.post(PATH, account("0123456789"))
     another = await customer_desk.post(PATH, account("99123456789"))
-    await customer_world.days(2)
+    await world.days(2)
     tried = [await guess(customer_desk, each, 1, 2) for each in (*mine, mine[0])]
     assert tried == ["micro-deposits-mismatch"] * 3
     for desk, each in ((customer_desk, mine[1]), (other_customer, theirs)):
@@ -56,15 +56,15 @@ async def test_an_account_is_closed_to_tries_after_three_wrong_ones_whoever_carr
         assert problem["limit"] == "verification_tries.account"
         assert 6 * 86_400 < problem["retry_after_seconds"] <= 7 * 86_400 + 1
     await other_customer.refused("POST", PATH, account("00000123456789"), status=429, code=LIMIT)
-    await customer_world.days(20)  # the bank's clock is not the one that counts
+    await world.days(20)  # the bank's clock is not the one that counts
     assert await guess(other_customer, theirs, 11, 22) == LIMIT
     assert await guess(customer_desk, another, 11, 22) == 200
 
 
-async def test_an_account_that_is_closed_to_tries_says_when_it_opens_and_stays_so(bank, customer_desk, customer_world):
+async def test_an_account_that_is_closed_to_tries_says_when_it_opens_and_stays_so(bank, customer_desk, world):
     await customer_desk.pocket()
     made = [await customer_desk.post(PATH, account()) for _ in range(2)]
-    await customer_world.days(2)
+    await world.days(2)
     for each in (made[0], made[0], made[1]):
         assert await guess(customer_desk, each, 1, 2) == "micro-deposits-mismatch"
     await bank.pool.execute("UPDATE usage_count SET expires_at = expires_at - interval '5 days'")
@@ -73,10 +73,10 @@ async def test_an_account_that_is_closed_to_tries_says_when_it_opens_and_stays_s
         assert 86_400 < problem["retry_after_seconds"] <= 2 * 86_400 + 1
 
 
-async def test_the_last_try_that_is_right_opens_the_account_again(customer_desk, customer_world):
+async def test_the_last_try_that_is_right_opens_the_account_again(customer_desk, world):
     await customer_desk.pocket()
     first, second = [await customer_desk.post(PATH, account()) for _ in range(2)]
-    await customer_world.days(2)
+    await world.days(2)
     for _ in range(2):
         assert await guess(customer_desk, first, 1, 2) == "micro-deposits-mismatch"
     assert await guess(customer_desk, first, 11, 22) == 200
@@ -84,16 +84,16 @@ async def test_the_last_try_that_is_right_opens_the_account_again(customer_desk,
     assert await guess(customer_desk, second, 11, 22) == 200
 
 
-async def test_guesses_side_by_side_are_no_more_than_one_after_the_other(customer_desk, customer_world):
+async def test_guesses_side_by_side_are_no_more_than_one_after_the_other(customer_desk, world):
     await customer_desk.pocket()
     made = [await customer_desk.post(PATH, account()) for _ in range(3)]
-    await customer_world.days(2)
+    await world.days(2)
     answers = await asyncio.gather(*(guess(customer_desk, made[n % 3], 1, 2 + n) for n in range(15)))
     assert Counter(answers) == {"micro-deposits-mismatch": 3, LIMIT: 12}
 
 
 async def test_an_account_gets_deposits_three_times_from_whichever_customer_or_partner(
-    bank, customer_desk, other_customer, customer_world, partner_desks
+    bank, customer_desk, other_customer, world, partner_desks
 ):
     for desk in (customer_desk, other_customer):
         await desk.pocket()
@@ -102,7 +102,7 @@ async def test_an_account_gets_deposits_three_times_from_whichever_customer_or_p
         *(desk.send("POST", PATH, account(number)) for desk in (customer_desk, other_customer) for number in numbers)
     )
     assert Counter(each.status_code for each in answers) == {201: 3, 429: 13}
-    await customer_world.days(2)
+    await world.days(2)
     assert await sent(bank) == 6
     stranger = await partner_desks("other")
     pocket = await stranger.pocket()
@@ -133,15 +133,13 @@ async def test_a_customer_adds_so_many_counterparties_a_day(bank, customer_desk)
 
 
 @pytest.mark.parametrize("whose", ["customer", "partner"])
-async def test_a_customer_and_a_partner_try_so_many_amounts_a_day(
-    bank, customer_desk, other_customer, customer_world, whose
-):
+async def test_a_customer_and_a_partner_try_so_many_amounts_a_day(bank, customer_desk, other_customer, world, whose):
     with_limits(bank, {f"verification_tries.{whose}": 2})
     made = {}
     for nth, desk in enumerate((customer_desk, other_customer)):
         await desk.pocket()
         made[desk] = [await desk.post(PATH, account(f"47{nth}{each}000000")) for each in range(3)]
-    await customer_world.days(2)
+    await world.days(2)
     first, second, third = made[customer_desk]
     for each in (first, second):
         assert await guess(customer_desk, each, 1, 2) == "micro-deposits-mismatch"

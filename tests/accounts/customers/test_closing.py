@@ -20,7 +20,7 @@ HOOK = {
 
 
 @pytest.fixture
-async def customer_world(partner_desks):
+async def world(partner_desks):
     """The desk of a partner who may close customers."""
     return await partner_desks("acme", features=("customer_closure",))
 
@@ -38,7 +38,7 @@ async def pay_everything_out(customer_desk, manager, pocket):
 
 
 async def test_everything_is_paid_out_with_the_last_fee_and_the_team_reads_on(
-    customer_desk, manager, customer_world, funded, other, service_users
+    customer_desk, manager, world, funded, other, service_users
 ):
     bank, path = customer_desk.bank, f"{PATH}{customer_desk.team.customer}/"
     program, _ = await service_users(customer_desk, "pockets.read")
@@ -46,16 +46,16 @@ async def test_everything_is_paid_out_with_the_last_fee_and_the_team_reads_on(
     await customer_desk.days(10)
     waiting = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     wired = await pay_everything_out(customer_desk, manager, funded)
-    problem = await customer_world.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
+    problem = await world.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
     assert "in process" in problem["detail"]
     for step in ("submit", "acknowledge"):
-        await customer_world.post(f"/api/v1/sandbox/wires/{wired}/{step}/", {}, 202)
-    closed = await customer_world.patch(path, CLOSING | {"closure_description": "Moved to another bank"})
+        await world.post(f"/api/v1/sandbox/wires/{wired}/{step}/", {}, 202)
+    closed = await world.patch(path, CLOSING | {"closure_description": "Moved to another bank"})
     shown = {"account_status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
     assert closed.items() >= (shown | {"closure_description": "Moved to another bank"}).items()
-    await customer_world.refused("PATCH", path, CLOSING, status=409, code="customer-not-open")
+    await world.refused("PATCH", path, CLOSING, status=409, code="customer-not-open")
     upload = f"{path}documents/OTHER/file/"
-    await customer_world.refused("POST", upload, PAGE, status=409, code="customer-not-open", headers=sent())
+    await world.refused("POST", upload, PAGE, status=409, code="customer-not-open", headers=sent())
     # The service user's token ends with the closing; what waits is ended by the worker.
     await program.ask("GET", "/api/v2/pockets/", status=401)
     await run_jobs(bank)
@@ -66,46 +66,43 @@ async def test_everything_is_paid_out_with_the_last_fee_and_the_team_reads_on(
     for write, body in (("/api/v1/subscriptions/", HOOK), (REQUESTS, on_us(funded, 1_00, to=other))):
         await customer_desk.refused("POST", write, body, status=403, code="forbidden")
     late = {"portal_id": funded.portal, "amount_usdc": 5_00, "sender_name": "Contoso"}
-    await customer_world.refused("POST", "/api/v1/sandbox/wire/", late, status=409, code="no-open-portal")
+    await world.refused("POST", "/api/v1/sandbox/wire/", late, status=409, code="no-open-portal")
     await set_clock(bank, await bank.now() + timedelta(days=6 * 366))
     assert await shred_after_retention(bank) == 1
-    forgotten = await customer_world.get(path)
+    forgotten = await world.get(path)
     assert forgotten.items() >= (shown | {"closure_description": None, "email": None}).items()
 
 
-async def test_a_closing_says_all_that_is_in_its_way_and_leaves_everything_as_it_was(customer_world):
-    pocket = await customer_world.funded(1_000_00)
-    other = await customer_world.pocket(pocket.customer, name="Payroll")
+async def test_a_closing_says_all_that_is_in_its_way_and_leaves_everything_as_it_was(world):
+    pocket = await world.funded(1_000_00)
+    other = await world.pocket(pocket.customer, name="Payroll")
     path = f"{PATH}{pocket.customer}/"
-    problem = await customer_world.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
+    problem = await world.refused("PATCH", path, CLOSING, status=422, code="customer-has-balance")
     assert "Reserve" in problem["detail"]
     assert "Payroll" not in problem["detail"]
-    await freeze(customer_world, pocket.customer)
-    await customer_world.refused("PATCH", path, CLOSING, status=409, code="customer-not-open")
-    await freeze(customer_world, pocket.customer, "OPEN")
-    await customer_world.post(f"/api/v1/sandbox/pockets/{other.id}/", {"status": "FROZEN"}, 200)
-    await customer_world.refused("PATCH", path, CLOSING, status=409, code="pocket-frozen")
-    assert (await customer_world.get(path))["closure_reason"] is None
-    assert {(await customer_world.get(each.path))["status"] for each in (pocket, other)} == {"OPEN", "FROZEN"}
+    await freeze(world, pocket.customer)
+    await world.refused("PATCH", path, CLOSING, status=409, code="customer-not-open")
+    await freeze(world, pocket.customer, "OPEN")
+    await world.post(f"/api/v1/sandbox/pockets/{other.id}/", {"status": "FROZEN"}, 200)
+    await world.refused("PATCH", path, CLOSING, status=409, code="pocket-frozen")
+    assert (await world.get(path))["closure_reason"] is None
+    assert {(await world.get(each.path))["status"] for each in (pocket, other)} == {"OPEN", "FROZEN"}
 
 
-async def test_a_customer_closes_empty_or_not_at_all_beside_fifty_deposits(customer_world):
-    pocket = await customer_world.pocket()
+async def test_a_customer_closes_empty_or_not_at_all_beside_fifty_deposits(world):
+    pocket = await world.pocket()
     path = f"{PATH}{pocket.customer}/"
     wire_in = {"portal_id": pocket.portal, "amount_usdc": 1_00, "sender_name": "Contoso"}
 
     async def deposit(nth):
         await asyncio.sleep(nth / 1000)
-        return (await customer_world.send("POST", "/api/v1/sandbox/wire/", wire_in)).status_code
+        return (await world.send("POST", "/api/v1/sandbox/wire/", wire_in)).status_code
 
-    closing, *arrived = await asyncio.gather(
-        customer_world.send("PATCH", path, CLOSING), *(deposit(nth) for nth in range(50))
-    )
+    closing, *arrived = await asyncio.gather(world.send("PATCH", path, CLOSING), *(deposit(nth) for nth in range(50)))
     held = sum(
-        each["amount"]["value"]
-        for each in (await customer_world.get(f"{pocket.path}transactions/", {"limit": 100}))["items"]
+        each["amount"]["value"] for each in (await world.get(f"{pocket.path}transactions/", {"limit": 100}))["items"]
     )
-    status = (await customer_world.get(path))["account_status"]
+    status = (await world.get(path))["account_status"]
     assert (closing.status_code, status) in {(200, "CLOSED"), (422, "OPEN")}
     assert held == (0 if status == "CLOSED" else 50_00)
     assert set(arrived) <= {202, 409}

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from tests.accounts.customers.test_freezing import CLOSING, PATH
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.accounts.customers import cli
 

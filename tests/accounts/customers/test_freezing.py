@@ -5,8 +5,8 @@ from uuid import UUID
 import pytest
 from tests.approvals.test_execute_transfers import not_executed
 from tests.support.approvals import REQUESTS, counterparty, decide, on_us, refused, status_of, wire, wire_counterparty
-from tests.support.commands import EngineCommands
 from tests.support.payees import ach
+from tests.support.whole_bank import EngineCommands
 
 from billfold.approvals.execute_transfers import execute_request
 from billfold.payments.on_us.commands import TransferOnUs
@@ -125,11 +125,11 @@ async def test_a_customer_without_pockets_is_pending_again_and_a_closed_one_is_n
 
 
 async def test_what_was_approved_or_accepted_before_the_freeze_is_not_carried_out(
-    customer_desk, manager, customer_world, funded, other
+    customer_desk, manager, world, funded, other
 ):
     customer = customer_desk.team.customer
-    payee = await customer_world.pocket()
-    linked = await counterparty(customer_world, customer, payee)
+    payee = await world.pocket()
+    linked = await counterparty(world, customer, payee)
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, counterparty=linked))
     accepted = await EngineCommands(customer_desk.bank).submit(
         TransferOnUs,
@@ -139,21 +139,21 @@ async def test_what_was_approved_or_accepted_before_the_freeze_is_not_carried_ou
         from_pocket_id=UUID(funded.id),
         to_pocket_id=UUID(other.id),
         amount=2_00,
-        partner_id=customer_world.partner.partner_id,
+        partner_id=world.partner.partner_id,
         later=True,
     )
-    assert await freeze(customer_world, customer) == "FROZEN"
+    assert await freeze(world, customer) == "FROZEN"
     await refused(manager, made, "customer-not-open", answers=409)
     assert await status_of(customer_desk, made) == ("PENDING", "NOT_STARTED")
     body = on_us(funded, 1_00, to=other)
     await manager.refused("POST", REQUESTS, body, status=409, code="customer-not-open")
     await execute_all_pending(customer_desk.bank)
-    done = await customer_world.get(f"/api/v1/transfers/on-us/{accepted['transfer_id']}/")
+    done = await world.get(f"/api/v1/transfers/on-us/{accepted['transfer_id']}/")
     assert (done["status"], done["reason"]) == ("REJECTED", "ACCOUNT_UNAVAILABLE")
-    assert await customer_world.value(payee) == 0
+    assert await world.value(payee) == 0
     (entry,) = (e for e in await _log(customer_desk) if e["action"] == "customer.frozen")
     assert (entry["details"], entry["resource_id"]) == ({"reason": "Court order 7/25"}, customer)
-    await freeze(customer_world, customer, "OPEN")
+    await freeze(world, customer, "OPEN")
     assert (await decide(manager, made))["transfer"]["execution_status"] == "COMPLETED"
 
 
@@ -162,20 +162,18 @@ async def _log(customer_desk):
 
 
 @pytest.mark.parametrize("kind", ["on us", "wire"])
-async def test_a_freeze_between_the_approval_and_its_execution_stops_it(
-    customer_desk, manager, customer_world, funded, kind
-):
+async def test_a_freeze_between_the_approval_and_its_execution_stops_it(customer_desk, manager, world, funded, kind):
     customer, bank = customer_desk.team.customer, customer_desk.bank
     linked = (
         await wire_counterparty(customer_desk)
         if kind == "wire"
-        else await counterparty(customer_world, customer, await customer_world.pocket())
+        else await counterparty(world, customer, await world.pocket())
     )
     body = wire(funded, 1_00, linked) if kind == "wire" else on_us(funded, 1_00, counterparty=linked)
-    before = await customer_world.value(funded)
+    before = await world.value(funded)
     with not_executed(bank):
         made = await decide(manager, await customer_desk.post(REQUESTS, body))
-    await freeze(customer_world, customer)
+    await freeze(world, customer)
     await execute_request(bank, UUID(customer), UUID(made["id"]))
     assert await status_of(customer_desk, made) == ("APPROVED", "REJECTED")
-    assert await customer_world.value(funded) == before
+    assert await world.value(funded) == before

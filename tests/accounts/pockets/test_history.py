@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
-from tests.support.commands import PARTNER
+from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.pockets import history
 from billfold.accounts.pockets import store as pocket_store

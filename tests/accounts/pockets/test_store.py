@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.support.commands import PARTNER
+from tests.support.whole_bank import PARTNER
 
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import OpenPocket, UpdatePocket

@@ -3,12 +3,12 @@
 from uuid import UUID
 
 
-async def test_an_account_shows_the_same_money_as_its_pocket(partner_desk):
-    pocket = await partner_desk.funded(100_000_00)
-    await partner_desk.days(1)
+async def test_an_account_shows_the_same_money_as_its_pocket(world):
+    pocket = await world.funded(100_000_00)
+    await world.days(1)
     path = f"/api/v1/service-accounts/{pocket.id}/"
-    account = await partner_desk.get(path)
-    shown = await partner_desk.get(pocket.path)
+    account = await world.get(path)
+    shown = await world.get(pocket.path)
     assert (account["id"], account["name"]) == (pocket.id, shown["pocket_name"])
     assert (account["status"], account["object_type"]) == ("OPEN", "Account")
     assert account["total_value"] == shown["portfolio"]["total_value"]

@@ -5,7 +5,7 @@ import io
 from typing import Any
 
 import pytest
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.accounts import entry_numbers
 from billfold.platform.database import keyset
@@ -21,19 +21,19 @@ def table(answer):
 
 
 @pytest.fixture
-async def lived(customer_desk, customer_world):
+async def lived(customer_desk, world):
     """Two Pockets with wires, ACH credits and a transfer between them."""
     first, second = await customer_desk.pocket(), await customer_desk.pocket()
-    await customer_world.wire(first, 50_000_00)
-    await customer_world.later(hours=1)
-    await customer_world.ach(first, 1_234_00, count=2)
-    await customer_world.later(hours=1)
-    await customer_world.transfer(first, second, 2_000_00)
+    await world.wire(first, 50_000_00)
+    await world.later(hours=1)
+    await world.ach(first, 1_234_00, count=2)
+    await world.later(hours=1)
+    await world.transfer(first, second, 2_000_00)
     return first, second
 
 
-async def test_transactions_are_those_the_partner_sees(customer_desk, customer_world, lived):
-    theirs = await customer_world.get(f"/api/v2/customers/{customer_desk.team.customer}/transactions/")
+async def test_transactions_are_those_the_partner_sees(customer_desk, world, lived):
+    theirs = await world.get(f"/api/v2/customers/{customer_desk.team.customer}/transactions/")
     assert (await customer_desk.get(PATH))["items"] == theirs["items"]
     assert len(theirs["items"]) == 5
     assert await customer_desk.pages(PATH) == theirs["items"]
@@ -65,25 +65,12 @@ async def test_every_filter_chooses(customer_desk, lived):
         assert [row["id"] for row in rows] == [each["id"] for each in found]
 
 
-@pytest.mark.parametrize(
-    ("filters", "loc"),
-    [
-        ({"type[]": "SWEEP"}, "query.type[]"),
-        ({"include_sweeps": "true"}, "query.include_sweeps"),
-        ({"pocket[]": "x"}, "query.pocket[].0"),
-    ],
-)
-async def test_filters_of_another_shape_are_refused(customer_desk, filters, loc):
-    await customer_desk.invalid("GET", PATH, filters=filters, loc=loc)
-    await customer_desk.invalid("GET", FILE, filters=filters, loc=loc)
-
-
-async def test_the_file_has_all_pages_and_no_formulas(customer_desk, customer_world, monkeypatch):
+async def test_the_file_has_all_pages_and_no_formulas(customer_desk, world, monkeypatch):
     monkeypatch.setattr("billfold.accounts.transactions.routes.ROWS_PER_PAGE", 2)
     monkeypatch.setattr("billfold.http.csv_export.ROWS_PER_PAGE", 2)
     pocket = await customer_desk.pocket()
     for name in ('=HYPERLINK("x")', "-1+1", 'Smith, "Co"', "@sum"):
-        await customer_world.wire(pocket, 1_000_00, sender=name)
+        await world.wire(pocket, 1_000_00, sender=name)
     answer = await customer_desk.ask("GET", FILE, status=200)
     assert answer.text.splitlines()[0] == (
         "id,transaction_id,pocket_id,type,direction,status,amount,currency,description,title,time_booked,time_settled"
@@ -96,25 +83,23 @@ async def test_the_file_has_all_pages_and_no_formulas(customer_desk, customer_wo
         assert not row["title"].startswith(("=", "+", "-", "@"))
 
 
-async def test_a_pocket_of_another_customer_is_not_found_in_lists(customer_desk, other_customer, lived):
-    for path in (PATH, FILE):
-        await other_customer.refused("GET", path, filters={"pocket[]": lived[0].id}, status=404, code="not-found")
+async def test_a_cursor_of_another_customer_is_refused(customer_desk, other_customer, lived):
     cursor = (await customer_desk.get(PATH, {"limit": 1}))["next_page"]
     await other_customer.invalid("GET", PATH, filters={"limit": 1, "cursor": cursor}, loc="query.cursor")
 
 
-async def test_a_filtered_list_is_searched_part_by_part(customer_desk, customer_world, lived, monkeypatch):
+async def test_a_filtered_list_is_searched_part_by_part(customer_desk, world, lived, monkeypatch):
     """Pages are short or empty where a search ends, say how far it came, and lead to all that match, both ways."""
     monkeypatch.setattr(keyset, "SEARCHED_MAX", 2)
     first, second = lived
     theirs = f"/api/v2/customers/{customer_desk.team.customer}/transactions/"
-    for desk, path in ((customer_desk, PATH), (customer_world, theirs), (customer_world, "/api/v2/transactions/")):
+    for desk, path in ((customer_desk, PATH), (world, theirs), (world, "/api/v2/transactions/")):
         swept: list[tuple[dict[str, Any], int]] = [
             ({"type[]": "CARD", "include_sweeps": "true"}, 0),
             ({"type[]": "WIRE", "include_sweeps": "true"}, 1),
         ]
         for filters, count in (
-            *(swept if desk is customer_world else ()),
+            *(swept if desk is world else ()),
             ({"type[]": "WIRE"}, 1),
             ({"type[]": "CARD"}, 0),
             ({"type[]": "FEE"}, 0),

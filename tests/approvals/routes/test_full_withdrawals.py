@@ -22,7 +22,7 @@ async def order(customer_desk, funded, other, kind):
 
 @pytest.mark.parametrize("kind", ["WIRE", "BANK_TRANSFER", "SECURITY_TRANSFER"])
 async def test_a_full_withdrawal_shows_the_value_and_then_what_was_paid(
-    customer_desk, manager, customer_world, funded, other, kind
+    customer_desk, manager, world, funded, other, kind
 ):
     engine = customer_desk.bank.engine
     engine.terms = replace(engine.terms, wire_fee_cents=15_00)
@@ -30,7 +30,7 @@ async def test_a_full_withdrawal_shows_the_value_and_then_what_was_paid(
     body = await order(customer_desk, funded, other, kind)
     made = await customer_desk.post(REQUESTS, body)
     assert (made["transfer"]["amount_type"], made["transfer"]["amount"]["value"]) == ("FULL_WITHDRAWAL", worth)
-    await customer_world.days(2)
+    await world.days(2)
     done = (await decide(manager, made))["transfer"]
     assert done["execution_status"] in {"COMPLETED", "PROCESSING"}
     assert [(each["type"], each["amount"]["value"]) for each in done["fees"]] == [("WIRE_FEE", 15_00)] * (
@@ -44,7 +44,7 @@ async def test_a_full_withdrawal_shows_the_value_and_then_what_was_paid(
     assert left == 0
     booked = await customer_desk.get(f"/api/v2/transactions/{done['transaction_ids'][0]}/")
     assert booked["amount"]["value"] == paid != worth
-    await customer_world.days(1)
+    await world.days(1)
     await customer_desk.patch(
         f"/api/v2/pockets/{funded.id}/", {"status": "CLOSED", "closure_reason": "USER_INSTIGATED"}
     )
@@ -52,11 +52,11 @@ async def test_a_full_withdrawal_shows_the_value_and_then_what_was_paid(
 
 @pytest.mark.parametrize("kind", ["WIRE", "BANK_TRANSFER", "SECURITY_TRANSFER"])
 async def test_money_that_came_later_does_not_leave_under_what_was_approved_before(
-    customer_desk, manager, customer_world, funded, other, kind
+    customer_desk, manager, world, funded, other, kind
 ):
     body = await order(customer_desk, funded, other, kind)
     made = await customer_desk.post(REQUESTS, body)
-    await customer_world.wire(funded, 1_000_00)
+    await world.wire(funded, 1_000_00)
     await refused(manager, made, "amount-not-allowed", answers=422)
     again = await customer_desk.patch(f"{REQUESTS}{made['id']}/", {"transfer": body["transfer"]})
     assert again["content_hash"] != made["content_hash"]

@@ -26,19 +26,17 @@ def figures(sale):
     return sale["activity"], sale["cusip"], sale["quantity"], price, worth["value"]
 
 
-async def test_a_preview_is_what_then_happens_to_the_cent(
-    customer_desk, customer_desks, manager, customer_world, other
-):
+async def test_a_preview_is_what_then_happens_to_the_cent(customer_desk, customer_desks, manager, world, other):
     engine = customer_desk.bank.engine
     engine.terms = replace(engine.terms, wire_fee_cents=15_00, haircut_bps=3)
     draw = random.Random(18)
-    payee = await counterparty(customer_world, customer_desk.team.customer, await customer_world.pocket())
+    payee = await counterparty(world, customer_desk.team.customer, await world.pocket())
     account = await wire_counterparty(customer_desk)
     for _ in range(3):
         pocket = await customer_desk.pocket(weeks=draw.choice((4, 13, 26)))
         for _ in range(draw.randint(1, 3)):
-            await customer_world.wire(pocket, draw.randint(500_00, 9_000_00))
-            await customer_world.days(draw.choice((0, 1, 6)))
+            await world.wire(pocket, draw.randint(500_00, 9_000_00))
+            await world.days(draw.choice((0, 1, 6)))
         for kind in draw.sample(KINDS, 3):
             cents = draw.choice((1, draw.randint(1, 20_00), draw.randint(1, 600_00)))
             body = order(kind, pocket, cents, other=other, payee=payee, account=account)
@@ -95,7 +93,7 @@ _WRITTEN = (
 
 
 async def test_a_preview_writes_nothing_and_is_refused_as_the_request_would_be(
-    *, customer_desk, customer_desks, customer_world, other_customer, other_partner, funded, other
+    *, customer_desk, customer_desks, world, other_customer, other_partner, funded, other
 ):
     body = on_us(funded, 1_000_00, to=other)
     out = wire(funded, 1_00, await wire_counterparty(customer_desk))
@@ -111,16 +109,16 @@ async def test_a_preview_writes_nothing_and_is_refused_as_the_request_would_be(
     await viewer.refused("POST", PREVIEW, body, status=403, code="forbidden")
     await other_customer.refused("POST", PREVIEW, body, status=404, code="not-found")
     path = f"/api/v1/customers/{customer_desk.team.customer}/transfer-requests/preview/"
-    same = (await customer_world.ask("POST", path, body, status=200)).json()
+    same = (await world.ask("POST", path, body, status=200)).json()
     assert same == seen | {"approval": None}, "a partner's transfers need no approval of members"
     wires = (customer_desk.bank, UUID(customer_desk.team.customer), "wires")
     await customers_cli.disable(*wires)
-    await customer_world.refused("POST", path, out, status=403, code="feature-not-enabled")
+    await world.refused("POST", path, out, status=403, code="feature-not-enabled")
     await customers_cli.enable(*wires)
-    await customer_world.ask("POST", path, out, status=200)
+    await world.ask("POST", path, out, status=200)
     reviewed = body | {"reviewers": [seen["approval"]["approvers"][0]["member_id"]]}
-    await customer_world.ask("POST", path, reviewed, status=422)
+    await world.ask("POST", path, reviewed, status=422)
     away = path.replace(customer_desk.team.customer, other_customer.team.customer)
-    await customer_world.refused("POST", away, body, status=404, code="not-found")
+    await world.refused("POST", away, body, status=404, code="not-found")
     await other_partner.refused("POST", path, body, status=404, code="not-found")
     assert await customer_desk.bank.pool.fetchrow(_WRITTEN) == written

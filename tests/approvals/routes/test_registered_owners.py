@@ -5,19 +5,19 @@ from tests.support.approvals import REQUESTS, counterparty, on_us, wire
 from tests.support.payees import HOME
 
 
-async def test_the_approver_reads_whose_account_it_is_as_registered_now(customer_desk, manager, customer_world, funded):
-    payee = await customer_world.pocket(await customer_world.customer("Jon Smith & Sons LLC"))
+async def test_the_approver_reads_whose_account_it_is_as_registered_now(customer_desk, manager, world, funded):
+    payee = await world.pocket(await world.customer("Jon Smith & Sons LLC"))
     named = {"type": "business", "business_name": "John Smith and Sons"}
-    linked = await counterparty(customer_world, customer_desk.team.customer, payee, named=named)
-    await customer_world.patch(f"/api/v1/customers/{payee.customer}/", {"address": HOME})
+    linked = await counterparty(world, customer_desk.team.customer, payee, named=named)
+    await world.patch(f"/api/v1/customers/{payee.customer}/", {"address": HOME})
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, counterparty=linked))
     owner = made["transfer"]["registered_owner"]
     assert (owner["name"], owner["name_match"]) == ("Jon Smith & Sons LLC", "CLOSE_MATCH")
     assert owner["address"] | HOME == owner["address"]
-    portal = (await customer_world.get(f"/api/v2/pockets/{payee.id}/portals/"))["items"][0]
+    portal = (await world.get(f"/api/v2/pockets/{payee.id}/portals/"))["items"][0]
     own = {"routing_number": portal["routing_number"], "identifier": portal["account_number"]}
     wired = await customer_desk.post("/api/v2/counterparties/", payees.wire(**own, counterparty_name=named))
-    await customer_world.ask(
+    await world.ask(
         "POST",
         "/api/v1/sandbox/counterparty-verification/",
         {"counterparty_id": wired["id"], "status": "APPROVED"},

@@ -5,19 +5,9 @@ from datetime import timedelta
 from uuid import UUID
 
 import pytest
-from tests.support.approvals import (
-    CHANGES,
-    REQUESTS,
-    RULES,
-    decide,
-    member_id_of,
-    on_us,
-    path_of,
-    refused,
-    require_mfa,
-)
-from tests.support.commands import EngineCommands
-from tests.support.customer_client import EVERYTHING, token_for
+from tests.support.approvals import CHANGES, REQUESTS, RULES, decide, member_id_of, on_us, path_of, refused, require_mfa
+from tests.support.whole_bank import EngineCommands
+from tests.support.world import EVERYTHING, token_for
 
 from billfold.identity.members.rules import PERSONAL_SCOPES
 from billfold.oauth import access_tokens

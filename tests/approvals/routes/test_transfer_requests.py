@@ -20,9 +20,9 @@ from tests.support.approvals import (
 from billfold.platform import ids
 
 
-async def test_money_moves_when_another_member_approves(customer_desk, manager, customer_world, funded):
-    payee = await customer_world.pocket()
-    linked = await counterparty(customer_world, customer_desk.team.customer, payee)
+async def test_money_moves_when_another_member_approves(customer_desk, manager, world, funded):
+    payee = await world.pocket()
+    linked = await counterparty(world, customer_desk.team.customer, payee)
     body = on_us(funded, 1_000_00, counterparty=linked, description="Rent")
     made = await customer_desk.post(REQUESTS, body)
     assert made["id"] == body["transfer"]["id"]
@@ -34,12 +34,12 @@ async def test_money_moves_when_another_member_approves(customer_desk, manager, 
     assert shown["amount"] == {"value": 1_000_00, "currency": "USD", "formatted": "$1,000.00"}
     assert shown["counterparty_name"] == "Northwind"
     assert shown["details"] == body["transfer"]["details"]
-    assert await customer_world.value(payee) == 0
+    assert await world.value(payee) == 0
 
 
-async def test_an_approval_is_shown_with_what_it_moved(customer_desk, manager, customer_world, funded):
-    payee = await customer_world.pocket()
-    linked = await counterparty(customer_world, customer_desk.team.customer, payee)
+async def test_an_approval_is_shown_with_what_it_moved(customer_desk, manager, world, funded):
+    payee = await world.pocket()
+    linked = await counterparty(world, customer_desk.team.customer, payee)
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, counterparty=linked))
     done = await decide(manager, made, comment="As agreed")
     assert done["status"] == "APPROVED"
@@ -51,7 +51,7 @@ async def test_an_approval_is_shown_with_what_it_moved(customer_desk, manager, c
     (transaction,) = done["transfer"]["transaction_ids"]
     booked = await customer_desk.get(f"/api/v2/transactions/{transaction}/")
     assert (booked["on_us_transfer_id"], booked["amount"]["value"]) == (made["id"], 1_000_00)
-    moved = await customer_world.get(f"/api/v1/transfers/on-us/{made['id']}/")
+    moved = await world.get(f"/api/v1/transfers/on-us/{made['id']}/")
     assert (moved["status"], moved["transfer"]["amount"]["value"]) == ("COMPLETED", 1_000_00)
     events = [each["event"] for each in (await customer_desk.get("/api/v1/events/"))["items"]]
     kinds = [e["event_type"] for e in events if e["payload"].get("on_us_id") == made["id"]]
@@ -120,32 +120,32 @@ async def test_who_asked_or_an_administrator_cancels(customer_desk, customer_des
         )
 
 
-async def test_a_request_expires_after_seven_days(customer_desk, manager, customer_world, funded, other):
+async def test_a_request_expires_after_seven_days(customer_desk, manager, world, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
-    await customer_world.later(days=7, seconds=-1)
+    await world.later(days=7, seconds=-1)
     assert (await status_of(customer_desk, made))[0] == "PENDING"
-    await customer_world.later(seconds=1)
+    await world.later(seconds=1)
     assert (await status_of(customer_desk, made))[0] == "EXPIRED"
     await refused(manager, made, "transfer-request-not-pending", answers=409)
     entries = (await customer_desk.get("/api/v1/team/audit-logs/"))["items"]
     assert "transfer_request.expired" in [each["action"] for each in entries]
 
 
-async def test_what_the_pocket_cannot_raise_is_not_approved(customer_desk, manager, customer_world, funded, other):
+async def test_what_the_pocket_cannot_raise_is_not_approved(customer_desk, manager, world, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 10_000_00, to=other))
     await refused(manager, made, "insufficient-funds", answers=422)
     shown = await customer_desk.get(path_of(made))
     assert (shown["status"], shown["reviews"]) == ("PENDING", [])
-    await customer_world.wire(funded, 2_000_00)
+    await world.wire(funded, 2_000_00)
     assert (await decide(manager, made))["transfer"]["execution_status"] == "COMPLETED"
 
 
-async def test_a_counterparty_that_was_unlinked_is_not_paid(customer_desk, manager, customer_world, funded):
+async def test_a_counterparty_that_was_unlinked_is_not_paid(customer_desk, manager, world, funded):
     customer = customer_desk.team.customer
-    linked = await counterparty(customer_world, customer, await customer_world.pocket())
+    linked = await counterparty(world, customer, await world.pocket())
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, counterparty=linked))
     path = f"/api/v2/customers/{customer}/counterparties/{linked}/"
-    await customer_world.patch(path, {"status": "UNLINKED"})
+    await world.patch(path, {"status": "UNLINKED"})
     await refused(manager, made, "counterparty-not-verified", answers=422)
     body = on_us(funded, 1_00, counterparty=linked)
     await manager.refused("POST", REQUESTS, body, status=422, code="counterparty-not-verified")
@@ -198,11 +198,9 @@ async def test_a_reviewer_who_gets_another_role_has_said_nothing(customer_desk, 
     assert [each["is_void"] for each in done["reviews"]] == [True, True, False, False]
 
 
-async def test_many_approvals_at_once_move_the_money_once(
-    customer_desk, customer_desks, manager, customer_world, funded
-):
-    payee = await customer_world.pocket()
-    linked = await counterparty(customer_world, customer_desk.team.customer, payee)
+async def test_many_approvals_at_once_move_the_money_once(customer_desk, customer_desks, manager, world, funded):
+    payee = await world.pocket()
+    linked = await counterparty(world, customer_desk.team.customer, payee)
     approvers = [manager, *[await customer_desks(customer_desk.team.customer, role="APPROVER") for _ in range(4)]]
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_000_00, counterparty=linked))
     path, body = f"{path_of(made)}status/", {"status": "APPROVED"}
@@ -212,7 +210,7 @@ async def test_many_approvals_at_once_move_the_money_once(
     said = {each.json()["code"] for each in answers if each.status_code == 409}
     assert said <= {"transfer-request-not-pending", "already-reviewed"}
     assert len((await customer_desk.get(path_of(made)))["reviews"]) == 1
-    moved = (await customer_world.get(f"/api/v2/pockets/{payee.id}/transactions/"))["items"]
+    moved = (await world.get(f"/api/v2/pockets/{payee.id}/transactions/"))["items"]
     assert [each["amount"]["value"] for each in moved] == [1_000_00]
 
 
@@ -264,24 +262,20 @@ async def test_one_request_a_second_is_let_in(customer_desk, funded, other):
     assert answers[0].headers["x-ratelimit-limit"] == "60"
 
 
-async def test_nothing_is_approved_that_a_frozen_pocket_cannot_pay(
-    customer_desk, manager, customer_world, funded, other
-):
+async def test_nothing_is_approved_that_a_frozen_pocket_cannot_pay(customer_desk, manager, world, funded, other):
     made = await customer_desk.post(REQUESTS, on_us(funded, 1_00, to=other))
     path = f"/api/v1/sandbox/pockets/{funded.id}/"
-    await customer_world.ask("POST", path, {"status": "FROZEN"}, status=200)
+    await world.ask("POST", path, {"status": "FROZEN"}, status=200)
     await refused(manager, made, "pocket-frozen", answers=409)
     body = on_us(funded, 1_00, to=other)
     await manager.refused("POST", REQUESTS, body, status=409, code="pocket-frozen")
-    await customer_world.ask("POST", path, {"status": "OPEN"}, status=200)
+    await world.ask("POST", path, {"status": "OPEN"}, status=200)
     assert (await decide(manager, made))["status"] == "APPROVED"
 
 
-async def test_what_a_request_names_must_be_there_and_in_order(
-    customer_desk, other_customer, customer_world, funded, other
-):
+async def test_what_a_request_names_must_be_there_and_in_order(customer_desk, other_customer, world, funded, other):
     theirs = await other_customer.pocket()
-    linked = await counterparty(customer_world, other_customer.team.customer, funded)
+    linked = await counterparty(world, other_customer.team.customer, funded)
     for body in (
         on_us(theirs, 1_00, to=other),
         on_us(funded, 1_00, to=theirs),

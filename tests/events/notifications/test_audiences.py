@@ -2,8 +2,8 @@
 
 from uuid import UUID
 
-from tests.support.customer_events import tell
-from tests.support.partner_desk import UNKNOWN
+from tests.support.events import tell
+from tests.support.world import UNKNOWN
 
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES
 from billfold.identity.users.members import deactivate_member
@@ -80,8 +80,6 @@ async def test_unknown_roles_and_people_are_named(customer_desk, other_customer)
         ({"roles": [], "user_ids": [me, UNKNOWN]}, "body.user_ids.1"),
         ({"roles": [], "user_ids": [str(other_customer.team.user_id)]}, "body.user_ids.0"),
         ({"roles": [], "user_ids": ["x"]}, "body.user_ids.0"),
-        ({"roles": "ADMIN"}, "body.roles"),
-        ({"roles": [], "users": []}, "body.users"),
         ({}, "body"),
     ):
         await customer_desk.invalid("PUT", FUNDS, body, loc=loc)

@@ -7,8 +7,8 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.support.customer_events import notified
-from tests.support.oauth_users import member
+from tests.support.events import notified
+from tests.support.oauth import member
 
 from billfold.events.notifications import payment_notifications
 from billfold.events.notifications.kinds import NOTIFICATION_TYPES

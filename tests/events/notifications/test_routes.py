@@ -2,9 +2,8 @@
 
 from uuid import UUID
 
-from tests.support.customer_client import join, token_for
-from tests.support.customer_events import tell
-from tests.support.partner_desk import UNKNOWN
+from tests.support.events import tell
+from tests.support.world import join, token_for
 
 from billfold.events.email.outbox import claim_emails, open_email
 from billfold.identity.users.members import deactivate_member
@@ -109,17 +108,3 @@ async def test_an_email_goes_to_the_audience_and_not_to_former_members(customer_
     user = await find_user_by_email(bank.pool, bank.vault, letter.recipient)
     assert user
     assert user.user_id == customer_desk.team.user_id
-
-
-async def test_mistakes_are_named(customer_desk):
-    for method, path, body, loc in (
-        ("GET", PATH, b"", "query.status"),
-        ("GET", f"{PATH}x/", b"", "path.notification_id"),
-        ("PATCH", f"{PATH}{UNKNOWN}/", {"status": "SEEN"}, "body.status"),
-        ("PATCH", f"{PATH}{UNKNOWN}/", {}, "body.status"),
-        ("PATCH", f"{PATH}{UNKNOWN}/", {"status": "READ", "title": "x"}, "body.title"),
-    ):
-        filters = {"status": "read"} if loc == "query.status" else None
-        await customer_desk.invalid(method, path, body, loc=loc, filters=filters)
-    for method, body in (("GET", b""), ("PATCH", {"status": "READ"})):
-        await customer_desk.refused(method, f"{PATH}{UNKNOWN}/", body, status=404, code="not-found")

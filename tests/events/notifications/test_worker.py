@@ -1,9 +1,9 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.support.customer_events import notified
 from tests.support.databases import as_owner
-from tests.support.oauth_users import member
+from tests.support.events import notified
+from tests.support.oauth import member
 
 from billfold.audit import store as audit_store
 from billfold.audit.types import EntryFilter

@@ -4,9 +4,9 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 
 import pytest
-from tests.support.customer_client import token_for
 from tests.support.databases import as_owner
-from tests.support.event_listener import Listener
+from tests.support.events import Listener
+from tests.support.world import token_for
 
 from billfold.events.stream import broadcaster
 from billfold.platform import ids

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from tests.events.test_sequencer import subscribe
-from tests.support.raised_events import NOW, PARTNER, add_customer, raise_event
+from tests.support.events import NOW, PARTNER, add_customer, raise_event
 
 from billfold.events import sequencer
 from billfold.events.checks import CHECKS

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ipaddress import ip_network
 
 import pytest
-from tests.support.webhook_receivers import LOOPBACK, LastWords, always, answer, receiving
+from tests.support.events import LOOPBACK, LastWords, always, answer, receiving
 
 from billfold.events.webhooks import http_client as guarded_http
 from billfold.events.webhooks.http_client import GuardedWebhookClient, check_url

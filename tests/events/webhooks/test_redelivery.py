@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.events.test_sequencer import EVERYTHING, VAULT, delivered, subscribe
-from tests.support.raised_events import BOTH, CUSTOMERS, NOW, OTHER_PARTNER, PARTNER, RAISED, add_customer, raise_event
+from tests.support.events import BOTH, CUSTOMERS, NOW, OTHER_PARTNER, PARTNER, RAISED, add_customer, raise_event
 
 from billfold.events import sequencer
 from billfold.events.types import Subscriber

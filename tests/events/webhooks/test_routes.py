@@ -4,7 +4,7 @@ import asyncio
 from uuid import UUID
 
 from tests.events.webhooks.test_attempts import FAILED, attempt_of
-from tests.support.customer_client import new_key
+from tests.support.world import new_key
 
 from billfold.events.webhooks import attempts
 from billfold.platform import ids
@@ -124,14 +124,9 @@ async def test_a_subscription_of_another_owner_is_not_found(customer_world, cust
 async def test_every_field_is_checked_at_its_place(customer_desk):
     one = f"{PATH}{(await customer_desk.post(PATH, NEW))['id']}/"
     for changes, place in (
-        ({"events": []}, "body.events"),
         ({"events": ["transfers.wire.in.success", "nothing"]}, "body.events.1"),
         ({"events": ["transfers.ach.in.success"]}, "body.events.0"),
-        ({"shared_secret": "x" * 23}, "body.shared_secret"),
-        ({"shared_secret": "x" * 257}, "body.shared_secret"),
         ({"shared_secret": "whsec_not base64 at all here"}, "body.shared_secret"),
-        ({"url": ""}, "body.url"),
-        ({"url": "https://93.184.215.14/" + "x" * 2083}, "body.url"),
         ({"url": "http://93.184.215.14/"}, "body.url"),
         ({"url": "https://127.0.0.1/"}, "body.url"),
         ({"url": "https://169.254.169.254/latest"}, "body.url"),
@@ -142,14 +137,9 @@ async def test_every_field_is_checked_at_its_place(customer_desk):
         ({"url": "https://me:secret@93.184.215.14/"}, "body.url"),
         ({"url": "https://93.184.215.14:22/"}, "body.url"),
         ({"url": "hooks"}, "body.url"),
-        ({"description": "x" * 501}, "body.description"),
-        ({"secret": "x"}, "body.secret"),
     ):
         await customer_desk.invalid("POST", PATH, {**NEW, **changes}, loc=place)
         await customer_desk.invalid("PATCH", one, changes, loc=place)
-    await customer_desk.invalid("PATCH", one, {"status": "paused"}, loc="body.status")
-    for name in ("url", "events", "shared_secret"):
-        await customer_desk.invalid("POST", PATH, without(NEW, name), loc=f"body.{name}")
 
 
 async def test_all_mistakes_are_named_at_once(customer_desk):

@@ -6,7 +6,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.support.raised_events import NOW
+from tests.support.events import NOW
 
 from billfold.events.webhooks import rules
 from billfold.events.webhooks.types import DeliveryOutcome, RetryPolicy

@@ -4,8 +4,7 @@ from datetime import timedelta
 
 import pytest
 from tests.events.test_sequencer import EVERYTHING, VAULT, subscribe
-from tests.support.raised_events import NOW, OTHER_PARTNER, PARTNER, add_customer, raise_event
-from tests.support.webhook_receivers import SECRET
+from tests.support.events import NOW, OTHER_PARTNER, PARTNER, SECRET, add_customer, raise_event
 
 from billfold.events import sequencer
 from billfold.events.types import Subscriber

@@ -8,9 +8,20 @@ from datetime import timedelta
 import pytest
 import standardwebhooks
 from tests.node.runtime import node_command
-from tests.support.raised_events import BOTH, NOW, PARTNER, add_customer
-from tests.support.webhook_bank import OWNER, VAULT, Town
-from tests.support.webhook_receivers import LOOPBACK, SECRET, always, answer, receiving
+from tests.support.events import (
+    BOTH,
+    LOOPBACK,
+    NOW,
+    OWNER,
+    PARTNER,
+    SECRET,
+    VAULT,
+    Town,
+    add_customer,
+    always,
+    answer,
+    receiving,
+)
 from typing_extensions import override
 
 from billfold.events import sequencer

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ipaddress import ip_network
 
 import pytest
-from tests.support.partner_client import close_app
+from tests.support.world import close_app
 
 from billfold.apis.partner_api.app import create_partner_app
 from billfold.http.edge import middleware

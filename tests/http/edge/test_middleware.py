@@ -4,8 +4,8 @@ from ipaddress import ip_network
 
 import httpx
 import pytest
-from tests.support.partner_client import close_app
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import close_app
 
 from billfold.apis.partner_api.app import create_partner_app
 from billfold.http.raw_request import client_of, is_bare, name_of, slug_of

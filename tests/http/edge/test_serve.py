@@ -11,8 +11,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.support.partner_client import PartnerClient, new_partner
 from tests.support.whole_bank import close_bank, open_bank
+from tests.support.world import PartnerClient, new_partner
 
 from billfold.platform.clock import wall_now
 from billfold.platform.network.tls import ensure_certificates

@@ -60,10 +60,10 @@ async def test_a_slug_is_taken_once(conn):
         await made(conn)
 
 
-@pytest.mark.parametrize("slug", ["", "Acme", "1acme", "a_b", "acme-", "a.b", "auth", "x" * 64])
-async def test_a_slug_that_is_no_host_name_is_refused(conn, slug):
-    with pytest.raises(InvalidInput):
-        await made(conn, slug)
+async def test_a_slug_that_is_no_host_name_is_refused(conn):
+    for slug in ["", "Acme", "1acme", "a_b", "acme-", "a.b", "auth", "x" * 64]:
+        with pytest.raises(InvalidInput):
+            await made(conn, slug)
 
 
 async def test_the_secret_is_shown_once_and_sealed(conn):
@@ -125,13 +125,13 @@ async def test_a_new_password_ends_what_the_old_one_opened(conn):
     assert (await lockout.begin_attempt(conn, lockout.partner_subject("acme-app"), wall_now())).wait_seconds == 0
 
 
-@pytest.mark.parametrize(("name", "password"), [("", "long enough"), ("a", "short"), ("a\n", "b" * 20)])
-async def test_a_user_needs_a_name_and_a_password(conn, name, password):
+async def test_a_user_needs_a_name_and_a_password(conn):
     partner = await made(conn)
-    with pytest.raises(InvalidInput):
-        await credentials.create_partner_user(
-            conn, partner.partner_id, username=name, password=password, now=wall_now()
-        )
+    for name, password in [("", "long enough"), ("a", "short"), ("a\n", "b" * 20)]:
+        with pytest.raises(InvalidInput):
+            await credentials.create_partner_user(
+                conn, partner.partner_id, username=name, password=password, now=wall_now()
+            )
 
 
 async def test_an_assertion_of_an_issuer_is_consumed_once(conn):

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
-from tests.support.oauth_users import company, member
+from tests.support.oauth import company, member
 from tests.support.whole_bank import VAULT
 
 from billfold.identity.users.contact_resealing import reseal_contact_details

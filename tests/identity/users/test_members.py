@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from tests.support.oauth_users import company
+from tests.support.oauth import company
 
 from billfold.identity.users import members as user_members
 from billfold.identity.users import store as user_store

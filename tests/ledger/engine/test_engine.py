@@ -6,9 +6,8 @@ from uuid import UUID
 
 import msgspec
 import pytest
-from tests.support.commands import PARTNER
 from tests.support.rights_of_code import is_stored
-from tests.support.whole_bank import Holder, engine_beside, expect_clean
+from tests.support.whole_bank import PARTNER, Holder, engine_beside, expect_clean
 
 from billfold.accounts.pockets.commands import SetPocketState
 from billfold.ledger.commands import Command, book_of

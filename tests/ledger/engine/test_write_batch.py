@@ -5,11 +5,10 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.ledger.engine.test_engine import counts, payment
-from tests.support.commands import PARTNER
-from tests.support.customer_events import notified
-from tests.support.oauth_users import member
+from tests.support.events import notified
+from tests.support.oauth import member
 from tests.support.rights_of_code import is_stored
-from tests.support.whole_bank import expect_clean
+from tests.support.whole_bank import PARTNER, expect_clean
 
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.accounts.pockets.commands import OpenPocket, SetPocketState, UpdatePocket

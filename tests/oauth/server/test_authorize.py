@@ -2,13 +2,13 @@
 
 import re
 from datetime import timedelta
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from uuid import UUID
 
 import pytest
 from tests.support.browser import found
-from tests.support.oauth_clients import REDIRECT
-from tests.support.relying_party import AUTHORIZE, ISSUER, came
+from tests.support.oauth import AUTHORIZE, ISSUER, REDIRECT, came
 
 from billfold.oauth import authorization_requests, consent, grants
 from billfold.pages.theme import Theme
@@ -71,21 +71,18 @@ async def test_a_strict_client_must_push(books_client, bank):
     assert await bank.pool.fetchval("SELECT count(*) FROM oauth_authorization_request") == 0
 
 
-@pytest.mark.parametrize(
-    ("changed", "error"),
-    [
+async def test_an_error_is_sent_to_the_registered_redirect_uri(ledger_client):
+    changed: Any
+    for changed, error in [
         ({"response_type": "token"}, "unsupported_response_type"),
         ({"code_challenge": None}, "invalid_request"),
         ({"prompt": "none"}, "interaction_required"),
-    ],
-)
-async def test_an_error_is_sent_to_the_registered_redirect_uri(ledger_client, changed, error):
-    sent_back(await ledger_client.browse(**ledger_client.asked(**changed)), error, state="a state")
+    ]:
+        sent_back(await ledger_client.browse(**ledger_client.asked(**changed)), error, state="a state")
 
 
-@pytest.mark.parametrize(
-    "uri",
-    [
+async def test_an_unregistered_redirect_uri_is_never_used(ledger_client, books_client):
+    for uri in [
         "https://evil.example/",
         "https://books.example/callback/../callback",
         "https://books.example:444/callback",
@@ -97,19 +94,17 @@ async def test_an_error_is_sent_to_the_registered_redirect_uri(ledger_client, ch
         "//books.example",
         "javascript:alert(1)",
         None,
-    ],
-)
-async def test_an_unregistered_redirect_uri_is_never_used(ledger_client, books_client, uri):
-    for client in (ledger_client, books_client):
-        assert is_a_page(await client.browse(**client.asked(redirect_uri=uri)), "invalid_request")
+    ]:
+        for client in (ledger_client, books_client):
+            assert is_a_page(await client.browse(**client.asked(redirect_uri=uri)), "invalid_request")
 
 
-@pytest.mark.parametrize("client_id", [None, "nobody", "nul\x00", "<script>"])
-async def test_an_unknown_client_gets_a_page(ledger_client, client_id):
-    answer = await ledger_client.browse(**ledger_client.asked(client_id=client_id) | {"client_id": client_id})
-    assert answer.status_code == 400
-    assert "location" not in answer.headers
-    assert "<script>" not in answer.text
+async def test_an_unknown_client_gets_a_page(ledger_client):
+    for client_id in [None, "nobody", "nul\x00", "<script>"]:
+        answer = await ledger_client.browse(**ledger_client.asked(client_id=client_id) | {"client_id": client_id})
+        assert answer.status_code == 400
+        assert "location" not in answer.headers
+        assert "<script>" not in answer.text
 
 
 async def test_a_parameter_that_is_there_twice_gets_a_page(ledger_client):
@@ -141,11 +136,12 @@ async def test_a_pushed_request_may_be_opened_until_it_is_answered_and_nothing_i
     assert is_a_page(await books_client.browse(request_uri=uri), "invalid_request_uri")
 
 
-@pytest.mark.parametrize("changed", [{"nonce": None}, {"state": None}, {"state": "x" * 1000}, {"nonce": "n" * 64}])
-async def test_state_and_nonce_may_be_left_out(books_client, changed):
-    back = await books_client.approved(**changed)
-    assert back.fields.get("state") == changed.get("state", "a state")
-    assert (await books_client.exchange(back.fields["code"])).status_code == 200
+async def test_state_and_nonce_may_be_left_out(books_client):
+    changed: Any
+    for changed in [{"nonce": None}, {"state": None}, {"state": "x" * 1000}, {"nonce": "n" * 64}]:
+        back = await books_client.approved(**changed)
+        assert back.fields.get("state") == changed.get("state", "a state")
+        assert (await books_client.exchange(back.fields["code"])).status_code == 200
 
 
 # -- answers -----------------------------------------------------------------------------

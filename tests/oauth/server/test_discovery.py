@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tests.support.relying_party import ISSUER
+from tests.support.oauth import ISSUER
 
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.server.auth_server import AuthServer

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.support.databases import as_owner
-from tests.support.relying_party import refused
+from tests.support.oauth import refused
 
 INTROSPECT, REVOKE = "/api/oauth2/introspect", "/api/oauth2/revoke"
 

@@ -1,9 +1,7 @@
 """Signing out at a client's wish."""
 
 import pytest
-from tests.support.oauth_clients import KEYS
-from tests.support.oauth_users import member
-from tests.support.relying_party import ISSUER, came
+from tests.support.oauth import ISSUER, KEYS, came, member
 
 from billfold.identity.users import sessions
 from billfold.identity.users import store as user_store
@@ -81,25 +79,22 @@ async def test_without_a_hint_the_person_is_asked(books_client):
     assert await books_client.is_good(tokens["access_token"])
 
 
-@pytest.mark.parametrize(
-    "target",
-    [
+async def test_an_unregistered_redirect_uri_is_never_used(books_client):
+    tokens = await books_client.tokens()
+    for target in [
         "https://evil.example",
         "//evil.example",
         "\\\\evil.example",
         "https:evil.example",
         "https://books.example/bye/",
         "https://books.example/bye?x=1",
-    ],
-)
-async def test_an_unregistered_redirect_uri_is_never_used(books_client, target):
-    tokens = await books_client.tokens()
-    answer = await books_client.http.get(
-        LOGOUT, params={"id_token_hint": tokens["id_token"], "post_logout_redirect_uri": target}
-    )
-    assert answer.status_code == 400
-    assert "location" not in answer.headers
-    assert await books_client.is_good(tokens["access_token"])
+    ]:
+        answer = await books_client.http.get(
+            LOGOUT, params={"id_token_hint": tokens["id_token"], "post_logout_redirect_uri": target}
+        )
+        assert answer.status_code == 400
+        assert "location" not in answer.headers
+        assert await books_client.is_good(tokens["access_token"])
 
 
 async def test_a_session_is_not_ended_by_a_token_that_another_signed(bank, books_client):
@@ -110,12 +105,12 @@ async def test_a_session_is_not_ended_by_a_token_that_another_signed(bank, books
     assert await is_signed_in(bank, cookie)
 
 
-@pytest.mark.parametrize("hint", ["no JWT", "e30.e30.", "e30.e30.AAAA"])
-async def test_a_hint_that_is_not_ours_is_refused(books_client, hint):
-    answer = await books_client.http.get(LOGOUT, params={"id_token_hint": hint})
-    assert answer.status_code == 400
-    assert "<h1>This request cannot be answered</h1>" in answer.text
-    assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
+async def test_a_hint_that_is_not_ours_is_refused(books_client):
+    for hint in ["no JWT", "e30.e30.", "e30.e30.AAAA"]:
+        answer = await books_client.http.get(LOGOUT, params={"id_token_hint": hint})
+        assert answer.status_code == 400
+        assert "<h1>This request cannot be answered</h1>" in answer.text
+        assert "frame-ancestors 'none'" in answer.headers["content-security-policy"]
 
 
 async def test_a_hint_is_the_clients_own(books_client):

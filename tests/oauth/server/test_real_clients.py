@@ -7,8 +7,7 @@ from uuid import UUID
 
 import jwt
 from tests.node.runtime import node_command
-from tests.support.oauth_clients import KEYS, REDIRECT, program
-from tests.support.oauth_users import company, member
+from tests.support.oauth import KEYS, REDIRECT, company, member, program
 
 from billfold.oauth import consent
 from billfold.platform import ids

@@ -3,9 +3,7 @@
 import asyncio
 import time
 
-from tests.support.oauth_clients import KEYS, SPA, program, proof, raw_jwt
-from tests.support.oauth_users import company, member
-from tests.support.relying_party import JWT_BEARER
+from tests.support.oauth import JWT_BEARER, KEYS, SPA, company, member, program, proof, raw_jwt
 
 from billfold.oauth import access_tokens
 from billfold.platform import ids

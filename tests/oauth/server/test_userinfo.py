@@ -2,8 +2,7 @@
 
 import pytest
 from tests.support.databases import as_owner
-from tests.support.oauth_clients import hash_of, new_key, proof
-from tests.support.relying_party import ISSUER
+from tests.support.oauth import ISSUER, hash_of, new_key, proof
 
 from billfold.oauth import access_tokens
 from billfold.platform.clock import wall_now
@@ -48,17 +47,10 @@ async def test_a_bound_token_is_worth_nothing_without_its_key(books_client, toke
     refused(await books_client.userinfo(token), "invalid_token")
 
 
-@pytest.mark.parametrize(
-    "changed",
-    [
-        {"ath": hash_of("another")},
-        {"htm": "POST"},
-        {"htu": "https://evil.example" + USER},
-    ],
-)
-async def test_a_proof_that_does_not_hold_is_refused(books_client, token, changed):
-    sent = proof("GET", ISSUER + USER, token=token, **changed)
-    refused(await books_client.userinfo(token, dpop=sent), "invalid_dpop_proof", "invalid-dpop-proof")
+async def test_a_proof_that_does_not_hold_is_refused(books_client, token):
+    for changed in [{"ath": hash_of("another")}, {"htm": "POST"}, {"htu": "https://evil.example" + USER}]:
+        sent = proof("GET", ISSUER + USER, token=token, **changed)
+        refused(await books_client.userinfo(token, dpop=sent), "invalid_dpop_proof", "invalid-dpop-proof")
 
 
 async def test_a_proof_is_used_once(books_client, token):

@@ -1,7 +1,7 @@
 """`billfold agreements`: what is in force is shown, changed, and published anew."""
 
-from tests.support.agreements import changed
-from tests.support.partner_desk import UNKNOWN
+from tests.support.applications import changed
+from tests.support.world import UNKNOWN
 
 from billfold.onboarding.agreements.texts import to_toml
 

@@ -7,20 +7,13 @@ import asyncpg
 import pikepdf
 import pytest
 from pypdf import PdfReader
-from tests.support.agreements import FIRST, SECOND, changed, release
-from tests.support.applications import Applicant
+from tests.support.applications import FIRST, SECOND, Applicant, changed, release
 from tests.support.approvals import REQUESTS, on_us
 from tests.support.damage import undetected
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.onboarding.agreements import store
-from billfold.onboarding.agreements.texts import (
-    InvalidAgreements,
-    Section,
-    read_texts,
-    shipped_texts,
-    to_toml,
-)
+from billfold.onboarding.agreements.texts import InvalidAgreements, Section, read_texts, shipped_texts, to_toml
 from billfold.verify.fingerprints import check_fingerprints
 
 PATH = "/api/v1/agreements/"
@@ -31,9 +24,9 @@ def consent(version=SECOND, **fields):
     return {"version": version, "timestamp": "2025-06-02T13:00:00Z", **fields}
 
 
-async def test_a_version_is_in_force_from_its_day_on_and_files_stay_for_ever(customer_world, customer_desk):
+async def test_a_version_is_in_force_from_its_day_on_and_files_stay_for_ever(world, customer_desk):
     first = await customer_desk.get(PATH)
-    assert first == await customer_world.get(PATH)
+    assert first == await world.get(PATH)
     assert first["version"] == first["release_date"] == FIRST
     assert len({each["type"] for each in first["documents"]}) == len(first["documents"]) == 20
     files = {}
@@ -46,7 +39,7 @@ async def test_a_version_is_in_force_from_its_day_on_and_files_stay_for_ever(cus
         files[each["pdf_download_url"]] = answer.content
     await release(customer_desk.bank)
     assert (await customer_desk.get(PATH))["version"] == FIRST
-    await customer_world.until(f"{SECOND}T00:00-04:00")
+    await world.until(f"{SECOND}T00:00-04:00")
     second = await customer_desk.get(PATH)
     assert second["version"] == second["release_date"] == SECOND
     for address, content in files.items():
@@ -119,9 +112,9 @@ async def test_a_version_is_later_than_all_before_it(bank):
     assert [each.version for each in await store.list_versions(bank.pool)] == [SECOND, FIRST]
 
 
-async def test_what_is_required_is_accepted_before_money_goes_out(partner_desk):
+async def test_what_is_required_is_accepted_before_money_goes_out(world):
     """From its day on; money still comes in, and moves between the customer's own Pockets."""
-    desk = partner_desk
+    desk = world
     payer = await desk.funded(900_000_00)
     own = await desk.pocket(payer.customer)
     funding = await desk.facilitation()
@@ -157,8 +150,8 @@ async def test_what_is_required_is_accepted_before_money_goes_out(partner_desk):
     assert rows[0]["accepted_by_id"] == desk.partner.partner_id
 
 
-async def test_nothing_is_requested_or_sent_to_others_without_what_is_required(customer_world, customer_desk):
-    desk = customer_world
+async def test_nothing_is_requested_or_sent_to_others_without_what_is_required(world, customer_desk):
+    desk = world
     payer = await desk.funded(9_000_00, str(customer_desk.team.customer))
     await release(desk.bank, required_by=SECOND)
     await desk.until(f"{SECOND}T10:00-04:00")
@@ -173,20 +166,13 @@ async def test_nothing_is_requested_or_sent_to_others_without_what_is_required(c
     ("field", "wrong"),
     [("timestamp", "2999-01-01T00:00:00Z"), ("timestamp", "2025-06-02T09:00:00"), ("ip_address", "::x"), ("by", "me")],
 )
-async def test_a_consent_that_cannot_be_is_refused(partner_desk, field, wrong):
-    accepts = f"/api/v1/customers/{await partner_desk.customer()}/agreement-consent/"
-    await partner_desk.invalid("POST", accepts, consent(FIRST, **{field: wrong}), loc=f"body.{field}")
+async def test_a_consent_that_cannot_be_is_refused(world, field, wrong):
+    accepts = f"/api/v1/customers/{await world.customer()}/agreement-consent/"
+    await world.invalid("POST", accepts, consent(FIRST, **{field: wrong}), loc=f"body.{field}")
 
 
-async def test_a_partner_accepts_for_its_own_customers_alone(partner_desk, other_partner):
-    accepts = f"/api/v1/customers/{await partner_desk.customer()}/agreement-consent/"
-    await other_partner.refused("POST", accepts, consent(FIRST), status=404, code="not-found")
-    unknown = f"/api/v1/customers/{UNKNOWN}/agreement-consent/"
-    await partner_desk.refused("POST", unknown, consent(FIRST), status=404, code="not-found")
-
-
-async def test_an_application_with_an_old_consent_is_reviewed_and_accepts_anew(partner_desk):
-    applicant, desk = Applicant(partner_desk), partner_desk
+async def test_an_application_with_an_old_consent_is_reviewed_and_accepts_anew(world):
+    applicant, desk = Applicant(world), world
     made = await applicant.simple(first_pocket={"pocket_name": "Reserve", "deposit_strategy_id": "UST-4W"})
     await release(desk.bank, required_by=SECOND)
     await desk.until(f"{SECOND}T10:00-04:00")
@@ -198,9 +184,9 @@ async def test_an_application_with_an_old_consent_is_reviewed_and_accepts_anew(p
     assert (await desk.get(f"/api/v1/customers/{approved['customer_id']}/"))["agreement_version"] == SECOND
 
 
-async def test_damage_to_versions_and_acceptances_is_found(partner_desk, bank_dsn):
-    bank = partner_desk.bank
-    await partner_desk.customer()
+async def test_damage_to_versions_and_acceptances_is_found(world, bank_dsn):
+    bank = world.bank
+    await world.customer()
     await release(bank, required_by=SECOND)
     conn = await asyncpg.connect(bank_dsn)
     for table in ("agreement_document", "agreement_version", "agreement_acceptance"):

@@ -1,29 +1,16 @@
 """Every field of an application has its rule, and its place in the refusal."""
 
 from tests.support.applications import ADDRESS, BUSINESS, CONSENT, OWNER, PERSON, RETAIL, V1, Applicant
-from tests.support.partner_desk import UNKNOWN
 
 EIN, SSN = BUSINESS["identification_number"], OWNER["identification_number"]
 NUMBER = "identification_number.identification_number"
 OF_BUSINESS = (
-    ({"name": ""}, "name"),
     ({"name": "A\u202eB"}, "name"),
     ({"name": "A\nB"}, "name"),
-    ({"name": "x" * 251}, "name"),
-    ({"entity_type": "GMBH"}, "entity_type"),
     ({"website": "not a site"}, "website"),
-    (
-        {"identification_number": EIN | {"identification_number": "000000000"}},
-        "identification_number.identification_number",
-    ),
-    (
-        {"identification_number": EIN | {"type": "TIN", "identification_number": "07-1234567"}},
-        "identification_number.identification_number",
-    ),
-    (
-        {"identification_number": EIN | {"identification_number": "12-345"}},
-        "identification_number.identification_number",
-    ),
+    ({"identification_number": EIN | {"identification_number": "000000000"}}, NUMBER),
+    ({"identification_number": EIN | {"type": "TIN", "identification_number": "07-1234567"}}, NUMBER),
+    ({"identification_number": EIN | {"identification_number": "12-345"}}, NUMBER),
     ({"identification_number": EIN | {"type": "SSN"}}, "identification_number.type"),
     ({"identification_number": EIN | {"issuing_country": "CA"}}, "identification_number.issuing_country"),
     (
@@ -49,17 +36,12 @@ OF_BUSINESS = (
     ({"agreement_consent": CONSENT | {"timestamp": "2025-06-02T12:00:00"}}, "agreement_consent.timestamp"),
     ({"first_pocket": {"pocket_name": "P"}}, "first_pocket.deposit_strategy_id"),
     ({"first_pocket": {"pocket_name": "P", "deposit_strategy_id": "UST-1W"}}, "first_pocket.deposit_strategy_id"),
-    ({"status": "APPROVED"}, "status"),
-    ({"customer_id": UNKNOWN}, "customer_id"),
 )
 OF_PARTY = (
     ({"date_of_birth": "2025-06-03"}, "date_of_birth"),
     ({"date_of_birth": "1890-01-01"}, "date_of_birth"),
     ({"date_of_birth": "2007-06-03", "roles": ["CONTROL_PERSON"]}, "date_of_birth"),
-    (
-        {"identification_number": SSN | {"identification_number": "666-45-6789"}},
-        "identification_number.identification_number",
-    ),
+    ({"identification_number": SSN | {"identification_number": "666-45-6789"}}, NUMBER),
     (
         {"identification_number": SSN | {"identification_number_issuing_country": "CA"}},
         "identification_number.identification_number_issuing_country",
@@ -85,20 +67,20 @@ OF_PERSON = (
 )
 
 
-async def test_what_a_field_may_not_say_is_refused_at_its_place(partner_desk):
-    applicant = Applicant(partner_desk)
-    made = (await partner_desk.post(V1, {}))["id"]
+async def test_what_a_field_may_not_say_is_refused_at_its_place(world):
+    applicant = Applicant(world)
+    made = (await world.post(V1, {}))["id"]
     for body, place in OF_BUSINESS:
-        await partner_desk.invalid("POST", V1, body, loc=f"body.{place}")
-        await partner_desk.invalid("PATCH", applicant.path(made), body, loc=f"body.{place}")
-    party = await partner_desk.post(applicant.parties(made), {"ownership_percentage": "0.51"})
+        await world.invalid("POST", V1, body, loc=f"body.{place}")
+        await world.invalid("PATCH", applicant.path(made), body, loc=f"body.{place}")
+    party = await world.post(applicant.parties(made), {"ownership_percentage": "0.51"})
     for body, place in OF_PARTY:
-        await partner_desk.invalid("POST", applicant.parties(made), body, loc=f"body.{place}")
-    await partner_desk.patch(applicant.parties(made, party["id"]), {"ownership_percentage": "1"})
+        await world.invalid("POST", applicant.parties(made), body, loc=f"body.{place}")
+    await world.patch(applicant.parties(made, party["id"]), {"ownership_percentage": "1"})
     for body, place in OF_PERSON:
-        await partner_desk.invalid("POST", RETAIL, PERSON | body, loc=f"body.{place}")
+        await world.invalid("POST", RETAIL, PERSON | body, loc=f"body.{place}")
     for path, body in ((applicant.path(made), {}), (applicant.parties(made, party["id"]), {})):
-        await partner_desk.invalid("PATCH", path, body, loc="body")
-    await partner_desk.invalid("POST", f"{RETAIL}{made}/documents/BYLAW/file/", b"%PDF-", loc="path.document_type")
+        await world.invalid("PATCH", path, body, loc="body")
+    await world.invalid("POST", f"{RETAIL}{made}/documents/BYLAW/file/", b"%PDF-", loc="path.document_type")
     kept = await applicant.get(made)
     assert all(kept[name] is None for name in BUSINESS)

@@ -17,9 +17,9 @@ OPERATOR = Operator.of_command_line("olga")
 
 
 @pytest.fixture
-async def waiting(partner_desk):
+async def waiting(world):
     """An applicant, and the id of an application that waits for a review."""
-    applicant = Applicant(partner_desk)
+    applicant = Applicant(world)
     made = await applicant.simple(name="Review Co")
     await applicant.decided(made)
     return applicant, UUID(made)

@@ -21,7 +21,7 @@ from tests.support.applications import (
 )
 from tests.support.damage import undetected
 from tests.support.databases import owner_of
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.data_keys.keys import DataKeys
 from billfold.documents import store as document_store
@@ -38,9 +38,9 @@ REJECTED = ReviewDecision(approved=False, reason="It is cut off.", by=Operator.o
 
 
 @pytest.fixture
-def applicant(partner_desk):
+def applicant(world):
     """One who applies through a partner."""
-    return Applicant(partner_desk)
+    return Applicant(world)
 
 
 async def events_of(desk):
@@ -195,8 +195,8 @@ async def test_a_decided_application_takes_no_more_files(applicant):
     assert (await applicant.upload(document, status=409))["code"] == "application-not-editable"
 
 
-async def test_a_person_becomes_a_customer(partner_desk):
-    desk = partner_desk
+async def test_a_person_becomes_a_customer(world):
+    desk = world
     made = await desk.post(
         RETAIL, PERSON | {"identification_number": "D1234567", "identification_type": "DRIVERS_LICENSE"}
     )

@@ -5,10 +5,10 @@ import asyncio
 import pytest
 from tests.journeys.test_nothing_personal_in_a_dump import places_of_personal_data
 from tests.support.applications import V2, Applicant, run_jobs
+from tests.support.browser import invite_path, link_in, mailed
 from tests.support.damage import undetected
 from tests.support.databases import owner_of
-from tests.support.guests import invite_path, link_in, mailed
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.verify.fingerprints import check_fingerprints
 
@@ -92,9 +92,9 @@ async def test_strangers_are_not_mailed_in_bulk_and_nobody_more_than_thrice_a_da
     assert len((await customer_desk.get(invite_path(made, "invites")))["invites"]) == 40
 
 
-async def test_a_frozen_customer_neither_applies_nor_invites(customer_desk, customer_world, made):
+async def test_a_frozen_customer_neither_applies_nor_invites(customer_desk, world, made):
     frozen = {"status": "FROZEN", "reason": "Court order"}
-    await customer_world.post(f"/api/v1/sandbox/customers/{customer_desk.team.customer}/", frozen, 200)
+    await world.post(f"/api/v1/sandbox/customers/{customer_desk.team.customer}/", frozen, 200)
     applying = Applicant(customer_desk, V2).path(made, "apply")
     for where, body in ((V2, {"name": "Second Ltd"}), (applying, {}), (invite_path(made, "invite"), HELPERS)):
         await customer_desk.refused("POST", where, body, status=409, code="customer-not-open")

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.payments.ach.rules.entries import INCOMING
 from tests.payments.cli_bank import prepare
-from tests.support.proposals import confirmed
+from tests.support.approvals import confirmed
 from tests.support.small_rails import Customer
 
 from billfold.ledger.types import ScheduledJob

@@ -2,15 +2,7 @@
 
 from uuid import UUID
 
-import pytest
-from tests.fixtures.teller import Teller
-
 from billfold.accounts.portals.commands import OpenPortal
-
-
-@pytest.fixture
-def teller():
-    return Teller()
 
 
 def test_a_payment_is_sent_back_by_a_portal_of_another_rail(teller):

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from tests.fixtures.cli import fetch
 from tests.payments.ach.inbound.test_files import entry, file_of
 from tests.payments.cli_bank import prepare
+from tests.support.approvals import proposed
 from tests.support.fedwire import changed
-from tests.support.proposals import proposed
 
 from billfold.dual_control.decisions import confirm
 from billfold.identity.operators.types import Operator

@@ -20,10 +20,10 @@ async def peers(bank):
     await made.close()
 
 
-async def test_concurrent_lookups_share_a_query_and_each_gets_its_payee(partner_desk, bank, peers, monkeypatch):
-    payers = [await partner_desk.pocket() for _ in range(4)]
+async def test_concurrent_lookups_share_a_query_and_each_gets_its_payee(world, bank, peers, monkeypatch):
+    payers = [await world.pocket() for _ in range(4)]
     ends = [*payers[1:], payers[0]]
-    linked = [await payee(partner_desk, *each) for each in zip(payers, ends, strict=True)]
+    linked = [await payee(world, *each) for each in zip(payers, ends, strict=True)]
     asked = []
     find_peers = peers_module.find_peers
 
@@ -42,13 +42,13 @@ async def test_concurrent_lookups_share_a_query_and_each_gets_its_payee(partner_
     assert asked == [[UUID(link) for link in linked]]
     assert [str(peer.pocket_id) for peer in found] == [end.id for end in ends]
     assert [str(peer.customer_id) for peer in found] == [end.customer for end in ends]
-    addresses = [(await partner_desk.get(f"{end.path}portals/{end.portal}/"))["network_address"] for end in ends]
+    addresses = [(await world.get(f"{end.path}portals/{end.portal}/"))["network_address"] for end in ends]
     assert [peer.addresses[1] for peer in found] == addresses
 
 
-async def test_another_customers_counterparty_is_not_there(partner_desk, peers):
-    payer, end = await partner_desk.pocket(), await partner_desk.pocket()
-    link = UUID(await payee(partner_desk, payer, end))
+async def test_another_customers_counterparty_is_not_there(world, peers):
+    payer, end = await world.pocket(), await world.pocket()
+    link = UUID(await payee(world, payer, end))
     mine = asyncio.create_task(peers.find(UUID(payer.customer), UUID(payer.id), link))
     for customer, counterparty_id in ((end.customer, link), (payer.customer, ids.new())):
         with pytest.raises(NotFound):

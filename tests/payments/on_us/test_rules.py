@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.fixtures.teller import Teller
-from tests.support.commands import BETA
+from tests.support.whole_bank import BETA
 
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.commands import SetPocketState

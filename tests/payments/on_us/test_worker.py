@@ -13,9 +13,9 @@ from billfold.platform import ids
 
 
 @pytest.mark.parametrize("earlier_release", [False, True])
-async def test_an_accepted_transfer_is_executed_by_a_worker(partner_desk, earlier_release):
-    pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
-    counterparty = await payee(partner_desk, pocket, target)
+async def test_an_accepted_transfer_is_executed_by_a_worker(world, earlier_release):
+    pocket, target = await world.funded(10_000_00), await world.pocket()
+    counterparty = await payee(world, pocket, target)
     body = {
         "type": "PEER_TO_PEER",
         "from_account": {"id": pocket.id},
@@ -25,25 +25,25 @@ async def test_an_accepted_transfer_is_executed_by_a_worker(partner_desk, earlie
         "description": "late",
         "end_to_end_identification": "E2E-9",
     }
-    made = await partner_desk.post(PATH, body)
+    made = await world.post(PATH, body)
     if earlier_release:
-        await store_request(partner_desk, made, body)
-    row = await on_us_store.get_transfer(partner_desk.bank.pool, UUID(pocket.customer), UUID(made["id"]))
+        await store_request(world, made, body)
+    row = await on_us_store.get_transfer(world.bank.pool, UUID(pocket.customer), UUID(made["id"]))
     assert row.payee_id == UUID(target.customer)
     assert row.order.description == "late"
-    await execute_all_pending(partner_desk.bank)
-    await execute_all_pending(partner_desk.bank)
-    assert (await done(partner_desk, made["id"]))["status"] == "COMPLETED"
-    (received,) = (await partner_desk.get(f"{target.path}transactions/"))["items"]
+    await execute_all_pending(world.bank)
+    await execute_all_pending(world.bank)
+    assert (await done(world, made["id"]))["status"] == "COMPLETED"
+    (received,) = (await world.get(f"{target.path}transactions/"))["items"]
     assert (received["amount"]["value"], received["description"]) == (700_00, "late")
     assert received["end_to_end_identification"] == "E2E-9"
     assert received["counterparty"]["pocket_id"] == pocket.id
-    assert await on_us_store.list_pending(partner_desk.bank.pool) == []
+    assert await on_us_store.list_pending(world.bank.pool) == []
 
 
-async def test_a_pocket_with_a_pending_transfer_cannot_be_closed(partner_desk):
-    pocket = await partner_desk.funded(10_000_00)
-    other, empty = (await partner_desk.pocket(pocket.customer), await partner_desk.pocket(pocket.customer))
+async def test_a_pocket_with_a_pending_transfer_cannot_be_closed(world):
+    pocket = await world.funded(10_000_00)
+    other, empty = (await world.pocket(pocket.customer), await world.pocket(pocket.customer))
     waiting = TransferOnUs(
         caller="test",
         key=ids.new(),
@@ -53,10 +53,10 @@ async def test_a_pocket_with_a_pending_transfer_cannot_be_closed(partner_desk):
         from_pocket_id=UUID(other.id),
         to_pocket_id=UUID(empty.id),
         amount=100_00,
-        partner_id=partner_desk.partner.partner_id,
+        partner_id=world.partner.partner_id,
         later=True,
     )
-    await partner_desk.bank.engine.submit(waiting)
+    await world.bank.engine.submit(waiting)
     path = f"/api/v2/customers/{empty.customer}/pockets/{empty.id}/"
     closing = {"status": "CLOSED", "closure_reason": "INACTIVITY"}
-    await partner_desk.refused("PATCH", path, closing, status=422, code="pocket-not-empty")
+    await world.refused("PATCH", path, closing, status=422, code="pocket-not-empty")

@@ -42,12 +42,7 @@ async def test_customers_learn_of_each_change_once_when_days_close_in_a_row_and_
     assert await closures.declare(WEDNESDAY) == 1
     assert await closures.declare(TUESDAY, withdrawn=True) == 1
     assert await closures.declare(TUESDAY) == 1
-    assert await closures.told() == [
-        (TUESDAY, WEDNESDAY),
-        (TUESDAY, THURSDAY),
-        (TUESDAY, TUESDAY),
-        (TUESDAY, THURSDAY),
-    ]
+    assert await closures.told() == [(TUESDAY, WEDNESDAY), (TUESDAY, THURSDAY), (TUESDAY, TUESDAY), (TUESDAY, THURSDAY)]
 
 
 async def test_a_day_that_closes_after_its_first_trades_settles_nothing_that_day(closures):

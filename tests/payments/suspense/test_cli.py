@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 from tests.payments.cli_bank import prepare
-from tests.support.proposals import confirmed, proposed
+from tests.support.approvals import confirmed, proposed
 from tests.support.small_rails import OURS, Customer
 
 from billfold.ledger.types import Direction, Rail

@@ -6,8 +6,8 @@ import re
 import pytest
 from tests.fixtures.cli import fetch
 from tests.payments.cli_bank import prepare
+from tests.support.approvals import confirmed
 from tests.support.fedwire import Fedwire
-from tests.support.proposals import confirmed
 from tests.support.small_rails import Customer
 from tests.support.whole_bank import Holder
 

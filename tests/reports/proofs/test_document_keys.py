@@ -7,7 +7,7 @@ from datetime import timedelta
 import asyncpg
 import msgspec
 import pytest
-from tests.support.partner_client import PartnerClient
+from tests.support.world import PartnerClient
 
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs import document_keys

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.reports.statements.store import Month
 from billfold.reports.statements.worker import correct_statements, make_statements

@@ -1,8 +1,7 @@
 """A bank that answers as it is told to, and a card processor beside it."""
 
 import pytest
-from tests.support.card_host import Place
-from tests.support.card_network import StubBank
+from tests.support.card_network import Place, StubBank
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ import asyncio
 import sys
 from time import monotonic
 
-from tests.support.card_host import Place, connected_in_time
-from tests.support.card_network import connected, pack, unpack
+from tests.support.card_network import Place, connected, connected_in_time, pack, unpack
 
 from billfold.sandbox.card_processor.host.server import CONNECTIONS_MAX, UNDER_WAY_MAX
 from billfold.sandbox.card_processor.host.settings import write_settings

@@ -3,8 +3,7 @@
 import json
 
 import pytest
-from tests.support.card_host import Place, pin_block, set_pin
-from tests.support.card_network import connected, pack, unpack
+from tests.support.card_network import Place, connected, pack, pin_block, set_pin, unpack
 
 from billfold.platform.logs import configure_logging
 from billfold.sandbox.card_processor.host.messages import MacAlgorithm

@@ -4,8 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.support.card_host import Place, pin_block, set_pin
-from tests.support.card_network import StubBank
+from tests.support.card_network import Place, StubBank, pin_block, set_pin
 from tests.support.maven import jars_of
 
 SOURCE = Path(__file__).with_name("JposSwitch.java")

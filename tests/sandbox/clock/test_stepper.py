@@ -4,8 +4,7 @@ import asyncio
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from tests.support.commands import EngineCommands
-from tests.support.whole_bank import close_bank, expect_clean, open_bank
+from tests.support.whole_bank import EngineCommands, close_bank, expect_clean, open_bank
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.clock import EARLIEST, LATEST, ClockState, ClockWouldGoBack, wall_now

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pyotp import TOTP
 from tests.support.browser import Browser, forms_of, found
-from tests.support.partner_client import close_app
-from tests.support.sandbox_tasks import performing_tasks
+from tests.support.sandbox_process import performing_tasks
+from tests.support.world import close_app
 
 from billfold.accounts.customers.partner_customers import make_partner
 from billfold.apis.partner_api.app import partner_document, partner_operations

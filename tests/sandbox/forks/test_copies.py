@@ -10,7 +10,7 @@ from pathlib import Path
 
 import asyncpg
 import pytest
-from tests.support.sandbox_tasks import CLOCK
+from tests.support.sandbox_process import CLOCK
 
 from billfold.platform.errors import NotFound, Refused
 from billfold.sandbox.forks import copies as copying

@@ -4,9 +4,8 @@ import asyncio
 from uuid import UUID
 
 import pytest
-from tests.support.commands import EngineCommands
 from tests.support.fedwire import link
-from tests.support.whole_bank import close_bank, expect_clean, open_bank
+from tests.support.whole_bank import EngineCommands, close_bank, expect_clean, open_bank
 
 from billfold.payments.ach.commands import OriginateAch
 from billfold.payments.wires.commands import SendWire

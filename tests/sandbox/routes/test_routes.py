@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from uuid import UUID
 
 import pytest
-from tests.support.partner_client import PartnerClient, new_partner
+from tests.support.world import PartnerClient, new_partner
 
 from billfold.accounts.portals.commands import UpdatePortal
 from billfold.platform import ids

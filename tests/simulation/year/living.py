@@ -12,10 +12,8 @@ from tests.simulation.life import KINDS, WEEKS, Life, WalkTo
 from tests.simulation.memory_bank import MemoryBank
 from tests.simulation.on_chains import PATH
 from tests.support.apps import lend_partner_app, take_back
-from tests.support.commands import PARTNER, opened
-from tests.support.partner_client import new_partner
-from tests.support.partner_desk import PartnerApi
-from tests.support.whole_bank import SEED, VAULT, close_bank, open_bank
+from tests.support.whole_bank import PARTNER, SEED, VAULT, close_bank, open_bank, opened
+from tests.support.world import PartnerApi, new_partner
 
 from billfold.bills.store import CalendarOverride, save_override
 from billfold.ledger.types import Origin

@@ -3,7 +3,6 @@
 from uuid import UUID
 
 import pytest
-from tests.fixtures.teller import Teller
 
 from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.ledger.book.rows import AccountEntry, TransactionEntry
@@ -14,11 +13,6 @@ from billfold.platform.errors import Refused
 from billfold.treasury.rules.recover import overdraft_of
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
-
-
-@pytest.fixture
-def teller():
-    return Teller()
 
 
 @pytest.fixture

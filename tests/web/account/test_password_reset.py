@@ -5,9 +5,7 @@ import asyncio
 import pyotp
 import pytest
 from tests.support.browser import found
-from tests.support.oauth_clients import program
-from tests.support.oauth_users import Member
-from tests.support.relying_party import Relying
+from tests.support.oauth import Member, Relying, program
 from tests.web.steps import give_password, reset_link
 
 from billfold.identity.users import email_links as links

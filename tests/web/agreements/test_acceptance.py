@@ -3,8 +3,8 @@
 from datetime import datetime
 
 import pytest
-from tests.support.agreements import FIRST, SECOND, release
-from tests.support.commands import EngineCommands
+from tests.support.applications import FIRST, SECOND, release
+from tests.support.whole_bank import EngineCommands
 
 from billfold.identity.users import members as user_members
 from billfold.onboarding.agreements import store

@@ -4,9 +4,7 @@ from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 from tests.support.browser import found
-from tests.support.oauth_clients import REDIRECT, SCOPES, program
-from tests.support.oauth_users import company
-from tests.support.relying_party import ISSUER, Relying, came
+from tests.support.oauth import ISSUER, REDIRECT, SCOPES, Relying, came, company, program
 
 from billfold.identity.users import members as user_members
 from billfold.oauth import access_tokens, grants

@@ -3,10 +3,8 @@
 from datetime import timedelta
 
 import pytest
-from tests.support.oauth_clients import KEYS
-from tests.support.oauth_users import company
-from tests.support.page_clients import applications, client_of, register
-from tests.support.relying_party import AUTHORIZE, ISSUER, PAR, Relying, refused
+from tests.support.browser import applications, client_of, register
+from tests.support.oauth import AUTHORIZE, ISSUER, KEYS, PAR, Relying, company, refused
 
 from billfold.audit import store as audit_store
 from billfold.audit.types import EntryFilter

@@ -4,9 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.oauth_clients import KEYS, REDIRECT, program
-from tests.support.oauth_users import company
-from tests.support.page_clients import applications, client_of, register
+from tests.support.browser import applications, client_of, register
+from tests.support.oauth import KEYS, REDIRECT, company, program
 
 from billfold.identity.users import members as user_members
 from billfold.oauth import clients

@@ -9,8 +9,8 @@ from tests.support.applications import Applicant
 from tests.support.approvals import REQUESTS, on_us
 from tests.support.browser import Browser, forms_of, found
 from tests.support.cards import Holder
-from tests.support.oauth_clients import new_key
-from tests.support.partner_desk import UNKNOWN
+from tests.support.oauth import new_key
+from tests.support.world import UNKNOWN
 from tests.web.console.developer.test_developer import subscribe
 from tests.web.console.test_moving_money import signed, with_passkey
 

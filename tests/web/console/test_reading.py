@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 from tests.support.browser import found
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.web.console.listing import list_choices
 

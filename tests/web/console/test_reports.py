@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.reference.shared_calls import make_june
 from tests.support.browser import Browser, forms_of
-from tests.support.partner_desk import UNKNOWN
+from tests.support.world import UNKNOWN
 
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify

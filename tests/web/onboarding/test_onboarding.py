@@ -3,8 +3,7 @@
 import pytest
 from tests.journeys.test_nothing_personal_in_a_dump import places_of_personal_data
 from tests.support.applications import ABROAD, BUSINESS, OWNER, PAGE, PICTURE, V2, Applicant, run_jobs
-from tests.support.browser import forms_of, found
-from tests.support.guests import Guest, invite_path, link_in, mailed
+from tests.support.browser import Guest, forms_of, found, invite_path, link_in, mailed
 
 from billfold.platform.clock import wall_now
 

@@ -2,7 +2,7 @@
 
 import pytest
 from tests.fixtures.pages import PASSWORD
-from tests.support.oauth_clients import program
+from tests.support.oauth import program
 from tests.web.steps import give_password
 
 from billfold.identity.users import lockout

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pyotp
 import pytest
 from tests.support.browser import found
-from tests.support.oauth_users import company
+from tests.support.oauth import company
 
 from billfold.identity.members.types import InviteMember
 from billfold.identity.users import members as user_members

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from tests.support.oauth_clients import KEYS, new_key
+from tests.support.oauth import KEYS, new_key
 
 NEW = {"name": "Ledger", "scope.pockets.read": "yes", "scope.transfers.read": "yes"}
 

@@ -3,7 +3,7 @@
 import pytest
 from tests.support.approvals import hold_roles
 from tests.support.databases import as_owner
-from tests.support.oauth_clients import KEYS, new_key
+from tests.support.oauth import KEYS, new_key
 
 from billfold.approvals.authorization_requests import confirm_as_operator
 from billfold.identity.users import members as user_members

@@ -8,7 +8,7 @@ import httpx
 import msgspec
 import pytest
 from tests.support.applications import run_jobs
-from tests.support.cardholder import FUNDED
+from tests.support.cards import FUNDED
 from tests.support.damage import report_of
 
 from billfold.ledger.jobs.store import schedule

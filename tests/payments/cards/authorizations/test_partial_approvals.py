@@ -1,7 +1,7 @@
 """What of a payment by card can be approved when the Pocket has less: purchases in part, cash never."""
 
 import pytest
-from tests.support.cardholder import FUNDED
+from tests.support.cards import FUNDED
 
 _MORE = FUNDED + 100_00
 

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import asyncpg
-from tests.support.cardholder import FUNDED
+from tests.support.cards import FUNDED
 
 from billfold.verify.runner import verify_bank
 
@@ -148,13 +148,7 @@ async def test_a_card_spends_in_a_day_what_its_limits_allow(cardholder):
     limits = f"{cardholder.account}/cards/{cardholder.card}/limits/"
     assert (await desk.get(limits))["daily"] is None
     await desk.ask("PUT", limits, {"daily": 100_00, "categories": {"7011": 60_00, "5812": 0}}, status=200)
-    for wrong in (
-        {},
-        {"daily": -1},
-        {"daily": 1.5},
-        {"daily": 1, "categories": {"x": 1}},
-        {"daily": 1, "per": 2},
-    ):
+    for wrong in ({}, {"daily": -1}, {"daily": 1.5}, {"daily": 1, "categories": {"x": 1}}, {"daily": 1, "per": 2}):
         await desk.ask("PUT", limits, wrong, status=422)
     await desk.invalid("PUT", limits, LINE_BREAK, loc="body.categories....")
     await cardholder.declined("CATEGORY_BLOCKED", merchant={"name": "Inn", "category_code": "5812"})

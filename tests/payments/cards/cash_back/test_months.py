@@ -5,7 +5,7 @@ from datetime import date
 
 import msgspec
 import pytest
-from tests.support.card_settlement import SHOP, Program, chargeback, presentment, refund, representment
+from tests.support.cards import SHOP, Program, chargeback, presentment, refund, representment
 
 from billfold.accounts.customers.commands import CloseCustomer
 from billfold.accounts.pockets.commands import UpdatePocket

@@ -5,7 +5,7 @@ from datetime import date
 
 import msgspec
 import pytest
-from tests.support.card_settlement import Program, presentment, refund
+from tests.support.cards import Program, presentment, refund
 from tests.support.damage import checks_of, report_of
 
 from billfold.ledger.bulk import submit_in_lots

@@ -4,7 +4,7 @@ from datetime import date
 
 import asyncpg
 import pytest
-from tests.support.card_settlement import Program, fee, presentment
+from tests.support.cards import Program, fee, presentment
 from tests.support.damage import checks_of, report_of, undetected
 
 from billfold.payments.cards.cash_back import checks as cash_back_checks

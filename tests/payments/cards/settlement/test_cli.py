@@ -4,10 +4,9 @@ import re
 
 import pytest
 from tests.payments.cli_bank import prepare
-from tests.support.card_settlement import Processor, fee, presentment, refund
-from tests.support.commands import EngineCommands
-from tests.support.proposals import confirmed
-from tests.support.whole_bank import Holder
+from tests.support.approvals import confirmed
+from tests.support.cards import Processor, fee, presentment, refund
+from tests.support.whole_bank import EngineCommands, Holder
 
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper

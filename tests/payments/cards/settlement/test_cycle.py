@@ -3,9 +3,8 @@
 from uuid import UUID
 
 import pytest
-from tests.support.card_settlement import Processor, presentment
-from tests.support.cardholder import Cardholder
-from tests.support.proposals import confirm_as_otto
+from tests.support.approvals import confirm_as_otto
+from tests.support.cards import Cardholder, Processor, presentment
 from tests.support.whole_bank import expect_clean
 
 from billfold.ledger.jobs.due_work import bank_customer_id
@@ -15,16 +14,16 @@ from billfold.platform import ids
 from billfold.platform.errors import Refused, Unavailable
 
 
-async def test_a_week_of_a_card_is_settled_by_files_to_zero(partner_desk):
-    cardholder = await Cardholder(partner_desk, await partner_desk.pocket()).funded()
-    bank = partner_desk.bank
+async def test_a_week_of_a_card_is_settled_by_files_to_zero(world):
+    cardholder = await Cardholder(world, await world.pocket()).funded()
+    bank = world.bank
     held = await cardholder.held(80_00)
     cleared = await cardholder.simulate("clearing", network_reference=held, amount_usdc=96_00)
     await cardholder.simulate("refund", amount_usdc=12_35)
-    await partner_desk.days(1)
+    await world.days(1)
     await cardholder.simulate("chargeback", record_id=cleared["record_id"], amount_usdc=50_00)
     await cardholder.simulate("representment", record_id=cleared["record_id"], amount_usdc=20_00)
-    await partner_desk.days(4)
+    await world.days(4)
     days = await store.reconcile(bank.pool, bank_customer_id(bank.seed))
     interchange = (1_44 - 19, -75 + 30)
     assert [(each.records, each.interchange, each.fees) for each in reversed(days)] == [
@@ -36,14 +35,14 @@ async def test_a_week_of_a_card_is_settled_by_files_to_zero(partner_desk):
     await expect_clean(bank)
 
 
-async def test_a_record_is_booked_to_its_card_once_when_its_confirmation_was_cut_off(partner_desk, monkeypatch):
-    cardholder = await Cardholder(partner_desk, await partner_desk.pocket()).funded()
-    bank, submit = partner_desk.bank, partner_desk.bank.engine.submit
+async def test_a_record_is_booked_to_its_card_once_when_its_confirmation_was_cut_off(world, monkeypatch):
+    cardholder = await Cardholder(world, await world.pocket()).funded()
+    bank, submit = world.bank, world.bank.engine.submit
     await Processor(bank).send(presentment(ids.new(), 40_00))
     ((record, _),) = await store.list_held(bank.pool)
     card = UUID(cardholder.card)
     said = await cli.assign(bank, record.item_id, card)
-    await partner_desk.days(1)  # it is booked on the day on which it is confirmed
+    await world.days(1)  # it is booked on the day on which it is confirmed
 
     async def cut_off(command):
         if isinstance(command, ReleaseFromSuspense):

@@ -5,7 +5,7 @@ from datetime import date
 
 import msgspec
 import pytest
-from tests.support.card_settlement import TUESDAY, Processor, chargeback, fee, presentment, refund, representment
+from tests.support.cards import TUESDAY, Processor, chargeback, fee, presentment, refund, representment
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.settlement import inbound, store

@@ -7,10 +7,9 @@ import msgspec
 import pytest
 from eth_hash.auto import keccak
 from tests.fixtures.deposits import DOLLAR, SANDBOX
-from tests.support.applications import run_jobs
+from tests.support.applications import LIST, import_list, run_jobs
+from tests.support.approvals import confirm_as_otto
 from tests.support.databases import owner_of
-from tests.support.proposals import confirm_as_otto
-from tests.support.screening import LIST, import_list
 from tests.support.whole_bank import expect_clean
 
 from billfold.accounts.portals.ports import WalletSource

@@ -7,8 +7,8 @@ import msgspec
 from tests.approvals.test_execute_transfers import not_executed, schedule_execution
 from tests.fixtures.withdrawals import PAYEE
 from tests.support.approvals import decide
-from tests.support.commands import EngineCommands
 from tests.support.payees import wallet as wallet_form
+from tests.support.whole_bank import EngineCommands
 
 from billfold.accounts.counterparties.commands import SettleScreening
 from billfold.accounts.counterparties.types import SanctionsStatus

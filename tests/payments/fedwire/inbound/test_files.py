@@ -248,10 +248,7 @@ async def test_a_status_of_an_unknown_message_is_listed_and_the_payment_beside_i
     strange = about(told, message_id="20250602BLFDUS33000099")
     await fedwire.drop("both.xml", strange, await fedwire.payment("one", await fedwire.account_of(holder)))
     refused, booked = fedwire.taken("both.xml")
-    assert (refused, booked) == (
-        "REFUSED: OrgnlMsgId: no message 20250602BLFDUS33000099 was sent",
-        "COMPLETED",
-    )
+    assert (refused, booked) == ("REFUSED: OrgnlMsgId: no message 20250602BLFDUS33000099 was sent", "COMPLETED")
     await fedwire.prove()
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from msgspec.structs import replace
-from tests.support.wire_returns import pay_back
+from tests.support.fedwire import pay_back
 
 from billfold.payments.clearing.report import clearing_report
 from billfold.platform.errors import Refused

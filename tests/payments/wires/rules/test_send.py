@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from tests.fixtures.teller import Teller
-from tests.support.commands import ADDRESS, BETA
+from tests.support.whole_bank import ADDRESS, BETA
 
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.commands import SetPocketState

@@ -3,8 +3,8 @@
 from uuid import uuid4
 
 import pytest
-from tests.support.customer_client import MemberDesk, join, token_for
-from tests.support.oauth_clients import program
+from tests.support.oauth import program
+from tests.support.world import MemberDesk, join, token_for
 
 from billfold.identity.partners.store import find_partner
 from billfold.identity.users.members import add_member

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 import pytest
-from tests.support.proposals import confirm_as_otto
+from tests.support.approvals import confirm_as_otto
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail

@@ -7,8 +7,8 @@ import pytest
 from tests.support.applications import PERSON
 from tests.support.browser import found
 from tests.support.cards import Holder
-from tests.support.oauth_clients import new_key
-from tests.support.partner_desk import UNKNOWN
+from tests.support.oauth import new_key
+from tests.support.world import UNKNOWN
 
 from billfold.identity.partners.store import list_partner_keys
 from billfold.platform.database import keyset

@@ -1,14 +1,120 @@
-"""A partner at his desk: every step of a journey is a signed request to the whole Partner API."""
+"""The world of a story: a bank behind both APIs, a partner who moves it, and members of its customers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 from urllib.parse import quote
 from uuid import UUID
 
-from tests.support.commands import EngineCommands
-from tests.support.partner_client import PartnerClient
+import httpx
+import msgspec
+from tests.support.oauth import SPA, member, program, proof
+from tests.support.whole_bank import EngineCommands
+from typing_extensions import override
 
+from billfold.identity.partners import credentials
+from billfold.oauth import access_tokens, clients
+from billfold.oauth.rules.scopes import SCOPES
+from billfold.platform import ids
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import hash_password, sign_request
 from billfold.sandbox.clock.stepper import ClockStepper
+
+PASSWORD = "correct horse battery"
+_HASH = hash_password(PASSWORD)
+_ADD_USER = """
+INSERT INTO partner_user (user_id, partner_id, username, password_hash, created_at)
+VALUES ($1, $2, $3, $4, $5)
+"""
+
+
+@dataclass
+class Acme:
+    """A partner with a user, his signing secret and a token."""
+
+    slug: str
+    partner_id: object
+    own_customer_id: object
+    user_id: object
+    username: str
+    secret: str
+    token: str
+
+
+async def new_partner(bank, slug="acme", *, rate=10_000, money=10_000, features=(), known_ids=None):
+    """Make a partner with everything that is needed to call; `known_ids` are its own, its customer's and its user's."""
+    partner_id, own, user_id = known_ids or (ids.new() for _ in range(3))
+    await EngineCommands(bank).enrol(own, slug, partner_id=partner_id, role="partner")
+    now = wall_now()
+    async with bank.pool.acquire() as conn:
+        made = await credentials.create_partner(
+            conn,
+            bank.vault,
+            slug=slug,
+            name=slug.title(),
+            own_customer_id=own,
+            rate_per_minute=rate,
+            money_per_minute=money,
+            now=now,
+            features=features,
+            partner_id=partner_id,
+        )
+        await conn.execute(_ADD_USER, user_id, partner_id, f"{slug}-app", _HASH, now)
+        token, _ = await credentials.issue_token(conn, partner_id=partner_id, user_id=user_id, now=now)
+    return Acme(slug, partner_id, own, user_id=user_id, username=f"{slug}-app", secret=made.shared_secret, token=token)
+
+
+async def close_app(app):
+    """Do what the worker does when it stops."""
+    await app.close()
+
+
+def json_of(body):
+    """Return the bytes of a JSON body, or those given."""
+    return body if isinstance(body, bytes) else msgspec.json.encode(body)
+
+
+class PartnerClient:
+    """Sends requests to an application in this process, signed by a partner."""
+
+    def __init__(self, app, partner, *, host=None, scheme="https", address="127.0.0.1"):
+        self.partner = partner
+        host = host or f"{partner.slug}.localhost"
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app, raise_app_exceptions=False, client=(address, 123)),
+            base_url=f"{scheme}://{host}",
+        )
+
+    def headers(self, path, body, *, key=None, secret=None):
+        """Return the three headers of a request."""
+        key = str(key or ids.new())
+        return {
+            "authorization": f"Bearer {self.partner.token}",
+            "x-service-idempotency": key,
+            "x-service-signature": sign_request(secret or self.partner.secret, key, path, body=body),
+        }
+
+    async def send(self, method, path, body=b"", *, key=None, query="", headers=None):
+        """Send a signed request; `headers` replaces some, None removes one."""
+        raw = json_of(body)
+        sent = self.headers(path, raw, key=key) | {"content-type": "application/json"}
+        for name, value in (headers or {}).items():
+            if value is None:
+                sent.pop(name, None)
+            else:
+                sent[name] = value
+        url = path + (f"?{query}" if query else "")
+        return await self.http.request(method, url, content=raw, headers=sent)
+
+    async def get(self, path, **options):
+        return await self.send("GET", path, **options)
+
+    async def post(self, path, body=b"{}", **options):
+        return await self.send("POST", path, body, **options)
+
+    async def close(self):
+        await self.http.aclose()
+
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 
@@ -190,3 +296,97 @@ class PartnerApi:
         """Return how many journals, trades, activities and transfers there are."""
         tables = ("journal_entry", "posting", "trade", "transaction", "transfer", "portal", "counterparty")
         return {table: await self.bank.pool.fetchval(f"SELECT count(*) FROM {table}") for table in tables}
+
+
+EVERYTHING = tuple(SCOPES)
+
+
+@dataclass
+class Token:
+    """An access token with the key it is bound to, if any."""
+
+    text: str
+    key: Any = None
+
+
+@dataclass
+class Team:
+    """A customer, the client that works for it, and who is in its team."""
+
+    customer: str
+    client_id: str
+    user_id: UUID | None
+    scopes: tuple[str, ...] = field(default=EVERYTHING)
+
+
+async def join(bank, customer, *, role="ADMIN", client_id="books", scopes=EVERYTHING, profile="documented"):
+    """Make a new person a member of a customer; register the client when it is not there."""
+    async with bank.pool.acquire() as conn:
+        if await clients.find_client(conn, client_id) is None:
+            await program(conn, client_id, keys=(), scopes=EVERYTHING, profile=profile)
+        user = await member(conn, UUID(customer), role=role)
+    return Team(customer, client_id, user.user_id, scopes=scopes)
+
+
+async def token_for(bank, team, *, scopes=None, key=SPA, age=timedelta(0)):
+    """Return an access token, bound to `key` or a bearer's; `age` says how old it is."""
+    text = await access_tokens.issue_access(
+        bank.pool,
+        client_id=team.client_id,
+        customer_id=UUID(team.customer),
+        scopes=team.scopes if scopes is None else scopes,
+        now=wall_now() - age,
+        user_id=team.user_id,
+        jkt=None if key is None else key.thumbprint,
+    )
+    return Token(text, key)
+
+
+class MemberDesk(PartnerApi):
+    """Calls operations of the Customer API; what the partner's desk can do beside it can."""
+
+    def __init__(self, bank, customer_app, team, token):
+        self.bank, self.app, self.team, self.token = bank, customer_app, team, token
+        self.base = bank.settings.customer_origin
+        self.clock = ClockStepper(bank)
+        self.http = httpx.AsyncClient(
+            transport=httpx.ASGITransport(customer_app, raise_app_exceptions=False), base_url=self.base
+        )
+
+    @override
+    async def close(self):
+        await self.http.aclose()
+
+    def headers(self, method, path, token, **changed):
+        """Return the headers that prove a token; `changed` are members of the proof."""
+        if token is None:
+            return {}
+        if token.key is None:
+            return {"authorization": f"Bearer {token.text}"}
+        sent = proof(method, self.base + path, key=token.key, token=token.text, **changed)
+        return {"authorization": f"DPoP {token.text}", "dpop": sent}
+
+    @override
+    async def send(self, method, path, body=b"", *, filters=None, key=None, headers=None, token=0):
+        """Send a request with the desk's token or another; None sends none."""
+        token = self.token if token == 0 else token
+        sent = self.headers(method, path, token) | {"content-type": "application/json"}
+        if key is not None:
+            sent["idempotency-key"] = str(key)
+        query = query_of(filters)
+        url = path + (f"?{query}" if query else "")
+        return await self.http.request(method, url, content=json_of(body), headers=sent | (headers or {}))
+
+    @override
+    async def pocket(self, customer=None, *, weeks=4, name="Reserve", **fields):
+        """Open a Pocket of the customer, who is always the desk's own."""
+        assert customer in {None, self.team.customer}
+        body = {"pocket_name": name, "deposit_strategy_id": f"UST-{weeks}W", **fields}
+        made = await self.post("/api/v2/pockets/", body)
+        portals = await self.get(f"/api/v2/pockets/{made['id']}/portals/")
+        return Opened(self.team.customer, made["id"], portals["items"][0]["id"])
+
+
+def new_key():
+    """Return an idempotency key."""
+    return str(ids.new())
