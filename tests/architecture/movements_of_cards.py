@@ -11,15 +11,16 @@ from billfold.payments.cards.authorizations.commands import (
     ExpireAuthorization,
     IncrementAuthorization,
     InquireBalance,
+    Merchant,
     RefundCard,
     Represent,
     ReverseAuthorization,
     SetCardLimits,
     references_of,
 )
-from billfold.payments.cards.authorizations.types import Merchant
 from billfold.payments.cards.cash_back.commands import GiveCashBack
 from billfold.payments.cards.commands import (
+    CardStatus,
     CloseCard,
     CloseCardsOfPocket,
     CreateVirtualCard,
@@ -30,8 +31,7 @@ from billfold.payments.cards.commands import (
     RecordPin,
     SetCardStatus,
 )
-from billfold.payments.cards.settlement.commands import BookCardSettlement
-from billfold.payments.cards.types import CardStatus
+from billfold.payments.cards.settlement.rules import BookCardSettlement
 from billfold.payments.suspense.commands import HoldInSuspense, ReleaseFromSuspense, WriteOffFromSuspense
 from billfold.platform.dates import et_instant
 

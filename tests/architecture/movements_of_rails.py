@@ -27,13 +27,13 @@ from billfold.payments.crypto.withdrawals.commands import (
 )
 from billfold.payments.wires.commands import (
     CompleteWire,
+    IncomingWireFields,
     ReceiveWireReturn,
     RejectWire,
     ReturnWire,
     SendWire,
     SubmitWire,
 )
-from billfold.payments.wires.types import IncomingWireFields
 
 IMAD = "20250603BLFDQGV1000001"
 ARRIVED = IncomingWireFields(

@@ -12,9 +12,9 @@ from billfold.accounts.customers.store import CUSTOMERS
 from billfold.accounts.transactions import store as transactions
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.dual_control.store import PROPOSALS
-from billfold.payments.ach.store.entries import ORIGINATIONS, ORIGINATIONS_OF_PARTNER
+from billfold.payments.ach.store import ORIGINATIONS, ORIGINATIONS_OF_PARTNER
 from billfold.payments.cards.store import CARDS_OF_PARTNER
-from billfold.payments.wires.store import wires
+from billfold.payments.wires import store
 from billfold.platform import ids
 
 V1, V2 = "/api/v1/customers/{customer}/", "/api/v2/customers/{customer}/"
@@ -122,8 +122,8 @@ async def test_a_cursor_of_another_order_is_refused(partner_desk):
         (TRANSFER_REQUESTS.listed, "transfer_request_list"),
         (transactions._OF_PARTNER[False], "transaction_partner"),
         (PROPOSALS, "freeze_proposal_list"),
-        (wires.LISTS["customer_id"], "wire_customer"),
-        (wires.LISTS["partner_id"], "wire_partner"),
+        (store.LISTS["customer_id"], "wire_customer"),
+        (store.LISTS["partner_id"], "wire_partner"),
     ],
 )
 async def test_an_index_has_the_order_of_a_list(conn, listed, index):

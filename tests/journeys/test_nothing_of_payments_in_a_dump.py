@@ -11,7 +11,7 @@ from billfold.cli.command import submit_as_operator
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.ach.commands import ReturnAchEntry
-from billfold.payments.ach.nacha.types import PaymentAddenda
+from billfold.payments.ach.nacha.records import PaymentAddenda
 from billfold.payments.suspense.commands import AssignFromSuspense
 from billfold.payments.suspense.decisions import details_for_owner
 from billfold.payments.suspense.store import list_items

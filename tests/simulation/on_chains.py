@@ -9,8 +9,7 @@ from billfold.accounts.portals.commands import OpenPortal
 from billfold.accounts.portals.types import Wallet
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.crypto.addresses import WatchOnlyAddresses
-from billfold.payments.crypto.chains import cents_of, units_of
+from billfold.payments.crypto.chains import WatchOnlyAddresses, cents_of, units_of
 from billfold.payments.crypto.deposits.commands import (
     ChainDeposit,
     CreditDeposit,
@@ -27,8 +26,7 @@ from billfold.payments.crypto.withdrawals.commands import (
     SendUsdc,
     SubmitWithdrawal,
 )
-from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
-from billfold.payments.suspense.types import SuspenseStatus
+from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense, SuspenseStatus
 from billfold.sandbox.chain.accounts import CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 
 PATH = "0"

@@ -8,13 +8,13 @@ from typing import Any
 from tests.support.commands import PARTNER
 from tests.support.whole_bank import expect_clean
 
-from billfold.payments.cards.authorizations.types import Merchant
-from billfold.payments.cards.cash_back.rule_versions import set_rule
+from billfold.payments.cards.authorizations.commands import Merchant
 from billfold.payments.cards.cash_back.store import list_given
+from billfold.payments.cards.cash_back.worker import set_rule
 from billfold.payments.cards.commands import CreateVirtualCard
 from billfold.payments.cards.settlement.file_format import write_file
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
-from billfold.payments.cards.settlement.types import (
+from billfold.payments.cards.settlement.records import (
     FORMAT,
     VERSION,
     Chargeback,
@@ -24,7 +24,7 @@ from billfold.payments.cards.settlement.types import (
     Refund,
     Representment,
 )
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.exchange import RailExchanges
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.wiring.providers import rail_files_folder

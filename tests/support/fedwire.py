@@ -13,13 +13,12 @@ from billfold.accounts.portals.commands import UpdatePortal
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.files import retries
 from billfold.payments.suspense import store as suspense_store
-from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
-from billfold.payments.suspense.types import SuspenseStatus
+from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, SuspenseStatus
+from billfold.payments.wires import store as queue
 from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.sent_messages import fedwire_day, message_sent
-from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.store.wires import LISTS, get_wire
+from billfold.payments.wires.store import LISTS, get_wire
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.fedwire import SimulatedFedwire
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed

@@ -20,7 +20,7 @@ from billfold.ledger.context import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.types import Agreements
 from billfold.onboarding.agreements.store import load_terms
-from billfold.payments.cards.ports import CardProcessor
+from billfold.payments.cards.processor import CardProcessor
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.platform import ids

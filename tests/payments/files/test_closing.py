@@ -17,11 +17,11 @@ from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
-from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
+from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
-from billfold.payments.files.closing import propose_close
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.exchange import RailExchanges
+from billfold.payments.files.retries import propose_close
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.verify.runner import verify_bank

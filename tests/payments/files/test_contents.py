@@ -6,7 +6,7 @@ from tests.support.whole_bank import VAULT
 from billfold.data_keys.payment_keys import bank_key
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import open_content, read_content
+from billfold.payments.files.store import open_content, read_content
 from billfold.verify.runner import verify_bank
 
 _UNFINISHED = "UPDATE rail_file SET state = 'ARRIVED', done_at = NULL, report = NULL WHERE file_id = $1"

@@ -11,7 +11,7 @@ from billfold.accounts.portals.commands import UpdatePortal
 from billfold.ledger.book.rows import TransactionEntry
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.clearing.types import RailSettlement
+from billfold.payments.clearing.commands import RailSettlement
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused

@@ -18,8 +18,8 @@ from billfold.payments.ach.commands import (
     ReverseAch,
     ReviewAch,
 )
-from billfold.payments.ach.store.files import TRACE_NUMBERS
-from billfold.payments.files.contents import open_content
+from billfold.payments.ach.store import TRACE_NUMBERS
+from billfold.payments.files.store import open_content
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError

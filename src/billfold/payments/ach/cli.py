@@ -12,9 +12,16 @@ from billfold.dual_control.proposing import propose_as_operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Direction
-from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
-from billfold.payments.ach.store.entries import get_entry, list_entries
-from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
+from billfold.payments.ach.commands import (
+    AchEntry,
+    AchStatus,
+    AchWay,
+    ReinitiateAch,
+    ReturnAchEntry,
+    ReverseAch,
+    ReviewAch,
+)
+from billfold.payments.ach.store import get_entry, list_entries
 from billfold.payments.return_codes import RETURN_REASONS
 from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd

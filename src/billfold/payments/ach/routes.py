@@ -13,9 +13,9 @@ from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger import types as ledger_types
 from billfold.ledger.bank import Bank
+from billfold.payments.ach import store as ach_entries
 from billfold.payments.ach.commands import OriginateAch
 from billfold.payments.ach.schemas import AchOrigination, CreateAch, render_origination
-from billfold.payments.ach.store import entries as ach_entries
 from billfold.platform.errors import NotFound, Refused
 
 CCD_FEATURE = "ccd"

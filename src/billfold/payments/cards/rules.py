@@ -17,25 +17,23 @@ from billfold.ledger.context import Context
 from billfold.ledger.event_kind import EventKind
 from billfold.ledger.types import PocketStatus
 from billfold.payments.cards.commands import (
-    CloseCard,
-    CloseCardsOfPocket,
-    CreateVirtualCard,
-    FreezeCard,
-    OrderCard,
-    PlaceCardOrder,
-    ProduceCard,
-    RecordPin,
-    SetCardStatus,
-)
-from billfold.payments.cards.types import (
     ORDER_JOB,
     STATUS_JOB,
     CardOrderRow,
     CardRow,
     CardStatus,
     CardType,
+    CloseCard,
+    CloseCardsOfPocket,
+    CreateVirtualCard,
+    FreezeCard,
     MagstripeStatus,
+    OrderCard,
     OrderStatus,
+    PlaceCardOrder,
+    ProduceCard,
+    RecordPin,
+    SetCardStatus,
 )
 from billfold.platform.errors import NotFound, Refused
 

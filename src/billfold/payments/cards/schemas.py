@@ -8,8 +8,7 @@ import msgspec
 
 from billfold.accounts.addresses import Address
 from billfold.http.schemas import NOT_BLANK, one_of
-from billfold.payments.cards.ports import EncryptedDetail
-from billfold.payments.cards.types import (
+from billfold.payments.cards.commands import (
     PRINTED_NAME_MAX,
     CardOrderRow,
     CardRow,
@@ -20,6 +19,7 @@ from billfold.payments.cards.types import (
     OrderStatus,
     Padding,
 )
+from billfold.payments.cards.processor import EncryptedDetail
 
 Pem = Annotated[
     str,

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from billfold.payments.cards.types import CardOrderRow, CardRow
+from billfold.payments.cards.commands import CardOrderRow, CardRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList
 from billfold.platform.database.rows import Table

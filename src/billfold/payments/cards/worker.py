@@ -6,9 +6,8 @@ from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import PocketStatus, ScheduledJob
 from billfold.payments.cards import store
-from billfold.payments.cards.commands import CloseCardsOfPocket, PlaceCardOrder
+from billfold.payments.cards.commands import CloseCardsOfPocket, OrderStatus, PlaceCardOrder
 from billfold.payments.cards.processor import processor_of
-from billfold.payments.cards.types import OrderStatus
 
 
 async def place_order(bank: Bank, job: ScheduledJob) -> None:

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.payments.clearing.commands import ClearingTotals, OpenPayment
 from billfold.payments.clearing.store import DATE_MAX, EVER, SettlementPeriod, balances, list_cleared, list_open
-from billfold.payments.clearing.types import ClearingTotals, OpenPayment
 from billfold.platform.dates import et_instant
 
 _ONE_MICROSECOND, _ONE_DAY = timedelta(microseconds=1), timedelta(days=1)

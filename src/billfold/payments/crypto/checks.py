@@ -6,7 +6,7 @@ Addresses: each follows from its extended public key and index.
 from functools import cache
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
-from billfold.payments.crypto.addresses import WatchOnlyAddresses
+from billfold.payments.crypto.chains import WatchOnlyAddresses
 from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked
 from billfold.payments.crypto.deposits.store import CARRIED
 from billfold.payments.crypto.withdrawals.commands import (

@@ -17,8 +17,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
-from billfold.payments.crypto.addresses import read_address
-from billfold.payments.crypto.chains import Chains
+from billfold.payments.crypto.chains import Chains, read_address
 from billfold.payments.crypto.deposits import store as deposits
 from billfold.payments.crypto.deposits.commands import ChainDeposit, CreditDeposit, DepositStatus
 from billfold.payments.crypto.deposits.rules import UNAVAILABLE

@@ -21,14 +21,16 @@ from billfold.ledger.book.holdings import Lot, PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
-from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.payments.custody.types import (
+from billfold.payments.custody.commands import (
+    DeliverBills,
+    EndDelivery,
     MovedLot,
+    ReceiveBills,
     SecurityTransfer,
     SecurityTransferDirection,
     SecurityTransferStatus,
 )
-from billfold.payments.on_us.types import PendingTransfer
+from billfold.payments.on_us.commands import PendingTransfer
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import cents_for

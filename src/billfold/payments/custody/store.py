@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from billfold.payments.custody.types import SecurityTransfer
+from billfold.payments.custody.commands import SecurityTransfer
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
 

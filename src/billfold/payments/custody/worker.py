@@ -1,5 +1,7 @@
 """Deliveries: a booked delivery is ordered from the custodian, and the result is recorded."""
 
+from typing import Protocol, runtime_checkable
+
 import msgspec
 import structlog
 
@@ -7,10 +9,20 @@ from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.custody.commands import EndDelivery
-from billfold.payments.custody.ports import Custodian
+from billfold.payments.custody.commands import EndDelivery, SecurityTransfer, SecurityTransferStatus
 from billfold.payments.custody.store import get_transfer
-from billfold.payments.custody.types import SecurityTransferStatus
+
+
+@runtime_checkable
+class Custodian(Protocol):
+    """The custodian."""
+
+    async def deliver(self, transfer: SecurityTransfer) -> str | None:
+        """Deliver bills, free of payment; return the reason if the other side rejects them.
+
+        Idempotent by the transfer's id. Raises Unavailable if the custodian does not answer.
+        """
+
 
 log = structlog.get_logger(__name__)
 

@@ -17,10 +17,10 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, Rail, TransactionType
 from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.wires.commands import WireDirection, WireRow, WireStatus, WireType
 from billfold.payments.wires.iso20022.types import CreditTransfer
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import add_wire, queue_message, raise_wire_event, send_time
-from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.dates import et_instant
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.sweeps.rules import sweep_and_invest

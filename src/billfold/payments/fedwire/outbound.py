@@ -16,20 +16,19 @@ from billfold.data_keys.payment_keys import bank_key
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.fedwire.inbound.suspense import hold_rejected
+from billfold.payments.fedwire.suspense import hold_rejected
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import read_content, seal_content
+from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.inbound import WAIT
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.store import read_content, seal_content
 from billfold.payments.files.types import RailFile
-from billfold.payments.wires.commands import RejectWire, SubmitWire
+from billfold.payments.wires import store as queue
+from billfold.payments.wires.commands import RejectWire, SubmitWire, WireDirection
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header
 from billfold.payments.wires.rules import cut_offs
 from billfold.payments.wires.sent_messages import environment_of, fedwire_day, message_to_send
-from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
-from billfold.payments.wires.types import WireDirection
+from billfold.payments.wires.store import PendingMessage, SentMessage
 from billfold.platform.database.claims import claimed
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date

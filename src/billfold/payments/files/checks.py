@@ -1,7 +1,7 @@
 """Files to and from the rails: each is archived byte for byte, and agrees with the messages in it."""
 
 from billfold.data_keys.types import DataKey
-from billfold.payments.files.contents import open_content
+from billfold.payments.files.store import open_content
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError

@@ -22,8 +22,8 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import is_content_of, read_content, seal_content
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.exchange import RailExchanges
+from billfold.payments.files.store import is_content_of, read_content, seal_content
 from billfold.payments.files.types import RETRY_FIELDS, DuplicateFile, InvalidFile, OversizedFile, RailFile
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed

@@ -11,14 +11,21 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from billfold.dual_control.decisions import propose_movement
+from billfold.dual_control.types import FreezeProposal
 from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.bank import Bank
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import Rail
+from billfold.payments.files.rules import CloseRailFile
 from billfold.payments.files.store import COLUMNS, find_file
 from billfold.payments.files.types import RailFile, RetryState
+from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.failed_work import retry_delay
 from billfold.platform.dates import iso_z
+from billfold.platform.errors import Refused
 
 log = structlog.get_logger(__name__)
 
@@ -94,3 +101,28 @@ async def list_refused(conn: Connection | Pool, since: datetime) -> list[RailFil
 async def list_failing(conn: Connection | Pool) -> list[RailFile]:
     """Return inbound files of all rails that failed and wait for a retry, oldest first."""
     return [RailFile(*row) for row in await conn.fetch(_FAILING)]
+
+
+async def propose_close(bank: Bank, file_id: UUID, *, reason: str, by: Operator) -> FreezeProposal:
+    """Propose to complete a file that waits, without what cannot be booked of it.
+
+    `reason` says what was done about that: it stays in the file's report.
+
+    Raises NotFound, InvalidInput, Refused `file-not-waiting`, `proposal-open`.
+    """
+    by.require(Power.MOVE_MONEY)
+    file = await find_file(bank.pool, file_id)
+    failure = retry_state_of(file)
+    if failure is None:
+        raise Refused("file-not-waiting", f"{file.name} is {file.state}: nothing of it waits.")
+    command = CloseRailFile(
+        caller="operator",
+        key=ids.new(),
+        customers=(bank_customer_id(bank.seed),),
+        origin=by.origin,
+        file_id=file_id,
+        rail=Rail(file.rail),
+        reason=reason,
+    )
+    words = f"Close {file.rail} file {file.name}, of which this is never booked: {failure.words()}"
+    return await propose_movement(bank, command, about=file_id, words=words, reason=reason, by=by)

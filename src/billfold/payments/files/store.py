@@ -5,13 +5,18 @@ holds the result: lines and reasons of a refused file, the retry state (`excepti
 incomplete one. `now` is business time.
 """
 
+import asyncio
 from datetime import datetime
+from hashlib import sha256
 from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.types import SEALED_BYTES
+from billfold.data_keys.payment_keys import bank_key
+from billfold.data_keys.types import SEALED_BYTES, DataKey
+from billfold.ledger.bank import Bank
 from billfold.payments.files.types import DuplicateFile, RailFile, SealedContent
+from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
 
@@ -124,3 +129,30 @@ async def _save(
     state = "CREATED" if direction == OUT else "ARRIVED"
     row = await conn.fetchrow(_INSERT, file_id, rail, direction, name, *content, state, now)
     return await find_file(conn, file_id) if row is None else RailFile(*row)
+
+
+def seal_content(data_key: DataKey, file_id: UUID, plain: bytes) -> SealedContent:
+    """Return the content of a file as it is stored."""
+    return SealedContent(data_key.seal(plain, _place(data_key, file_id)), data_key.digest(plain))
+
+
+def open_content(data_key: DataKey, file_id: UUID, stored: bytes) -> bytes:
+    """Return the content of a file. Raises InvariantError when it was altered or moved."""
+    return data_key.open(stored, _place(data_key, file_id))
+
+
+async def read_content(bank: Bank, file_id: UUID) -> bytes:
+    """Return the content of a file. Raises NotFound, and InvariantError when it was altered or moved."""
+    stored, is_sealed = await get_content(bank.pool, file_id)
+    if not is_sealed:
+        return stored
+    return await asyncio.to_thread(open_content, await bank_key(bank), file_id, stored)
+
+
+def is_content_of(data_key: DataKey, file: RailFile, plain: bytes) -> bool:
+    """Tell whether a file has this content."""
+    return file.digest in {data_key.digest(plain), sha256(plain).digest()}
+
+
+def _place(data_key: DataKey, file_id: UUID) -> bytes:
+    return associated_data("rail_file", "content", file_id, tenant_id=data_key.subject_id)

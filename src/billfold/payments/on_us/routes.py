@@ -1,16 +1,19 @@
 """On-us transfers of the Partner API: money or bills between Pockets of this bank."""
 
+from collections.abc import Sequence
 from hashlib import sha256
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.store import PeerKey, PeerRow
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.payments.on_us import store as on_us_store
-from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.payee_lookup import Peer, PeerLookup
+from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.on_us.schemas import (
     AccountRef,
     CreateTransfer,
@@ -21,9 +24,50 @@ from billfold.payments.on_us.schemas import (
     requested_cents,
     with_amount,
 )
-from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.on_us.worker import execute_if_pending
+from billfold.platform.database.connection import Pool
+from billfold.platform.database.pool import Batcher
 from billfold.platform.errors import InvalidInput, NotFound, Refused
+
+
+class Peer(NamedTuple):
+    """The receiving Pocket, and the network addresses of the sending and the receiving Pocket."""
+
+    customer_id: UUID
+    pocket_id: UUID
+    addresses: tuple[str | None, str | None]
+
+
+class PeerLookup:
+    """Looks up counterparties that are paid within the bank."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._batcher: Batcher[PeerKey, PeerRow | None] = Batcher(self._find)
+
+    async def find(self, payer: UUID, pocket_id: UUID, counterparty_id: UUID) -> Peer:
+        """Return the receiving Pocket of a customer's counterparty.
+
+        Raises NotFound, and Refused counterparty-not-verified if it is not linked.
+        """
+        peer = await self._batcher.ask((payer, pocket_id, counterparty_id))
+        if peer is None:
+            raise NotFound("There is no such counterparty.")
+        if peer.type != "on_us" or peer.status not in {"LINKED", "VERIFIED"}:
+            raise Refused(
+                "counterparty-not-verified", f"The counterparty is {peer.status}; link an on_us counterparty."
+            )
+        if peer.customer_id is None or peer.pocket_id is None:
+            raise NotFound("The counterparty has no Pocket at this bank.")
+        return Peer(peer.customer_id, peer.pocket_id, (peer.payer_address, peer.payee_address))
+
+    async def close(self) -> None:
+        """Wait for the look-ups in progress."""
+        await self._batcher.settle()
+
+    async def _find(self, links: Sequence[PeerKey]) -> list[PeerRow | None]:
+        return await counterparty_store.find_peers(self._pool, links)
+
 
 _DIRECTION_RULES = {
     "PARTNER_CUSTOMER_FUNDING": "moves money from a pocket of your own to one of a customer",

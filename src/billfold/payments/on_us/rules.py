@@ -30,8 +30,7 @@ from billfold.ledger.types import (
     TradeActivity,
     TransactionType,
 )
-from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.types import OnUsTransferRow, PendingTransfer, TransferStatus
+from billfold.payments.on_us.commands import OnUsTransferRow, PendingTransfer, TransferOnUs, TransferStatus
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of

@@ -8,7 +8,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.ledger.book.book import Book
-from billfold.payments.on_us.types import PendingTransfer, TransferOrder, TransferRow
+from billfold.payments.on_us.commands import PendingTransfer, TransferOrder, TransferRow
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
 

@@ -18,9 +18,13 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.return_codes import RETURN_REASONS
-from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
+from billfold.payments.suspense.commands import (
+    AssignFromSuspense,
+    ReturnFromSuspense,
+    SuspenseItem,
+    WriteOffFromSuspense,
+)
 from billfold.payments.suspense.store import get_item
-from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
 from billfold.payments.wires.sealed_messages import open_message, payment_details, seal_message
 from billfold.platform import ids

@@ -17,20 +17,22 @@ from billfold.ledger.book.rows import Fingerprint
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail
-from billfold.payments.adjustments.commands import PostGoodwillCredit
-from billfold.payments.adjustments.rules import post_goodwill_credit
+from billfold.payments.adjustments.rules import PostGoodwillCredit, post_goodwill_credit
 from billfold.payments.deposits.commands import ReceiveMoney
 from billfold.payments.deposits.rules import receive_money
 from billfold.payments.suspense.commands import (
+    FEE,
+    NOT_RETURNABLE,
     AssignFromSuspense,
     HoldInSuspense,
     ReleaseFromSuspense,
     ReturnFromSuspense,
+    SuspenseItem,
+    SuspenseStatus,
     WriteOffFromSuspense,
 )
-from billfold.payments.suspense.types import FEE, NOT_RETURNABLE, SuspenseItem, SuspenseStatus
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
-from billfold.payments.wires.rules import incoming
+from billfold.payments.wires.rules import recording
 from billfold.platform.errors import NotFound, Refused
 
 RECORDED = ("rail", "direction", "amount", "reason")
@@ -173,16 +175,16 @@ def _original_payment(item: SuspenseItem, details: dict[str, Any], owner: UUID) 
     if isinstance(message, PaymentReturn):
         own = details.get("customer_id") == str(owner)
         original = UUID(details["original_wire_id"]) if own else None
-        wire = incoming.returned_wire_of(message, details.get("omad"), original)
+        wire = recording.returned_wire_of(message, details.get("omad"), original)
         wire = msgspec.structs.replace(wire, message=stored if own else None)
-        return {"wire": wire, "details": incoming.details_of(wire, item.item_id)}
-    wire = incoming.incoming_wire_of(message, details.get("omad"))
+        return {"wire": wire, "details": recording.details_of(wire, item.item_id)}
+    wire = recording.incoming_wire_of(message, details.get("omad"))
     # An earlier release left instructions and remittance in the message, in plain text.
     instructions = details.get("instructions") or message.instructions
     return {
         "wire": msgspec.structs.replace(wire, message=stored, instructions=instructions),
-        "details": incoming.details_of(wire, item.item_id),
-        "remittance": incoming.remittance_of(
+        "details": recording.details_of(wire, item.item_id),
+        "remittance": recording.remittance_of(
             message, details.get("remittance") or message.remittance, details.get("documents")
         ),
     }

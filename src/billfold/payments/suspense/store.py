@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from billfold.payments.suspense.types import SuspenseItem
+from billfold.payments.suspense.commands import SuspenseItem
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound
 

@@ -16,10 +16,9 @@ from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.payments.on_us.schemas import requested_cents, with_amount
-from billfold.payments.wires.commands import SendWire
+from billfold.payments.wires import store
+from billfold.payments.wires.commands import SendWire, WireRow
 from billfold.payments.wires.schemas import CreateWire, Wire, WireFilters, render_wire
-from billfold.payments.wires.store import wires as store
-from billfold.payments.wires.types import WireRow
 from billfold.platform.errors import NotFound, Refused
 
 WIRES_FEATURE = "wires"

@@ -11,9 +11,9 @@ import msgspec
 
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import DataKey, PartyField
+from billfold.payments.wires.commands import IncomingWireFields
 from billfold.payments.wires.iso20022.types import CreditTransfer, Message
-from billfold.payments.wires.rules import incoming
-from billfold.payments.wires.types import IncomingWireFields
+from billfold.payments.wires.rules import recording
 
 _SEALED: Final = "sealed"
 _FIELDS: Final = ("debtor_account", "creditor_account", "instructions", "remittance", "documents")
@@ -48,7 +48,7 @@ def seal_payment(data_key: DataKey, message: CreditTransfer, omad: str | None) -
     """Return the wire fields of a payment message, sealed."""
     fields = msgspec.json.encode(seal_message(data_key, message)).decode()
     instructions = seal_text(data_key, message.instructions)
-    plain = incoming.incoming_wire_of(message, omad)
+    plain = recording.incoming_wire_of(message, omad)
     return msgspec.structs.replace(plain, message=fields, instructions=instructions)
 
 

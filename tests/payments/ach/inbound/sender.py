@@ -17,7 +17,7 @@ from billfold.data_keys.keys import DataKeys
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.rules.entries import ACH_WINDOW
-from billfold.payments.ach.store.entries import get_entry
+from billfold.payments.ach.store import get_entry
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 

@@ -14,10 +14,10 @@ from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound import booking as ach_booking
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
-from billfold.payments.ach.nacha.types import ReturnAddenda
+from billfold.payments.ach.nacha.records import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store as files_store
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.exchange import RailExchanges
 from billfold.platform import ids
 from billfold.platform.database.claims import claimed
 from billfold.sandbox.clock.stepper import ClockStepper

@@ -23,20 +23,32 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.types import Direction
-from billfold.payments.ach import types as ach_types
-from billfold.payments.ach.commands import ReceiveAch, ReceiveAchReturn, RecordNoc
-from billfold.payments.ach.inbound.objections import INTERNATIONAL_REASON, Objection, objection_to
-from billfold.payments.ach.inbound.report import AchFileReport, LineOutcome
-from billfold.payments.ach.inbound.returns import dishonored_return, refusal_of, schedule_return_entries
-from billfold.payments.ach.inbound.validation import CheckedFile, incoming_of
-from billfold.payments.ach.nacha.types import ADVICE, DEATH_NOTICE, EntryLine, ReturnAddenda
+from billfold.payments.ach import commands as ach_types
+from billfold.payments.ach import store as ach_entries
+from billfold.payments.ach.commands import (
+    AchEntry,
+    AchWay,
+    IncomingEntry,
+    ReceiveAch,
+    ReceiveAchReturn,
+    RecordNoc,
+    ReturnEntry,
+)
+from billfold.payments.ach.inbound.returns import (
+    INTERNATIONAL_REASON,
+    Objection,
+    dishonored_return,
+    objection_to,
+    refusal_of,
+    schedule_return_entries,
+)
+from billfold.payments.ach.inbound.validation import AchFileReport, CheckedFile, LineOutcome, incoming_of
+from billfold.payments.ach.nacha.records import ADVICE, DEATH_NOTICE, EntryLine, ReturnAddenda
 from billfold.payments.ach.nacha.writer import to_ach_text
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
-from billfold.payments.ach.rules.receive_return import UNKNOWN_ENTRY
-from billfold.payments.ach.store import entries as ach_entries
-from billfold.payments.ach.types import AchEntry, AchWay, IncomingEntry, ReturnEntry
+from billfold.payments.ach.rules.returns import UNKNOWN_ENTRY
 from billfold.payments.files.types import RailFile, StuckLine
-from billfold.payments.suspense.types import NOT_RETURNABLE
+from billfold.payments.suspense.commands import NOT_RETURNABLE
 from billfold.payments.suspense.worker import (
     CLOSED_POCKET_REASON,
     RETURN_REFUSED_REASON,

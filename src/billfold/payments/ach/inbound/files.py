@@ -12,7 +12,7 @@ from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.inbound.booking import AchFileBooking
 from billfold.payments.ach.inbound.validation import CheckedFile, check_file
 from billfold.payments.ach.nacha.reader import normalize, read_lines
-from billfold.payments.ach.nacha.types import AchFileMistake
+from billfold.payments.ach.nacha.records import AchFileMistake
 from billfold.payments.files.inbound import WAIT, InboundFiles
 from billfold.payments.files.types import RailFile
 from billfold.platform.ids import command_id

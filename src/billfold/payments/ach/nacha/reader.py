@@ -15,21 +15,23 @@ import msgspec
 from stdnum.us import rtn
 
 from billfold.payments.ach.nacha import layout
-from billfold.payments.ach.nacha.control_totals import ControlTotals, TotalsCounter
 from billfold.payments.ach.nacha.layout import InvalidField, Record
-from billfold.payments.ach.nacha.text import lines_of, normalize
-from billfold.payments.ach.nacha.types import (
+from billfold.payments.ach.nacha.records import (
     ADVICE,
     AchFile,
     AchFileMistake,
     Addenda,
     Batch,
+    ControlTotals,
     Entry,
     EntryLine,
     NocAddenda,
     OtherAddenda,
     PaymentAddenda,
     ReturnAddenda,
+    TotalsCounter,
+    lines_of,
+    normalize,
 )
 from billfold.payments.files.types import MISTAKES_MAX, InvalidFile
 

@@ -7,8 +7,7 @@ from datetime import timedelta
 import msgspec
 
 from billfold.payments.ach.nacha import layout
-from billfold.payments.ach.nacha.control_totals import TotalsCounter
-from billfold.payments.ach.nacha.types import (
+from billfold.payments.ach.nacha.records import (
     AchFile,
     Addenda,
     Batch,
@@ -17,6 +16,7 @@ from billfold.payments.ach.nacha.types import (
     OtherAddenda,
     PaymentAddenda,
     ReturnAddenda,
+    TotalsCounter,
 )
 
 _LINE = layout.WIDTH + 1

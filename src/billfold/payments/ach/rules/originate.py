@@ -19,8 +19,8 @@ from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.directory.rules import require_active
-from billfold.ledger.types import Direction, PocketStatus, Rail
-from billfold.payments.ach.commands import CollectAch, OriginateAch
+from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, Rail
+from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, CollectAch, OriginateAch, SendMicroDeposits
 from billfold.payments.ach.rules.entries import (
     IDENTIFICATION_WIDTH,
     add_entry,
@@ -29,11 +29,51 @@ from billfold.payments.ach.rules.entries import (
     referenced_entry,
     update_entry,
 )
-from billfold.payments.ach.rules.risk import review_reason
+from billfold.payments.ach.rules.review import review_reason
 from billfold.payments.ach.rules.windows import schedule
-from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.withdraw import InsufficientFunds
+
+PURPOSE = "ACCTVERIFY"
+"""The entry description that Nacha requires for micro-deposits."""
+
+
+@decides(SendMicroDeposits)
+def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> Outcome:
+    """Pay from `promotions` and schedule the entries for their window."""
+    book = book_of(books, cmd.customers[0])
+    ach_ids = []
+    for amount in cmd.amounts:
+        times = schedule(ctx.now, amount, ctx.calendars, is_credit=True, cutoff=ctx.terms.ach_cutoff)
+        entry_no = book.begin(JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date)
+        book.post(book.internal_account(AccountKind.PROMOTIONS), book.internal_account(AccountKind.RAIL_ACH), amount)
+        book.close()
+        ach_id = ctx.ids.next()
+        entry = AchEntry(
+            customer_id=book.customer_id,
+            ach_id=ach_id,
+            pocket_id=None,
+            partner_id=None,
+            way=AchWay.ORIGINATION,
+            direction=Direction.CREDIT,
+            status=AchStatus.PENDING,
+            sec_code="PPD",
+            company_name=cmd.company_name,
+            description=PURPOSE,
+            amount=amount,
+            counterparty_id=cmd.counterparty_id,
+            routing_number=cmd.routing_number,
+            account_number=cmd.account_number,
+            account_type=cmd.account_type,
+            party_name=cmd.party_name,
+            identification=ach_id.hex[:IDENTIFICATION_WIDTH].upper(),
+            entry_no=entry_no,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
+        add_entry(book, msgspec.structs.replace(entry, **approve(book, entry, times, ctx=ctx)))
+        ach_ids.append(str(ach_id))
+    return {"ach_ids": ach_ids}
 
 
 @decides(OriginateAch)

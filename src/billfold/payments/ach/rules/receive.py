@@ -18,8 +18,18 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
-from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
-from billfold.payments.ach.nacha.types import DEATH_NOTICE
+from billfold.payments.ach.commands import (
+    AchEntry,
+    AchStatus,
+    AchWay,
+    IncomingEntry,
+    PendingReturn,
+    ReceiveAch,
+    ReturnAchEntry,
+    return_of,
+    routing_number_of,
+)
+from billfold.payments.ach.nacha.records import DEATH_NOTICE
 from billfold.payments.ach.rules.entries import (
     add_entry,
     book_entry,
@@ -30,15 +40,6 @@ from billfold.payments.ach.rules.entries import (
     update_entry,
 )
 from billfold.payments.ach.rules.windows import next_deadline
-from billfold.payments.ach.types import (
-    AchEntry,
-    AchStatus,
-    AchWay,
-    IncomingEntry,
-    PendingReturn,
-    return_of,
-    routing_number_of,
-)
 from billfold.payments.deposits.rules import ach_settles_at, hold_ach_credit
 from billfold.payments.return_codes import RETURN_REASONS, returnable_until
 from billfold.platform.dates import et_date

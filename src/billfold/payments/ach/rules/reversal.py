@@ -7,7 +7,7 @@ import msgspec
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import Direction
-from billfold.payments.ach.commands import ReinitiateAch, ReverseAch
+from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, ReinitiateAch, ReverseAch
 from billfold.payments.ach.rules.entries import (
     IDENTIFICATION_WIDTH,
     add_entry,
@@ -17,7 +17,6 @@ from billfold.payments.ach.rules.entries import (
 )
 from billfold.payments.ach.rules.originate import pay_out
 from billfold.payments.ach.rules.windows import reversible_until, schedule
-from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.payments.return_codes import may_reinitiate
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused

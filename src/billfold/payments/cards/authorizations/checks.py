@@ -5,6 +5,10 @@ What was approved after it had been declined is reversed, or will be by a schedu
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks
 from billfold.payments.cards.authorizations.commands import (
+    EXPIRY_JOB,
+    LATE,
+    LATE_JOB,
+    PROCESSOR,
     AuthorizeCard,
     ChargeBack,
     ClearCard,
@@ -13,7 +17,6 @@ from billfold.payments.cards.authorizations.commands import (
     ReverseAuthorization,
     SetCardLimits,
 )
-from billfold.payments.cards.authorizations.types import EXPIRY_JOB, LATE, LATE_JOB, PROCESSOR
 from billfold.platform.checks import Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 from billfold.platform.ids import command_id

@@ -6,6 +6,7 @@ bank decides of it is reversed by a job, and it is a decline whenever it is sent
 
 import asyncio
 import hashlib
+import hmac
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
@@ -13,6 +14,9 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.http.api import Api
+from billfold.http.operations import OPEN, Proof, post
+from billfold.http.raw_request import RawRequest, decode
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.engine.pending_command import Answer
@@ -20,23 +24,23 @@ from billfold.ledger.jobs.store import schedule
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.authorizations import store
 from billfold.payments.cards.authorizations.commands import (
-    AuthorizeCard,
-    IncrementAuthorization,
-    InquireBalance,
-    ReverseAuthorization,
-    references_of,
-)
-from billfold.payments.cards.authorizations.types import (
     LATE_JOB,
     PROCESSOR,
+    AuthorizeCard,
     Decision,
     DeclineReason,
     EntryMode,
+    IncrementAuthorization,
+    InquireBalance,
     LateMessageRow,
     Merchant,
     NetworkReference,
+    ReverseAuthorization,
+    references_of,
 )
-from billfold.platform.errors import InvalidInput, MarketDataStale, Unavailable
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import InvalidInput, MarketDataStale, Refused, Unavailable
+from billfold.platform.settings.settings import Settings
 
 DEADLINE_SECONDS: Final = 1.7
 """Of the two seconds of the network; the rest is for the way."""
@@ -179,3 +183,54 @@ def _fingerprint(message: Message) -> bytes:
     unsaid = {"transmitted_at", *(name for name in ("cash", "is_purchase_only_allowed") if not getattr(message, name))}
     said = {name: getattr(message, name) for name in message.__struct_fields__ if name not in unsaid}
     return hashlib.sha256(msgspec.json.encode(said)).digest()
+
+
+WINDOW_SECONDS: Final = 300
+_KEY_PERSON: Final = b"billfold.cards"
+
+
+def processor_key(settings: Settings, seed: bytes) -> bytes | None:
+    """Return the key of messages: the one of the settings, or of a sandbox's seed; None: there is no processor."""
+    if settings.card_processor_key is not None:
+        return settings.card_processor_key
+    return None if settings.is_production else hashlib.blake2b(seed, digest_size=32, person=_KEY_PERSON).digest()
+
+
+def sign_message(key: bytes, timestamp: str, body: bytes) -> str:
+    """Return the signature of a message."""
+    return hmac.digest(key, timestamp.encode() + body, "sha256").hex()
+
+
+@post("/v1/messages/", OPEN, tag="cards", status=200, any_query=True)
+async def decide_message(request: RawRequest, bank: Bank) -> MessageAnswer:
+    """Decide a message about a card."""
+    _require_signed(bank, request)
+    request.check_content_type()
+    message: Message = decode(request.body, Message)
+    return await answer_message(bank, message)
+
+
+def _require_signed(bank: Bank, request: RawRequest) -> None:
+    """Raise Refused invalid-signature unless the processor has just signed the body."""
+    key = processor_key(bank.settings, bank.seed)
+    timestamp, signature = request.header(b"x-timestamp") or "", request.header(b"x-signature") or ""
+    is_recent = timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= len("9999999999")
+    is_recent = is_recent and abs(wall_now().timestamp() - int(timestamp)) <= WINDOW_SECONDS
+    if key is None or not is_recent:
+        raise Refused("invalid-signature", "The message is not signed, or not within five minutes.")
+    if not hmac.compare_digest(sign_message(key, timestamp, request.body).encode(), signature.lower().encode()):
+        raise Refused("invalid-signature", "The signature does not match timestamp and body.")
+
+
+class CardProcessorApi(Api):
+    """What the card processor may call."""
+
+    def __init__(self) -> None:
+        super().__init__([decide_message], frozenset({Proof.NONE}))
+
+
+def create_card_processor_app(bank: Bank) -> CardProcessorApi:
+    """Return the ASGI application of one worker."""
+    api = CardProcessorApi()
+    api.open(bank, None)
+    return api

@@ -9,9 +9,8 @@ from billfold.http.operations import get, put
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations import store
-from billfold.payments.cards.authorizations.commands import SetCardLimits, references_of
-from billfold.payments.cards.authorizations.types import CardLimitsRow, CategoryCode
-from billfold.payments.cards.routes.cards import find_card
+from billfold.payments.cards.authorizations.commands import CardLimitsRow, CategoryCode, SetCardLimits, references_of
+from billfold.payments.cards.routes import find_card
 
 Cents = Annotated[int, msgspec.Meta(ge=0, le=999_999_999_999, description="USD cents.")]
 Categories = Annotated[

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.cards.authorizations.types import (
+from billfold.payments.cards.authorizations.commands import (
     AuthorizationRow,
     CardLimitsRow,
     CardPaymentRow,
@@ -15,7 +15,7 @@ from billfold.payments.cards.authorizations.types import (
     authorization_id_of,
     spending_id_of,
 )
-from billfold.payments.cards.types import CardRow
+from billfold.payments.cards.commands import CardRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import Table

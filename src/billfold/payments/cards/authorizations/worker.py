@@ -9,14 +9,15 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.authorizations import store
 from billfold.payments.cards.authorizations.commands import (
+    LATE,
     AuthorizeCard,
     ExpireAuthorization,
     IncrementAuthorization,
+    Merchant,
     ReverseAuthorization,
     references_of,
 )
 from billfold.payments.cards.authorizations.messages import Message, command_of
-from billfold.payments.cards.authorizations.types import LATE, Merchant
 
 
 async def expire_hold(bank: Bank, job: ScheduledJob) -> None:

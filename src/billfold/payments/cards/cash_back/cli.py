@@ -11,7 +11,7 @@ from billfold.identity.partners import store as partner_store
 from billfold.identity.partners.types import PartnerRow
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.cash_back import store
-from billfold.payments.cards.cash_back.rule_versions import set_rule
+from billfold.payments.cards.cash_back.worker import set_rule
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import InvalidInput
 from billfold.platform.money import format_usd

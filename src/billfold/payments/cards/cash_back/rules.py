@@ -6,9 +6,8 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import NOT_CLOSED
 from billfold.payments.adjustments.rules import post_credit
-from billfold.payments.cards.cash_back.commands import GiveCashBack
-from billfold.payments.cards.cash_back.types import CashBackRow
-from billfold.payments.cards.types import CardRow
+from billfold.payments.cards.cash_back.commands import CashBackRow, GiveCashBack
+from billfold.payments.cards.commands import CardRow
 from billfold.platform.errors import NotFound
 from billfold.platform.money import round_half_up
 

@@ -24,9 +24,8 @@ from billfold.payments.cards.authorizations.commands import (
 )
 from billfold.payments.cards.authorizations.rules.give_back import NO_POCKET
 from billfold.payments.cards.settlement import store
-from billfold.payments.cards.settlement.file_format import read_file
-from billfold.payments.cards.settlement.rows import CALLER, REPEATED
-from billfold.payments.cards.settlement.types import (
+from billfold.payments.cards.settlement.file_format import CALLER, REPEATED, read_file
+from billfold.payments.cards.settlement.records import (
     Chargeback,
     Presentment,
     RecordOfCard,
@@ -34,10 +33,9 @@ from billfold.payments.cards.settlement.types import (
     Representment,
     SettlementRecordRow,
 )
-from billfold.payments.files.contents import read_content
-from billfold.payments.suspense.commands import ReleaseFromSuspense
+from billfold.payments.files.store import read_content
+from billfold.payments.suspense.commands import ReleaseFromSuspense, SuspenseStatus
 from billfold.payments.suspense.store import get_item
-from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id

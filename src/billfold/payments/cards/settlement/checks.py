@@ -3,11 +3,10 @@
 import msgspec
 
 from billfold.data_keys.types import DataKey
-from billfold.payments.cards.settlement.file_format import read_file
-from billfold.payments.cards.settlement.rows import DIFFERS, REPEATED, file_row, rows_of
+from billfold.payments.cards.settlement.file_format import DIFFERS, REPEATED, file_row, read_file, rows_of
+from billfold.payments.cards.settlement.records import SettlementFileRow, SettlementRecordRow
 from billfold.payments.cards.settlement.store import list_records
-from billfold.payments.cards.settlement.types import SettlementFileRow, SettlementRecordRow
-from billfold.payments.files.contents import open_content
+from billfold.payments.files.store import open_content
 from billfold.payments.files.types import InvalidFile
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
 from billfold.platform.database.connection import Connection

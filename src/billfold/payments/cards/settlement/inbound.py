@@ -14,13 +14,11 @@ from typing_extensions import override
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Rail
-from billfold.payments.cards.authorizations.types import CardPaymentKind
+from billfold.payments.cards.authorizations.commands import CardPaymentKind
 from billfold.payments.cards.settlement import store
 from billfold.payments.cards.settlement.booking import book_record
-from billfold.payments.cards.settlement.commands import BookCardSettlement
-from billfold.payments.cards.settlement.file_format import read_file
-from billfold.payments.cards.settlement.rows import CALLER, DIFFERS, file_row, rows_of
-from billfold.payments.cards.settlement.types import (
+from billfold.payments.cards.settlement.file_format import CALLER, DIFFERS, file_row, read_file, rows_of
+from billfold.payments.cards.settlement.records import (
     Fee,
     Header,
     Presentment,
@@ -32,11 +30,11 @@ from billfold.payments.cards.settlement.types import (
     SettlementRecordRow,
     Unreadable,
 )
+from billfold.payments.cards.settlement.rules import BookCardSettlement
 from billfold.payments.files.inbound import InboundFiles
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK, InvalidFile, RailFile, StuckLine
-from billfold.payments.suspense.commands import HoldInSuspense
+from billfold.payments.suspense.commands import NOT_RETURNABLE, HoldInSuspense
 from billfold.payments.suspense.store import find_items
-from billfold.payments.suspense.types import NOT_RETURNABLE
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id

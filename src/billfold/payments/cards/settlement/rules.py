@@ -1,9 +1,22 @@
 """Interchange is income of the bank, fees of processor and network are its expense: both settle with the file."""
 
-from billfold.ledger.commands import Books, Outcome, book_of, decides
+from datetime import date
+from uuid import UUID
+
+from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind
-from billfold.payments.cards.settlement.commands import BookCardSettlement
+
+
+class BookCardSettlement(Command, frozen=True, kw_only=True):
+    """Book interchange, negative if more was given back than received, and fees of a file, in cents."""
+
+    needs_identifiers = False
+
+    file_id: UUID
+    settles_on: date
+    interchange: int
+    fees: int
 
 
 @decides(BookCardSettlement)

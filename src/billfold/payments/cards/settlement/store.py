@@ -7,8 +7,8 @@ from uuid import UUID
 
 from msgspec.structs import astuple
 
-from billfold.payments.cards.authorizations.types import CardPaymentKind
-from billfold.payments.cards.settlement.types import SettlementFileRow, SettlementRecordRow
+from billfold.payments.cards.authorizations.commands import CardPaymentKind
+from billfold.payments.cards.settlement.records import SettlementFileRow, SettlementRecordRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound

@@ -13,12 +13,11 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.crypto.chains import TokenTransfer, cents_of
 from billfold.payments.crypto.deposits import store
-from billfold.payments.crypto.deposits.agreement import Nodes
 from billfold.payments.crypto.deposits.commands import ChainDeposit, CreditDeposit, HoldReason, RecordUnbooked
 from billfold.payments.crypto.deposits.reorgs import CALLER, find_written_off, restore
 from billfold.payments.crypto.deposits.rules import CENTS_MAX, UNAVAILABLE, details_of
 from billfold.payments.crypto.deposits.store import Recipient
-from billfold.payments.crypto.nodes import EvmNode, NodeUnavailable
+from billfold.payments.crypto.nodes import EvmNode, Nodes, NodeUnavailable
 from billfold.payments.suspense.commands import HoldInSuspense
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside

@@ -10,7 +10,6 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.crypto.chains import Block, TokenTransfer
 from billfold.payments.crypto.deposits import store
-from billfold.payments.crypto.deposits.agreement import Agreement, Nodes
 from billfold.payments.crypto.deposits.commands import (
     CryptoDepositRow,
     DepositStatus,
@@ -18,10 +17,9 @@ from billfold.payments.crypto.deposits.commands import (
     RestoreDeposit,
     WriteOffDeposit,
 )
-from billfold.payments.crypto.nodes import EvmNode
-from billfold.payments.suspense.commands import ReturnFromSuspense
+from billfold.payments.crypto.nodes import Agreement, EvmNode, Nodes
+from billfold.payments.suspense.commands import ReturnFromSuspense, SuspenseStatus
 from billfold.payments.suspense.store import get_item
-from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id
 

@@ -10,8 +10,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.accounts.portals.types import Wallet
-from billfold.payments.crypto.addresses import WatchOnlyAddresses
-from billfold.payments.crypto.chains import Block, Chains, TokenTransfer
+from billfold.payments.crypto.chains import Block, Chains, TokenTransfer, WatchOnlyAddresses
 from billfold.payments.crypto.deposits.commands import CarriedUnits, CryptoDepositRow
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.rows import Table

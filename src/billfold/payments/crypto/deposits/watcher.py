@@ -15,11 +15,10 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.chains import Block, Chain, Chains, TokenTransfer
 from billfold.payments.crypto.deposits import store
-from billfold.payments.crypto.deposits.agreement import Agreement, Nodes
 from billfold.payments.crypto.deposits.booking import DepositBooking
 from billfold.payments.crypto.deposits.reorgs import read_new_blocks, walk_back
 from billfold.payments.crypto.deposits.store import Cursor, TransferStatus
-from billfold.payments.crypto.nodes import EvmNode, NodeUnavailable
+from billfold.payments.crypto.nodes import Agreement, EvmNode, Nodes, NodeUnavailable
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.shortage import error_summary
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from billfold.accounts.counterparties.types import Payee
+from billfold.payments.wires.commands import WireRow
 from billfold.payments.wires.iso20022.types import (
     CreditTransfer,
     Message,
@@ -19,7 +20,6 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequestResponse,
 )
 from billfold.payments.wires.rules.cut_offs import code_of
-from billfold.payments.wires.types import WireRow
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
 

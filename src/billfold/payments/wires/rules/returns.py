@@ -11,7 +11,7 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind
-from billfold.payments.wires.commands import ReceiveWireReturn, ReturnWire
+from billfold.payments.wires.commands import ReceiveWireReturn, ReturnWire, WireDirection, WireRow, WireStatus, WireType
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import (
     add_wire,
@@ -22,7 +22,6 @@ from billfold.payments.wires.rules.recording import (
     return_row,
     send_time,
 )
-from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.overdraft.rules import claw_back

@@ -9,27 +9,26 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, PocketStatus
-from billfold.payments.cards.authorizations.commands import CardRecord, ChargeBack, RefundCard, Represent
-from billfold.payments.cards.authorizations.rules.clear import (
-    begin_record,
-    settlement_of,
-    store_payment,
+from billfold.payments.cards.authorizations.commands import (
+    CHARGEBACK_DAYS,
+    AuthorizationRow,
+    AuthorizationStatus,
+    CardPaymentKind,
+    CardPaymentRow,
+    CardRecord,
+    ChargeBack,
+    Merchant,
+    RefundCard,
+    Represent,
 )
+from billfold.payments.cards.authorizations.rules.clearing import begin_record, settlement_of, store_payment
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,
     new_authorization,
     next_place,
     record_card_transaction,
 )
-from billfold.payments.cards.authorizations.types import (
-    CHARGEBACK_DAYS,
-    AuthorizationRow,
-    AuthorizationStatus,
-    CardPaymentKind,
-    CardPaymentRow,
-    Merchant,
-)
-from billfold.payments.cards.types import CardRow
+from billfold.payments.cards.commands import CardRow
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.unsettled import arriving
