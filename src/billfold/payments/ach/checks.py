@@ -8,34 +8,31 @@ from contextlib import suppress
 
 from billfold.data_keys.types import DataKey
 from billfold.ledger.checks import change_check
-from billfold.payments.ach.commands import (
-    OriginateAch,
-    ReceiveAch,
-    ReceiveAchReturn,
-    RecordNoc,
-    ReinitiateAch,
-    ReturnAchEntry,
-    ReverseAch,
-    ReviewAch,
-)
+from billfold.payments.ach import commands
 from billfold.payments.ach.store import TRACE_NUMBERS
 from billfold.payments.files.store import open_content
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 
-_RETURN_RECEIVED = names_in_sql(ReceiveAchReturn)
-_RETURNS_EITHER_WAY = names_in_sql(ReceiveAchReturn, ReturnAchEntry)
-_WITH_RETURN_CODE = names_in_sql(ReceiveAch, ReceiveAchReturn, ReturnAchEntry)
+_RETURN_RECEIVED = names_in_sql(commands.ReceiveAchReturn)
+_RETURNS_EITHER_WAY = names_in_sql(commands.ReceiveAchReturn, commands.ReturnAchEntry)
+_WITH_RETURN_CODE = names_in_sql(commands.ReceiveAch, commands.ReceiveAchReturn, commands.ReturnAchEntry)
 _WITH_STATUS = names_in_sql(
-    OriginateAch, ReverseAch, ReinitiateAch, ReviewAch, ReceiveAch, ReceiveAchReturn, ReturnAchEntry
+    commands.OriginateAch,
+    commands.ReverseAch,
+    commands.ReinitiateAch,
+    commands.ReviewAch,
+    commands.ReceiveAch,
+    commands.ReceiveAchReturn,
+    commands.ReturnAchEntry,
 )
 # Which outcome counts most: returned, settled, sent, waiting.
 _EXPECTED_STATUS = f"""
   SELECT customer_id, id, status, how, rank() OVER (PARTITION BY customer_id, id
                                                     ORDER BY how DESC, at DESC) AS place
     FROM (SELECT customer_id, outcome->>'ach_id' AS id, version AS at,
-                 CASE WHEN kind IN ({names_in_sql(ReceiveAch)}) THEN
+                 CASE WHEN kind IN ({names_in_sql(commands.ReceiveAch)}) THEN
                         CASE outcome->>'status' WHEN 'COMPLETED' THEN 'PROCESSED'
                              ELSE 'REJECTED' END
                       WHEN kind IN ({_RETURN_RECEIVED}) THEN 'FAILED'
@@ -116,7 +113,7 @@ _ENTRIES = {
         "no command recorded its notification of change": f"""
             {_ENTRY} WHERE (e.change_code IS NOT NULL OR e.corrected IS NOT NULL) AND NOT EXISTS (
               SELECT 1 FROM command c WHERE c.customer_id = e.customer_id AND c.accepted
-                 AND c.kind IN ({names_in_sql(RecordNoc)}) AND c.outcome->>'ach_id' = e.ach_id::text
+                 AND c.kind IN ({names_in_sql(commands.RecordNoc)}) AND c.outcome->>'ach_id' = e.ach_id::text
                  AND c.outcome->>'code' = e.change_code
                  AND c.outcome->>'corrected' = e.corrected)""",
         "its file is missing or was refused": f"""

@@ -17,38 +17,9 @@ from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.usage_limits import limit_usage
-from billfold.payments.cards import store
-from billfold.payments.cards.commands import (
-    CardOrderRow,
-    CardRow,
-    CardStatus,
-    CardType,
-    CloseCard,
-    ClosureReason,
-    MagstripeStatus,
-    OrderCard,
-    RecordPin,
-    SetCardStatus,
-)
+from billfold.payments.cards import commands, schemas, store
 from billfold.payments.cards.processor import PinError, processor_of
 from billfold.payments.cards.rules import require_pin_settable
-from billfold.payments.cards.schemas import (
-    STATUS_ALIASES,
-    Card,
-    CardOrder,
-    CardOrderItem,
-    CardStatusResponse,
-    ChangeCardStatus,
-    ClosingCard,
-    CreateCardOrder,
-    PinResponse,
-    PublicKeys,
-    SetPin,
-    render_card,
-    render_order,
-    render_order_item,
-    render_status,
-)
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound
 
@@ -57,7 +28,9 @@ _ORDERS = "/api/v1/service-accounts/{account_id}/card-orders/"
 
 
 @post(_ORDERS, tag="cards", refuses=_REFUSES)
-async def create_card_order(caller: Caller, bank: Bank, account_id: UUID, data: CreateCardOrder) -> CardOrder:
+async def create_card_order(
+    caller: Caller, bank: Bank, account_id: UUID, data: schemas.CreateCardOrder
+) -> schemas.CardOrder:
     """Create card order.
 
     A physical card, produced and sent to the address. It has a `card_id` once it is made.
@@ -70,7 +43,7 @@ async def create_card_order(caller: Caller, bank: Bank, account_id: UUID, data: 
     data_key = await bank.ports[DataKeys].of(bank.pool, owner)
     address = msgspec.json.encode(data.shipping_address).decode()
     await bank.engine.submit(
-        OrderCard(
+        commands.OrderCard(
             **caller.command_fields(owner),
             card_order_id=card_order_id,
             pocket_id=pocket_id,
@@ -84,7 +57,7 @@ async def create_card_order(caller: Caller, bank: Bank, account_id: UUID, data: 
 @get(_ORDERS, tag="cards")
 async def list_account_card_orders(
     caller: Caller, bank: Bank, account_id: UUID, page_query: ListQuery
-) -> CursorList[CardOrderItem]:
+) -> CursorList[schemas.CardOrderItem]:
     """List card orders of an account.
 
     Newest first.
@@ -96,7 +69,7 @@ async def list_account_card_orders(
 @get("/api/v1/customers/{customer_id}/card-orders/", tag="cards")
 async def list_customer_card_orders(
     caller: Caller, bank: Bank, customer_id: UUID, page_query: ListQuery
-) -> CursorList[CardOrderItem]:
+) -> CursorList[schemas.CardOrderItem]:
     """List card orders of a customer.
 
     Orders of all its accounts, newest first.
@@ -105,7 +78,7 @@ async def list_customer_card_orders(
 
 
 @get(f"{_ORDERS}{{card_order_id}}/", tag="cards")
-async def get_card_order(caller: Caller, bank: Bank, account_id: UUID, card_order_id: UUID) -> CardOrder:
+async def get_card_order(caller: Caller, bank: Bank, account_id: UUID, card_order_id: UUID) -> schemas.CardOrder:
     """Get card order."""
     owner, pocket_id = await caller.pocket(bank, account_id)
     order = await store.get_order(bank.pool, owner, card_order_id)
@@ -114,17 +87,17 @@ async def get_card_order(caller: Caller, bank: Bank, account_id: UUID, card_orde
     return await _render(bank, order)
 
 
-async def _render(bank: Bank, order: CardOrderRow) -> CardOrder:
+async def _render(bank: Bank, order: commands.CardOrderRow) -> schemas.CardOrder:
     value = (order.customer_id, order.card_order_id, order.shipping_address)
     (address,) = await open_column(bank.ports[DataKeys], bank.pool, CARD_SHIPPING_ADDRESS, [value])
-    return render_order(order, address)
+    return schemas.render_order(order, address)
 
 
 async def _page_of_orders(
     bank: Bank, page_query: ListQuery, owner: UUID, *, pocket_id: UUID | None
-) -> CursorList[CardOrderItem]:
+) -> CursorList[schemas.CardOrderItem]:
     page = await page_query.read(bank, store.ORDERS, owner, pocket_id, scope="card-orders")
-    return page_of(page, [render_order_item(row) for row in page.items])
+    return page_of(page, [schemas.render_order_item(row) for row in page.items])
 
 
 def _check_address(address: Address) -> None:
@@ -134,8 +107,10 @@ def _check_address(address: Address) -> None:
         raise InvalidInput.at("body", "shipping_address", error[0], msg=error[1])
 
 
-Statuses = Annotated[list[str] | None, texts_among("filter[status]", frozenset({*CardStatus, *STATUS_ALIASES}))]
-_DATED = frozenset({ClosureReason.LOST, ClosureReason.STOLEN})
+Statuses = Annotated[
+    list[str] | None, texts_among("filter[status]", frozenset({*commands.CardStatus, *schemas.STATUS_ALIASES}))
+]
+_DATED = frozenset({commands.ClosureReason.LOST, commands.ClosureReason.STOLEN})
 _CARD = "/api/v1/service-accounts/{account_id}/cards/{card_id}"
 _ALREADY_CLOSED = "already-closed"
 _PINS = 30
@@ -145,7 +120,7 @@ _PINS = 30
 @get("/api/v1/service-accounts/{account_id}/cards/", tag="cards")
 async def list_account_cards(
     caller: Caller, bank: Bank, account_id: UUID, page_query: ListQuery, statuses: Statuses = None
-) -> CursorList[Card]:
+) -> CursorList[schemas.Card]:
     """List cards of an account.
 
     Newest first, without what is secret.
@@ -157,7 +132,7 @@ async def list_account_cards(
 @get("/api/v1/customers/{customer_id}/cards/", tag="cards")
 async def list_customer_cards(
     caller: Caller, bank: Bank, customer_id: UUID, page_query: ListQuery, statuses: Statuses = None
-) -> CursorList[Card]:
+) -> CursorList[schemas.Card]:
     """List cards of a customer.
 
     Cards of all its accounts, newest first, without what is secret.
@@ -169,20 +144,20 @@ async def list_customer_cards(
 @get("/api/v1/cards/", tag="cards")
 async def list_cards(
     caller: Caller, bank: Bank, page_query: ListQuery, statuses: Statuses = None
-) -> SearchedList[Card]:
+) -> SearchedList[schemas.Card]:
     """List cards.
 
     Cards of all customers, newest first, without what is secret.
     """
     values = (caller.partner_id, _stored(statuses))
     page = await page_query.read(bank, store.CARDS_OF_PARTNER, *values, scope="cards of a partner")
-    return searched_page_of(page, [render_card(row) for row in page.items])
+    return searched_page_of(page, [schemas.render_card(row) for row in page.items])
 
 
 @get(f"{_CARD}/status/", tag="cards")
-async def get_card_status(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> CardStatusResponse:
+async def get_card_status(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> schemas.CardStatusResponse:
     """Get card status."""
-    return render_status(await find_card(caller, bank, account_id, card_id=card_id))
+    return schemas.render_status(await find_card(caller, bank, account_id, card_id=card_id))
 
 
 @patch(
@@ -198,23 +173,23 @@ async def get_card_status(caller: Caller, bank: Bank, account_id: UUID, card_id:
     ),
 )
 async def set_card_status(
-    caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: ChangeCardStatus
-) -> CardStatusResponse:
+    caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: schemas.ChangeCardStatus
+) -> schemas.CardStatusResponse:
     """Set card status.
 
     CLOSED cannot be undone. The first ONLINE activates a physical card that has its PIN.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id)
     await bank.engine.submit(
-        SetCardStatus(
+        commands.SetCardStatus(
             **caller.command_fields(card.customer_id),
             references=(card_id,),
             card_id=card_id,
-            status=STATUS_ALIASES.get(data.card_status) or CardStatus(data.card_status),
-            magstripe_status=MagstripeStatus(data.magstripe_status),
+            status=schemas.STATUS_ALIASES.get(data.card_status) or commands.CardStatus(data.card_status),
+            magstripe_status=commands.MagstripeStatus(data.magstripe_status),
         )
     )
-    return render_status(await store.get_card(bank.pool, card.customer_id, card_id))
+    return schemas.render_status(await store.get_card(bank.pool, card.customer_id, card_id))
 
 
 @post(
@@ -223,7 +198,9 @@ async def set_card_status(
     status=200,
     refuses=(_ALREADY_CLOSED, "card-type-mismatch", "card-already-activated", "rail-not-available"),
 )
-async def set_card_pin(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: SetPin) -> PinResponse:
+async def set_card_pin(
+    caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: schemas.SetPin
+) -> schemas.PinResponse:
     """Set card PIN.
 
     Of a physical card, before it is activated.
@@ -238,21 +215,23 @@ async def set_card_pin(caller: Caller, bank: Bank, account_id: UUID, card_id: UU
             "body", "encrypted_pin", msg="must be four digits, encrypted to the `set_pin` key, in base64"
         ) from None
     await bank.engine.submit(
-        RecordPin(**caller.command_fields(card.customer_id), references=(card_id,), card_id=card_id)
+        commands.RecordPin(**caller.command_fields(card.customer_id), references=(card_id,), card_id=card_id)
     )
-    return PinResponse()
+    return schemas.PinResponse()
 
 
 @post(f"{_CARD}/close/", tag="cards", status=204, refuses=(_ALREADY_CLOSED,))
-async def close_card(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: ClosingCard | None) -> None:
+async def close_card(
+    caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: schemas.ClosingCard | None
+) -> None:
     """Close card.
 
     A virtual or a physical card; it can never be used again.
     """
     card = await find_card(caller, bank, account_id, card_id=card_id)
-    data = data or ClosingCard()
+    data = data or schemas.ClosingCard()
     reason, lost_on = data.closure_reason, data.lost_stolen_date
-    if reason is None and card.type == CardType.PHYSICAL:
+    if reason is None and card.type == commands.CardType.PHYSICAL:
         raise InvalidInput.at("body", "closure_reason", msg="is needed to close a physical card", kind="missing")
     if lost_on is None and reason in _DATED:
         raise InvalidInput.at("body", "lost_stolen_date", msg=f"is needed for {reason}", kind="missing")
@@ -274,22 +253,22 @@ async def close_virtual_card(caller: Caller, bank: Bank, account_id: UUID, card_
 
     It can never be used again.
     """
-    card = await find_card(caller, bank, account_id, card_id=card_id, only=CardType.VIRTUAL)
-    await _close(caller, bank, card, only=CardType.VIRTUAL)
+    card = await find_card(caller, bank, account_id, card_id=card_id, only=commands.CardType.VIRTUAL)
+    await _close(caller, bank, card, only=commands.CardType.VIRTUAL)
 
 
 @get("/api/v1/public-keys/", OPEN, tag="cards", refuses=("rail-not-available",))
-async def get_public_keys(bank: Bank) -> PublicKeys:
+async def get_public_keys(bank: Bank) -> schemas.PublicKeys:
     """Get public keys.
 
     What clients encrypt to: the PIN of a card to `set_pin`.
     """
-    return PublicKeys(set_pin=await processor_of(bank).pin_key())
+    return schemas.PublicKeys(set_pin=await processor_of(bank).pin_key())
 
 
 async def find_card(
-    caller: Caller, bank: Bank, account_id: UUID, *, card_id: UUID, only: CardType | None = None
-) -> CardRow:
+    caller: Caller, bank: Bank, account_id: UUID, *, card_id: UUID, only: commands.CardType | None = None
+) -> commands.CardRow:
     """Return a card of an account, of one type if it is named. Raises NotFound."""
     owner, pocket_id = await caller.pocket(bank, account_id)
     card = await store.get_card(bank.pool, owner, card_id)
@@ -300,15 +279,15 @@ async def find_card(
 
 async def _page(
     bank: Bank, page_query: ListQuery, owner: UUID, *, pocket_id: UUID | None, statuses: list[str] | None
-) -> CursorList[Card]:
+) -> CursorList[schemas.Card]:
     page = await page_query.read(bank, store.CARDS, owner, pocket_id, _stored(statuses), scope="cards")
-    return page_of(page, [render_card(row) for row in page.items])
+    return page_of(page, [schemas.render_card(row) for row in page.items])
 
 
 def _stored(statuses: list[str] | None) -> list[str] | None:
-    return None if statuses is None else [STATUS_ALIASES.get(each, each) for each in statuses]
+    return None if statuses is None else [schemas.STATUS_ALIASES.get(each, each) for each in statuses]
 
 
-async def _close(caller: Caller, bank: Bank, card: CardRow, **why: Any) -> None:
+async def _close(caller: Caller, bank: Bank, card: commands.CardRow, **why: Any) -> None:
     fields = caller.command_fields(card.customer_id)
-    await bank.engine.submit(CloseCard(**fields, references=(card.card_id,), card_id=card.card_id, **why))
+    await bank.engine.submit(commands.CloseCard(**fields, references=(card.card_id,), card_id=card.card_id, **why))

@@ -12,14 +12,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.payments.deposits.commands import IncomingWire
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
-from billfold.payments.fedwire.suspense import (
-    FEDWIRE_CALLER,
-    hold_refused_return,
-    hold_rejected,
-    hold_returned,
-    return_ids,
-    return_unclaimed,
-)
+from billfold.payments.fedwire import suspense
 from billfold.payments.fedwire.validation import REJECTED, SETTLED, NumberedMessages
 from billfold.payments.files.types import StuckLine
 from billfold.payments.wires import store
@@ -113,9 +106,9 @@ async def _book_status(bank: Bank, wire: FedwireMessage, message: PaymentStatus,
     if command is not None:
         answer = await bank.engine.submit(command)
         if answer.outcome.get("no_pocket"):
-            await hold_rejected(bank, sent.wire_id)
+            await suspense.hold_rejected(bank, sent.wire_id)
     if message.status == REJECTED and _is_unbooked_return(sent):
-        await hold_refused_return(bank, sent)
+        await suspense.hold_refused_return(bank, sent)
     return message.status, sent.wire_id
 
 
@@ -138,7 +131,7 @@ def _status_command(wire: FedwireMessage, message: PaymentStatus, sent: queue.Se
 def _about(wire: queue.SentMessage | store.MatchedWire, occasion: str) -> dict[str, Any]:
     """Return the fields of a command on a wire."""
     return {
-        "caller": f"{FEDWIRE_CALLER}:{occasion}",
+        "caller": f"{suspense.FEDWIRE_CALLER}:{occasion}",
         "key": wire.wire_id,
         "customers": (wire.customer_id,),
         "references": (wire.wire_id,),
@@ -157,7 +150,7 @@ async def _book_payment(bank: Bank, wire: FedwireMessage, message: CreditTransfe
         return booked.reason or booked.status, payment.wire_id
     outcome = await receive(bank, payment)
     if outcome.get("reason") == NO_ACCOUNT:
-        await return_unclaimed(bank, payment)
+        await suspense.return_unclaimed(bank, payment)
     return outcome.get("reason") or outcome["status"], payment.wire_id
 
 
@@ -194,7 +187,7 @@ async def _book_return(bank: Bank, wire: FedwireMessage, message: PaymentReturn,
     original = known.payments[WireDirection.OUTGOING, message.original.uetr]
     if original.status == "PROCESSING":  # a returned wire has settled, even if its status has not arrived
         await bank.engine.submit(CompleteWire(**_about(original, "settled")))
-    key, returned_id = await return_ids(bank, original.wire_id, message.message_id)
+    key, returned_id = await suspense.return_ids(bank, original.wire_id, message.message_id)
     data_key = (await PaymentKeys.prepare(bank, (original.customer_id,))).of(original.customer_id)
     command = ReceiveWireReturn(
         **_about(original, "returned") | {"key": key, "wire_id": returned_id},
@@ -211,7 +204,7 @@ async def _book_return(bank: Bank, wire: FedwireMessage, message: PaymentReturn,
         await bank.engine.submit(command)
     except Refused as refused:
         # The pocket is closed: the operator assigns the money from suspense.
-        await hold_returned(bank, wire, command, reason=refused.code)
+        await suspense.hold_returned(bank, wire, command, reason=refused.code)
         return refused.code, returned_id
     return "RETURNED", returned_id
 

@@ -10,15 +10,8 @@ from uuid import UUID
 from typing_extensions import override
 
 from billfold.ledger.bank import Bank
+from billfold.payments.fedwire import validation
 from billfold.payments.fedwire.booking import BookedMessage, book
-from billfold.payments.fedwire.validation import (
-    CheckContext,
-    NumberedMessages,
-    RefusedMessage,
-    contradictions_in,
-    mistakes_of,
-    numbers_of,
-)
 from billfold.payments.files import retries
 from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.inbound import WAIT, InboundFiles
@@ -26,16 +19,8 @@ from billfold.payments.files.store import read_content
 from billfold.payments.files.types import InvalidFile, RailFile, StuckLine
 from billfold.payments.wires import store
 from billfold.payments.wires import store as queue
+from billfold.payments.wires.iso20022 import types as iso
 from billfold.payments.wires.iso20022.envelope import read_file
-from billfold.payments.wires.iso20022.types import (
-    CreditTransfer,
-    FedwireMistake,
-    PaymentReturn,
-    PaymentStatus,
-    ReturnRequest,
-    ReturnRequestResponse,
-    UnreadMessage,
-)
 from billfold.payments.wires.sent_messages import environment_of
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
@@ -50,7 +35,7 @@ class FedwireFileProcessor(InboundFiles):
     """Processes inbound Fedwire files: valid ones have the numbers of their messages recorded first."""
 
     rail = "WIRE"
-    whole_file = FedwireMistake(0, "file", "")
+    whole_file = iso.FedwireMistake(0, "file", "")
 
     def __init__(self) -> None:
         self._lock = asyncio.Lock()
@@ -80,7 +65,7 @@ class FedwireFileProcessor(InboundFiles):
         # A payment that people have returned is not booked when it comes again in another file.
         with suppress(Exception):  # a file that cannot be read at all is closed too
             lines, _ = read_file(await read_content(bank, file.file_id), "incoming")
-            numbers = [number for _, wire in lines for number in numbers_of(wire)]
+            numbers = [number for _, wire in lines for number in validation.numbers_of(wire)]
             await store.record_arrived(bank.pool, numbers, file.file_id, now=await bank.now())
         await super().complete_closed(bank, file, report)
 
@@ -88,7 +73,7 @@ class FedwireFileProcessor(InboundFiles):
     async def book(self, bank: Bank, file: RailFile, content: bytes) -> dict[str, Any]:
         lines, unread = read_file(content, "incoming")
         if not lines and not unread:
-            raise InvalidFile([FedwireMistake(1, "file", "contains no messages")])
+            raise InvalidFile([iso.FedwireMistake(1, "file", "contains no messages")])
         valid, refused = await _check(bank, file, lines)
         found = [each.mistakes for each in refused] + [each.mistakes for each in unread]
         mistakes = list(chain.from_iterable(found))
@@ -105,31 +90,31 @@ class FedwireFileProcessor(InboundFiles):
 
 
 async def _check(
-    bank: Bank, file: RailFile, lines: NumberedMessages
-) -> tuple[NumberedMessages, Sequence[RefusedMessage]]:
+    bank: Bank, file: RailFile, lines: validation.NumberedMessages
+) -> tuple[validation.NumberedMessages, Sequence[validation.RefusedMessage]]:
     """Return the messages to book, their numbers recorded, and those with mistakes.
 
     A message with recorded numbers was valid before: it is not validated against its own effects.
     """
     recorded = await _list_recorded(bank, file.file_id)
-    new = [(line, wire) for line, wire in lines if not recorded.issuperset(numbers_of(wire))]
-    numbers = [number for _, wire in new for number in numbers_of(wire)]
+    new = [(line, wire) for line, wire in lines if not recorded.issuperset(validation.numbers_of(wire))]
+    numbers = [number for _, wire in new for number in validation.numbers_of(wire)]
     context = await _load_context(bank, file.file_id, numbers, lines=new)
     valid, refused = [], []
-    for (line, wire), contradictions in zip(lines, contradictions_in(lines), strict=True):
-        is_new = not recorded.issuperset(numbers_of(wire))
-        mistakes = (*contradictions, *(mistakes_of(line, wire, context) if is_new else ()))
+    for (line, wire), contradictions in zip(lines, validation.contradictions_in(lines), strict=True):
+        is_new = not recorded.issuperset(validation.numbers_of(wire))
+        mistakes = (*contradictions, *(validation.mistakes_of(line, wire, context) if is_new else ()))
         if mistakes:
-            refused.append(RefusedMessage(line, wire, mistakes))
+            refused.append(validation.RefusedMessage(line, wire, mistakes))
         else:
             valid.append((line, wire))
-    own = [number for _, wire in valid for number in numbers_of(wire)]
+    own = [number for _, wire in valid for number in validation.numbers_of(wire)]
     await store.record_arrived(bank.pool, own, file.file_id, now=await bank.now())
     return valid, refused
 
 
 def _set_aside(
-    refused: Sequence[RefusedMessage], unread: Sequence[UnreadMessage]
+    refused: Sequence[validation.RefusedMessage], unread: Sequence[iso.UnreadMessage]
 ) -> tuple[list[BookedMessage], list[StuckLine]]:
     """Return the messages that are only listed, and those with money, which wait for a person."""
     listed = [
@@ -141,7 +126,7 @@ def _set_aside(
     for each in refused:
         message = each.wire.message
         reason = "; ".join(f"{mistake.element}: {mistake.reason}" for mistake in each.mistakes)
-        if isinstance(message, CreditTransfer | PaymentReturn) and not each.is_repeat:
+        if isinstance(message, iso.CreditTransfer | iso.PaymentReturn) and not each.is_repeat:
             held.append(StuckLine(each.line, message.message_id, reason))
         else:
             name = each.wire.header.message_name
@@ -155,12 +140,14 @@ async def _list_recorded(bank: Bank, file_id: UUID) -> set[str]:
     return {row["number"] for row in rows}
 
 
-async def _load_context(bank: Bank, file_id: UUID, numbers: Sequence[str], lines: NumberedMessages) -> CheckContext:
+async def _load_context(
+    bank: Bank, file_id: UUID, numbers: Sequence[str], lines: validation.NumberedMessages
+) -> validation.CheckContext:
     messages = [wire.message for _, wire in lines]
-    statuses = [m.original.message_id for m in messages if isinstance(m, PaymentStatus)]
-    original_uetrs = [m.original.uetr for m in messages if isinstance(m, PaymentReturn | ReturnRequest)]
-    answers = [m.case_id for m in messages if isinstance(m, ReturnRequestResponse)]
-    return CheckContext(
+    statuses = [m.original.message_id for m in messages if isinstance(m, iso.PaymentStatus)]
+    original_uetrs = [m.original.uetr for m in messages if isinstance(m, iso.PaymentReturn | iso.ReturnRequest)]
+    answers = [m.case_id for m in messages if isinstance(m, iso.ReturnRequestResponse)]
+    return validation.CheckContext(
         routing_number=bank.settings.bank_routing_number,
         environment=environment_of(bank.settings),
         calendars=bank.calendars,

@@ -12,18 +12,9 @@ from billfold.accounts.counterparties.store import PeerKey, PeerRow
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.payments.on_us import schemas
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
-from billfold.payments.on_us.schemas import (
-    AccountRef,
-    CreateTransfer,
-    FullWithdrawal,
-    OnUsTransfer,
-    render_ordered,
-    render_transfer,
-    requested_cents,
-    with_amount,
-)
 from billfold.payments.on_us.worker import execute_if_pending
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import Batcher
@@ -93,13 +84,15 @@ _DIRECTION_RULES = {
         "transfer-type-not-allowed",
     ),
 )
-async def create_on_us_transfer(caller: Caller, bank: Bank, peers: PeerLookup, data: CreateTransfer) -> OnUsTransfer:
+async def create_on_us_transfer(
+    caller: Caller, bank: Bank, peers: PeerLookup, data: schemas.CreateTransfer
+) -> schemas.OnUsTransfer:
     """Create on-us transfer
 
     Moves money or bills. A transfer that the bank cannot make is REJECTED with a reason and moves
     nothing.
     """
-    spellings = data, with_amount(data)
+    spellings = data, schemas.with_amount(data)
     check_fields(spellings[-1])
     data = _without_default(spellings[-1])
     # Earlier releases stored the hash of a request as it was spelled.
@@ -119,20 +112,20 @@ async def create_on_us_transfer(caller: Caller, bank: Bank, peers: PeerLookup, d
     if outcome["status"] == "PENDING":
         bank.background.start(execute_if_pending(bank, command.customers[0], transfer_id))
     pockets = (command.from_pocket_id, command.to_pocket_id)
-    return render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
+    return schemas.render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
 
 
 @get("/api/v1/transfers/on-us/{transfer_id}/", tag="transfers")
-async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> OnUsTransfer:
+async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> schemas.OnUsTransfer:
     """Get on-us transfer
 
     A transfer with its status.
     """
     owner, own_id = await caller.owned(bank, "transfer", transfer_id)
-    return render_transfer(await on_us_store.get_transfer(bank.pool, owner, own_id))
+    return schemas.render_transfer(await on_us_store.get_transfer(bank.pool, owner, own_id))
 
 
-def check_fields(data: CreateTransfer) -> None:
+def check_fields(data: schemas.CreateTransfer) -> None:
     """Raise InvalidInput if fields are missing or do not go together."""
     peer = data.type == "PEER_TO_PEER"
     _check_presence(data, "counterparty_id", peer)
@@ -142,16 +135,16 @@ def check_fields(data: CreateTransfer) -> None:
     if data.transfer_type is not None and data.type != "INTERNAL_REALLOCATION":
         raise InvalidInput.at("body", "transfer_type", msg="is only allowed with INTERNAL_REALLOCATION")
     funding = data.type == "PARTNER_CUSTOMER_FUNDING"
-    if funding and isinstance(data.amount, FullWithdrawal):
+    if funding and isinstance(data.amount, schemas.FullWithdrawal):
         raise InvalidInput.at("body", "amount", msg="is required for a funding: FULL_WITHDRAWAL is not allowed")
 
 
-def _without_default(data: CreateTransfer) -> CreateTransfer:
+def _without_default(data: schemas.CreateTransfer) -> schemas.CreateTransfer:
     """Return a request without the transfer type that it has anyway: the same transfer, said or not."""
     return msgspec.structs.replace(data, transfer_type=None) if data.transfer_type == "BANK_TRANSFER" else data
 
 
-def _check_presence(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001 - the condition is the point of it
+def _check_presence(data: schemas.CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001 - the condition is the point of it
     given = getattr(data, name) is not None
     if needed and not given:
         raise InvalidInput.at("body", name, msg=f"is required for {data.type}", kind="missing")
@@ -159,7 +152,9 @@ def _check_presence(data: CreateTransfer, name: str, needed: bool) -> None:  # n
         raise InvalidInput.at("body", name, msg=f"is not allowed with {data.type}")
 
 
-async def _find_existing(caller: Caller, bank: Bank, transfer_id: UUID | None, hashes: set[str]) -> OnUsTransfer | None:
+async def _find_existing(
+    caller: Caller, bank: Bank, transfer_id: UUID | None, hashes: set[str]
+) -> schemas.OnUsTransfer | None:
     """Return the transfer with this id if a request of equal content created it. Raises Refused `duplicate-id`."""
     entry = None if transfer_id is None else await bank.directory.find("transfer", transfer_id)
     if entry is None:
@@ -167,10 +162,10 @@ async def _find_existing(caller: Caller, bank: Bank, transfer_id: UUID | None, h
     row = await on_us_store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
     if entry.partner_id != caller.partner_id or row.order.content_hash not in hashes:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
-    return render_transfer(row)
+    return schemas.render_transfer(row)
 
 
-def _order(data: CreateTransfer) -> TransferOrder:
+def _order(data: schemas.CreateTransfer) -> TransferOrder:
     return TransferOrder(
         counterparty_id=data.counterparty_id,
         transfer_type=data.transfer_type,
@@ -183,12 +178,12 @@ def _order(data: CreateTransfer) -> TransferOrder:
     )
 
 
-def _hash_of(data: CreateTransfer) -> str:
+def _hash_of(data: schemas.CreateTransfer) -> str:
     return sha256(msgspec.json.encode(data)).hexdigest()
 
 
 async def _command(
-    caller: Caller, bank: Bank, data: CreateTransfer, *, peers: PeerLookup, order: TransferOrder
+    caller: Caller, bank: Bank, data: schemas.CreateTransfer, *, peers: PeerLookup, order: TransferOrder
 ) -> TransferOnUs:
     payer, from_pocket = await _resolve_account(caller, bank, "from_account", account=data.from_account)
     payee, to_pocket, addresses = await _destination(caller, bank, peers, data=data, origin=(payer, from_pocket))
@@ -201,7 +196,7 @@ async def _command(
         type=data.type,
         from_pocket_id=from_pocket,
         to_pocket_id=to_pocket,
-        amount=requested_cents(data.amount),
+        amount=schemas.requested_cents(data.amount),
         partner_id=caller.partner_id,
         addresses=addresses,
         later=order.async_mode,
@@ -210,7 +205,7 @@ async def _command(
     )
 
 
-async def _resolve_account(caller: Caller, bank: Bank, name: str, account: AccountRef) -> tuple[UUID, UUID]:
+async def _resolve_account(caller: Caller, bank: Bank, name: str, account: schemas.AccountRef) -> tuple[UUID, UUID]:
     """Return (customer_id, pocket_id) of an account. Raises NotFound that names the field."""
     try:
         return await caller.pocket(bank, account.id)
@@ -219,7 +214,7 @@ async def _resolve_account(caller: Caller, bank: Bank, name: str, account: Accou
 
 
 async def _destination(
-    caller: Caller, bank: Bank, peers: PeerLookup, data: CreateTransfer, origin: tuple[UUID, UUID]
+    caller: Caller, bank: Bank, peers: PeerLookup, data: schemas.CreateTransfer, origin: tuple[UUID, UUID]
 ) -> Peer:
     """Return the receiving Pocket, with both network addresses for a peer-to-peer payment."""
     if data.to_account is not None:
@@ -228,7 +223,7 @@ async def _destination(
     return await peers.find(*origin, data.counterparty_id)
 
 
-def _check_direction(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID) -> None:
+def _check_direction(caller: Caller, data: schemas.CreateTransfer, payer: UUID, payee: UUID) -> None:
     """Raise Refused if the owners of the Pockets do not match the type."""
     own = caller.own_customer_id
     is_allowed = {

@@ -34,27 +34,15 @@ from billfold.payments.ach.commands import (
     RecordNoc,
     ReturnEntry,
 )
-from billfold.payments.ach.inbound.returns import (
-    INTERNATIONAL_REASON,
-    Objection,
-    dishonored_return,
-    objection_to,
-    refusal_of,
-    schedule_return_entries,
-)
+from billfold.payments.ach.inbound import returns
 from billfold.payments.ach.inbound.validation import AchFileReport, CheckedFile, LineOutcome, incoming_of
 from billfold.payments.ach.nacha.records import ADVICE, DEATH_NOTICE, EntryLine, ReturnAddenda
 from billfold.payments.ach.nacha.writer import to_ach_text
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
 from billfold.payments.ach.rules.returns import UNKNOWN_ENTRY
 from billfold.payments.files.types import RailFile, StuckLine
+from billfold.payments.suspense import worker
 from billfold.payments.suspense.commands import NOT_RETURNABLE
-from billfold.payments.suspense.worker import (
-    CLOSED_POCKET_REASON,
-    RETURN_REFUSED_REASON,
-    UnclaimedPayment,
-    hold_unclaimed_payments,
-)
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import MarketDataStale, NotFound, Refused
 from billfold.platform.ids import command_id
@@ -83,7 +71,7 @@ class AchFileBooking:
         self._arrived_at = file.created_at
         self._made_on = checked.head.created_at.date()
         self._batch_mistakes = checked.batch_mistakes
-        self._suspense_items: list[UnclaimedPayment] = []
+        self._suspense_items: list[worker.UnclaimedPayment] = []
         self._return_entries: list[tuple[UUID, ReturnEntry]] = []
         self.report = msgspec.json.decode(file.report or "{}", type=AchFileReport)
         self._keys: PaymentKeys
@@ -129,7 +117,7 @@ class AchFileBooking:
 
     async def _book_all(self, chunk: Sequence[EntryLine]) -> None:
         self._count(chunk)
-        objections = [(each, objection_to(each, self._batch_mistakes.get(each.batch_at))) for each in chunk]
+        objections = [(each, returns.objection_to(each, self._batch_mistakes.get(each.batch_at))) for each in chunk]
         taken = [each for each, objection in objections if objection is None]
         received = [each for each in taken if each.original_trace is None]
         portals, originals = await self._portals(received), await self._originals(taken)
@@ -153,8 +141,8 @@ class AchFileBooking:
     async def _flush_chunk(self) -> None:
         held, self._suspense_items = self._suspense_items, []
         answers, self._return_entries = self._return_entries, []
-        await hold_unclaimed_payments(self._bank, held)
-        await schedule_return_entries(self._bank, answers)
+        await worker.hold_unclaimed_payments(self._bank, held)
+        await returns.schedule_return_entries(self._bank, answers)
 
     def _count(self, chunk: Sequence[EntryLine]) -> None:
         self.report.entries += len(chunk)
@@ -162,7 +150,7 @@ class AchFileBooking:
         self.report.debits += sum(each.amount for each in moving if each.is_debit)
         self.report.credits += sum(each.amount for each in moving if not each.is_debit)
 
-    def _object(self, line: EntryLine, objection: Objection) -> None:
+    def _object(self, line: EntryLine, objection: returns.Objection) -> None:
         """List an entry that is not booked as it stands; hold it if it moves money."""
         code = line.code or objection.return_code
         if not objection.is_held:
@@ -177,7 +165,7 @@ class AchFileBooking:
         """Return the return of an entry, or the dishonored return of a return."""
         incoming = self._incoming_of(line)
         if line.returned is not None:
-            return dishonored_return(line, incoming, line.returned, code=code)
+            return returns.dishonored_return(line, incoming, line.returned, code=code)
         information = to_ach_text(reason, _INFORMATION_WIDTH)
         return ach_types.return_of(incoming, code, bank=self._own_routing_prefix, information=information)
 
@@ -239,9 +227,9 @@ class AchFileBooking:
         entry, return_addenda = _original(line, originals), line.returned
         assert return_addenda is not None
         code = return_addenda.return_reason_code
-        refusal = refusal_of(return_addenda)
+        refusal = returns.refusal_of(return_addenda)
         if refusal is not None:
-            self._hold(line, refusal, RETURN_REFUSED_REASON, code=code, is_explained=True)
+            self._hold(line, refusal, worker.RETURN_REFUSED_REASON, code=code, is_explained=True)
             return None
         if entry is None:
             self._dishonor(line, return_addenda, UNKNOWN_ENTRY)
@@ -265,7 +253,7 @@ class AchFileBooking:
         self.report.returns += 1
         self.report.name(line, LineOutcome.RETURNED, return_addenda.return_reason_code)
         if outcome["status"] == "NO_POCKET":
-            self._hold(line, "The pocket it was paid from is closed.", CLOSED_POCKET_REASON)
+            self._hold(line, "The pocket it was paid from is closed.", worker.CLOSED_POCKET_REASON)
         if entry.pocket_id is None:
             await self._fail_verification(entry, return_addenda.return_reason_code)
 
@@ -273,7 +261,9 @@ class AchFileBooking:
         """Hold the money of a return that is not accepted in suspense, and dishonor the return."""
         why = f"A return under {return_addenda.return_reason_code} that fits no payment ({code})."
         is_international = line.batch.is_international
-        self._hold(line, why, INTERNATIONAL_REASON if is_international else self._return_of(line, code, why), code=code)
+        self._hold(
+            line, why, returns.INTERNATIONAL_REASON if is_international else self._return_of(line, code, why), code=code
+        )
 
     def _noc(self, line: EntryLine, originals: Mapping[str, AchEntry]) -> RecordNoc | None:
         entry, noc_addenda = _original(line, originals), line.changed
@@ -370,7 +360,7 @@ class AchFileBooking:
         }
         item_id = command_id("ach-unclaimed", self._key(line))
         self._suspense_items.append(
-            UnclaimedPayment(item_id, _direction(line), line.entry.amount, reason=why, details=details)
+            worker.UnclaimedPayment(item_id, _direction(line), line.entry.amount, reason=why, details=details)
         )
         self.report.held += 1
         self.report.name(line, LineOutcome.HELD, code, why if is_explained else "")

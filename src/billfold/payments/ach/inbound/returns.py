@@ -13,14 +13,7 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach import store
 from billfold.payments.ach.commands import IncomingEntry, ReturnEntry, return_of
-from billfold.payments.ach.nacha.records import (
-    ADVICE,
-    DEATH_NOTICE,
-    NOC_ENTRY_CLASS,
-    EntryLine,
-    NocAddenda,
-    ReturnAddenda,
-)
+from billfold.payments.ach.nacha import records
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.rules.entries import ACH_WINDOW, window_at
 from billfold.payments.ach.rules.returns import UNKNOWN_ENTRY
@@ -64,9 +57,9 @@ class Objection(NamedTuple):
         return bool(self.return_code or self.stays)
 
 
-def objection_to(line: EntryLine, batch_mistake: str | None) -> Objection | None:
+def objection_to(line: records.EntryLine, batch_mistake: str | None) -> Objection | None:
     """Return why an entry is not booked as it stands; None if nothing speaks against it."""
-    if line.batch.standard_entry_class_code == ADVICE:
+    if line.batch.standard_entry_class_code == records.ADVICE:
         return Objection("It is an accounting advice (ADV), which moves no money.")
     objection = _objection(line, batch_mistake)
     if objection is None or not line.entry.amount:
@@ -78,7 +71,7 @@ def objection_to(line: EntryLine, batch_mistake: str | None) -> Objection | None
     return objection if has_bank or objection.stays else Objection(objection.reason, stays=_ODD_RETURN_REASON)
 
 
-def _objection(line: EntryLine, batch_mistake: str | None) -> Objection | None:
+def _objection(line: records.EntryLine, batch_mistake: str | None) -> Objection | None:
     if line.returned is not None:
         return _objection_to_return(line, line.returned, batch_mistake)
     if line.changed is not None:
@@ -91,17 +84,17 @@ def _objection(line: EntryLine, batch_mistake: str | None) -> Objection | None:
     return _objection_to_entry(line)
 
 
-def _objection_to_entry(line: EntryLine) -> Objection | None:
+def _objection_to_entry(line: records.EntryLine) -> Objection | None:
     entry, entry_class = line.entry, line.batch.standard_entry_class_code
     way = entry.transaction_code[1]
     if way in "16":
         reason = f"Transaction code {entry.transaction_code} is one of returns, and no addenda says of what."
         return Objection(reason, stays=_ODD_RETURN_REASON)
-    if entry_class == NOC_ENTRY_CLASS:
+    if entry_class == records.NOC_ENTRY_CLASS:
         return Objection("No addenda says what is to be changed.", UNREADABLE)
     told = f"An entry of {entry.amount} cents has the class {entry_class} and the code {entry.transaction_code}."
     if entry.amount:
-        is_odd = way in _OF_NO_AMOUNT or entry_class in {*_TELLING_CLASSES, DEATH_NOTICE}
+        is_odd = way in _OF_NO_AMOUNT or entry_class in {*_TELLING_CLASSES, records.DEATH_NOTICE}
         return Objection(told, UNREADABLE) if is_odd else None
     if way in _PRENOTES and entry_class not in _TELLING_CLASSES:
         return None
@@ -114,7 +107,9 @@ _TELLING_CLASSES = frozenset({"ACK", "ATX", "ENR"})
 """Entry classes whose entries only tell something: payments are acknowledged, an account is enrolled."""
 
 
-def _objection_to_return(line: EntryLine, addenda: ReturnAddenda, batch_mistake: str | None) -> Objection | None:
+def _objection_to_return(
+    line: records.EntryLine, addenda: records.ReturnAddenda, batch_mistake: str | None
+) -> Objection | None:
     code, entry = addenda.return_reason_code, line.entry
     if batch_mistake:
         reason = f"{batch_mistake[0].upper()}{batch_mistake[1:]}."
@@ -128,7 +123,7 @@ def _objection_to_return(line: EntryLine, addenda: ReturnAddenda, batch_mistake:
     return Objection(reason, stays=_ODD_RETURN_REASON) if is_about_return else Objection(reason, UNKNOWN_ENTRY)
 
 
-def _objection_to_change(line: EntryLine, addenda: NocAddenda) -> Objection | None:
+def _objection_to_change(line: records.EntryLine, addenda: records.NocAddenda) -> Objection | None:
     code = addenda.change_code
     if line.entry.amount:
         reason = f"A notification of change says {line.entry.amount} cents instead of none."
@@ -164,7 +159,9 @@ async def queue_suspense_return(bank: Bank, at: ScheduledJob) -> None:
         await schedule_return_entries(bank, [(item.item_id, entry)])
 
 
-def dishonored_return(line: EntryLine, incoming: IncomingEntry, addenda: ReturnAddenda, *, code: str) -> ReturnEntry:
+def dishonored_return(
+    line: records.EntryLine, incoming: IncomingEntry, addenda: records.ReturnAddenda, *, code: str
+) -> ReturnEntry:
     """Return the dishonored return: it repeats the trace number, date and reason of the return."""
     bank, day = addenda.original_receiving_dfi_identification, line.batch.settlement_date or 0
     information = f"   {line.entry.trace_number}{day:03}{addenda.return_reason_code[1:]}"
@@ -172,7 +169,7 @@ def dishonored_return(line: EntryLine, incoming: IncomingEntry, addenda: ReturnA
     return msgspec.structs.replace(answer, original_trace=addenda.original_entry_trace_number)
 
 
-def refusal_of(addenda: ReturnAddenda) -> str | None:
+def refusal_of(addenda: records.ReturnAddenda) -> str | None:
     """Return what another bank says about a return: that it dishonors ours, or contests that we dishonored its own.
 
     None of any other return. The columns are those of Appendix Four for these codes.

@@ -18,27 +18,9 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
-from billfold.payments.ach.commands import (
-    AchEntry,
-    AchStatus,
-    AchWay,
-    IncomingEntry,
-    PendingReturn,
-    ReceiveAch,
-    ReturnAchEntry,
-    return_of,
-    routing_number_of,
-)
+from billfold.payments.ach import commands
 from billfold.payments.ach.nacha.records import DEATH_NOTICE
-from billfold.payments.ach.rules.entries import (
-    add_entry,
-    book_entry,
-    raise_ach_event,
-    referenced_entry,
-    reverse_booking,
-    schedule_window,
-    update_entry,
-)
+from billfold.payments.ach.rules import entries
 from billfold.payments.ach.rules.windows import next_deadline
 from billfold.payments.deposits.rules import ach_settles_at, hold_ach_credit
 from billfold.payments.return_codes import RETURN_REASONS, returnable_until
@@ -51,8 +33,8 @@ _EFFECTIVE_WITHIN = timedelta(days=7)
 NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = ("R01", "R02", "R03", "R16", "R20", "R24")
 
 
-@decides(ReceiveAch)
-def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
+@decides(commands.ReceiveAch)
+def receive_ach(books: Books, cmd: commands.ReceiveAch, ctx: Context) -> Outcome:
     """Book the entry, or queue a return for the next window. A prenote books nothing.
 
     So does a notice that somebody has died, which raises an event.
@@ -64,7 +46,7 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     if code is None and not cmd.entry.is_prenote:
         assert pocket is not None
         try:
-            entry = book_entry(book, pocket, entry, ctx=ctx, settles_at=ach_settles_at(ctx))
+            entry = entries.book_entry(book, pocket, entry, ctx=ctx, settles_at=ach_settles_at(ctx))
             if not entry.pays_out:
                 hold_ach_credit(book, pocket, ctx, amount=entry.amount)
         except InsufficientFunds:
@@ -73,31 +55,31 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     if code is not None:
         queue_return(book, ctx, cmd.entry, code=code)
         entry = msgspec.structs.replace(
-            entry, status=AchStatus.REJECTED, return_code=code, reason=RETURN_REASONS[code].words
+            entry, status=commands.AchStatus.REJECTED, return_code=code, reason=RETURN_REASONS[code].words
         )
     kept = not cmd.entry.is_prenote and code != TWICE
     if kept:
-        add_entry(book, entry)
+        entries.add_entry(book, entry)
     kind = kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED
     if not cmd.entry.is_prenote:
-        raise_ach_event(book, ctx, entry, kind=kind)
+        entries.raise_ach_event(book, ctx, entry, kind=kind)
     elif cmd.entry.entry_class == DEATH_NOTICE:
         record.event(book, ctx, kind, payload=payloads.AchPayload(service_account_id=cmd.pocket_id))
-    outcome: Outcome = {"status": "COMPLETED" if code is None else AchStatus.REJECTED, "code": code}
+    outcome: Outcome = {"status": "COMPLETED" if code is None else commands.AchStatus.REJECTED, "code": code}
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 
 
-@decides(ReturnAchEntry)
-def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
+@decides(commands.ReturnAchEntry)
+def return_entry(books: Books, cmd: commands.ReturnAchEntry, ctx: Context) -> Outcome:
     """Reverse the booking and send a return, within the time frame of the code.
 
     Refuses: ach-entry-not-returnable.
     """
     book = book_of(books, cmd.customers[0])
-    entry = referenced_entry(book, cmd.ach_id)
-    if entry.way != AchWay.RECEIVING:
+    entry = entries.referenced_entry(book, cmd.ach_id)
+    if entry.way != commands.AchWay.RECEIVING:
         raise NotFound
-    if entry.status != AchStatus.PROCESSED or entry.pocket_id is None:
+    if entry.status != commands.AchStatus.PROCESSED or entry.pocket_id is None:
         raise Refused("ach-entry-not-returnable", f"The entry is {entry.status}.")
     until = returnable_until(cmd.code, _settled_on(entry), ctx.calendars)
     if until is not None and ctx.now > until:
@@ -105,15 +87,17 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
         raise Refused("ach-entry-not-returnable", "The pocket is closed.")
-    reverse_booking(book, pocket, entry, ctx=ctx, ending=" returned")
-    incoming = msgspec.json.decode(entry.request or "{}", type=IncomingEntry)
+    entries.reverse_booking(book, pocket, entry, ctx=ctx, ending=" returned")
+    incoming = msgspec.json.decode(entry.request or "{}", type=commands.IncomingEntry)
     queue_return(book, ctx, incoming, code=cmd.code)
-    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
-    raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_REJECTED)
-    return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
+    entries.update_entry(
+        book, entry, ctx, status=commands.AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words
+    )
+    entries.raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_REJECTED)
+    return {"ach_id": str(cmd.ach_id), "status": commands.AchStatus.FAILED, "code": cmd.code}
 
 
-def _settled_on(entry: AchEntry) -> date:
+def _settled_on(entry: commands.AchEntry) -> date:
     """Return when an entry settled: on its effective date, or on the day it came if its sender names another time."""
     came_on, named = et_date(entry.created_at), entry.effective_on
     if named is None or abs(named - came_on) > _EFFECTIVE_WITHIN:
@@ -121,12 +105,12 @@ def _settled_on(entry: AchEntry) -> date:
     return named
 
 
-def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> None:
+def queue_return(book: Book, ctx: Context, entry: commands.IncomingEntry, code: str) -> None:
     """Queue a return for the next window."""
     due_at = next_deadline(ctx.now, ctx.calendars)
-    incoming = to_json(return_of(entry, code, bank=ctx.terms.routing_number[:8]))
+    incoming = to_json(commands.return_of(entry, code, bank=ctx.terms.routing_number[:8]))
     return_entry_id = ctx.ids.next()
-    row = PendingReturn(
+    row = commands.PendingReturn(
         return_entry_id=return_entry_id,
         customer_id=book.customer_id,
         due_at=due_at,
@@ -135,10 +119,10 @@ def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> N
     )
     book.draft.add(row)
     book.keep_fingerprint(row)
-    schedule_window(book, due_at)
+    entries.schedule_window(book, due_at)
 
 
-def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str | None:
+def _return_code(book: Book, pocket: PocketBook | None, cmd: commands.ReceiveAch) -> str | None:
     """Return the return code of the entry; None if it is accepted."""
     portal: PortalRow | None = book.portals.get(cmd.portal_id)
     if portal is None or pocket is None:
@@ -147,7 +131,7 @@ def _return_code(book: Book, pocket: PocketBook | None, cmd: ReceiveAch) -> str 
         (portal.status == PortalStatus.CLOSED or pocket.status == PocketStatus.CLOSED, CLOSED),
         ("ACH" not in portal.payment_rails, NOT_FOR_THIS),
         (cmd.entry.is_debit and _is_frozen(book, pocket), FROZEN),
-        (isinstance(book.referenced.get(cmd.ach_id), AchEntry), TWICE),
+        (isinstance(book.referenced.get(cmd.ach_id), commands.AchEntry), TWICE),
     )
     return next((code for applies, code in reasons if applies), None)
 
@@ -156,24 +140,24 @@ def _is_frozen(book: Book, pocket: PocketBook) -> bool:
     return book.account_status == CustomerStatus.FROZEN or pocket.status == PocketStatus.FROZEN
 
 
-def _entry_of(book: Book, cmd: ReceiveAch, ctx: Context) -> AchEntry:
+def _entry_of(book: Book, cmd: commands.ReceiveAch, ctx: Context) -> commands.AchEntry:
     incoming = cmd.entry
     pocket = book.pockets.get(cmd.pocket_id)
-    return AchEntry(
+    return commands.AchEntry(
         customer_id=book.customer_id,
         ach_id=cmd.ach_id,
         pocket_id=cmd.pocket_id,
         partner_id=None if pocket is None else pocket.partner_id,
-        way=AchWay.RECEIVING,
+        way=commands.AchWay.RECEIVING,
         direction=incoming.direction,
-        status=AchStatus.PROCESSED,
+        status=commands.AchStatus.PROCESSED,
         sec_code=incoming.entry_class,
         company_name=incoming.company,
         description=incoming.purpose,
         lines=incoming.lines,
         amount=incoming.amount,
         portal_id=cmd.portal_id,
-        routing_number=routing_number_of(incoming.bank),
+        routing_number=commands.routing_number_of(incoming.bank),
         account_number=incoming.account_number,
         account_type=incoming.account_type,
         party_name=incoming.name,

@@ -5,13 +5,7 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import Direction
 from billfold.payments.ach.commands import AchStatus, OriginationHistory, ReviewAch
-from billfold.payments.ach.rules.entries import (
-    approve_stored,
-    raise_ach_event,
-    referenced_entry,
-    reverse_booking,
-    update_entry,
-)
+from billfold.payments.ach.rules import entries
 from billfold.payments.ach.rules.windows import schedule
 from billfold.platform.errors import Refused
 
@@ -45,7 +39,7 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
     An approved entry can be CANCELLED until it is in a file.
     """
     book = book_of(books, cmd.customers[0])
-    entry = referenced_entry(book, cmd.ach_id)
+    entry = entries.referenced_entry(book, cmd.ach_id)
     waits = entry.status == AchStatus.APPROVED and entry.file_id is None
     if entry.status != AchStatus.PENDING and not (waits and cmd.decision == AchStatus.CANCELLED):
         raise Refused("ach-origination-not-pending", f"The origination is {entry.status}.")
@@ -57,10 +51,10 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
             is_credit=entry.direction == Direction.CREDIT,
             cutoff=ctx.terms.ach_cutoff,
         )
-        approve_stored(book, entry, times, ctx=ctx)
+        entries.approve_stored(book, entry, times, ctx=ctx)
     else:
         if entry.entry_no is not None and entry.pocket_id is not None:
-            reverse_booking(book, book.pockets[entry.pocket_id], entry, ctx=ctx, ending=" not sent")
-        update_entry(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)
-        raise_ach_event(book, ctx, entry, kind=kinds.ACH_OUT_REJECTED)
+            entries.reverse_booking(book, book.pockets[entry.pocket_id], entry, ctx=ctx, ending=" not sent")
+        entries.update_entry(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)
+        entries.raise_ach_event(book, ctx, entry, kind=kinds.ACH_OUT_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": cmd.decision}

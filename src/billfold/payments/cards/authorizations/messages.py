@@ -22,22 +22,7 @@ from billfold.ledger.commands import Command
 from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.jobs.store import schedule
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.cards.authorizations import store
-from billfold.payments.cards.authorizations.commands import (
-    LATE_JOB,
-    PROCESSOR,
-    AuthorizeCard,
-    Decision,
-    DeclineReason,
-    EntryMode,
-    IncrementAuthorization,
-    InquireBalance,
-    LateMessageRow,
-    Merchant,
-    NetworkReference,
-    ReverseAuthorization,
-    references_of,
-)
+from billfold.payments.cards.authorizations import commands, store
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import InvalidInput, MarketDataStale, Refused, Unavailable
 from billfold.platform.settings.settings import Settings
@@ -74,39 +59,39 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     message_id: UUID
     type: MessageType
     card_id: UUID
-    network_reference: NetworkReference
+    network_reference: commands.NetworkReference
     amount: Cents | None
-    merchant: Merchant
+    merchant: commands.Merchant
     transmitted_at: datetime
     currency: Literal["USD"] = "USD"
     cash: Cents = 0
     is_partial_allowed: bool = False
     is_purchase_only_allowed: bool = False
     is_preauthorization: bool = False
-    entry_mode: EntryMode | None = None
+    entry_mode: commands.EntryMode | None = None
 
 
 class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The bank's decision. `approved_amount` is cents: of an inquiry what the card could pay now."""
 
-    decision: Decision
+    decision: commands.Decision
     approved_amount: int = 0
-    reason: DeclineReason | None = None
+    reason: commands.DeclineReason | None = None
     authorization_id: UUID | None = None
 
 
 _TERMS: Final = ("cash", "is_partial_allowed", "is_purchase_only_allowed")
 """What of a message decides how much of its amount can be approved."""
-_TIMED_OUT: Final = MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.TIMED_OUT)
+_TIMED_OUT: Final = MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.TIMED_OUT)
 
 
 async def answer_message(bank: Bank, message: Message) -> MessageAnswer:
     """Decide a message. Raises InvalidInput, Unavailable, and Refused for an id that another message has."""
     entry = await bank.directory.find("card", message.card_id)
     if entry is None:
-        return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.CARD_NOT_FOUND)
+        return MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.CARD_NOT_FOUND)
     if message.type == MessageType.REFUND:  # announced: its money comes by clearing
-        return MessageAnswer(decision=Decision.APPROVED, approved_amount=message.amount or 0)
+        return MessageAnswer(decision=commands.Decision.APPROVED, approved_amount=message.amount or 0)
     return await _decide(bank, message, command_of(message, entry.customer_id))
 
 
@@ -116,13 +101,16 @@ async def _decide(bank: Bank, message: Message, command: Command) -> MessageAnsw
     try:
         answer = await asyncio.wait_for(asyncio.shield(decision), DEADLINE_SECONDS)
     except TimeoutError:
-        if not isinstance(command, AuthorizeCard | IncrementAuthorization) or message.type == MessageType.ADVICE:
+        if (
+            not isinstance(command, commands.AuthorizeCard | commands.IncrementAuthorization)
+            or message.type == MessageType.ADVICE
+        ):
             raise Unavailable("The bank takes too long. Send the message again.", retry_after_seconds=1) from None
         decision.add_done_callback(_forget)
         await _keep_late(bank, message, command.customers[0])
         return _TIMED_OUT
     except MarketDataStale:
-        return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.UNAVAILABLE)
+        return MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.UNAVAILABLE)
     if (answer.replayed or is_repeated) and await store.is_late(bank.pool, message.message_id):
         return _TIMED_OUT
     names = MessageAnswer.__struct_fields__
@@ -131,8 +119,8 @@ async def _decide(bank: Bank, message: Message, command: Command) -> MessageAnsw
 
 async def _keep_late(bank: Bank, message: Message, customer_id: UUID) -> None:
     """Keep a message that is about to be declined. Raises Unavailable: then the processor must reverse it."""
-    job = ScheduledJob(LATE_JOB, message.message_id, customer_id, await bank.now())
-    late = LateMessageRow(
+    job = ScheduledJob(commands.LATE_JOB, message.message_id, customer_id, await bank.now())
+    late = commands.LateMessageRow(
         message_id=message.message_id, customer_id=customer_id, message=msgspec.json.encode(message).decode()
     )
     try:
@@ -152,27 +140,27 @@ def _forget(decision: asyncio.Future[Answer]) -> None:
 def command_of(message: Message, customer_id: UUID) -> Command:
     """Return the command of a message. Raises InvalidInput."""
     common: dict[str, Any] = {
-        "caller": PROCESSOR,
+        "caller": commands.PROCESSOR,
         "key": message.message_id,
         "customers": (customer_id,),
         "request_hash": _fingerprint(message),
-        "references": references_of(message.card_id, message.network_reference),
+        "references": commands.references_of(message.card_id, message.network_reference),
         "card_id": message.card_id,
     }
     if message.type == MessageType.BALANCE_INQUIRY:
-        return InquireBalance(**common, entry_mode=message.entry_mode)
+        return commands.InquireBalance(**common, entry_mode=message.entry_mode)
     about: dict[str, Any] = {name: getattr(message, name) for name in ("network_reference", "merchant", "entry_mode")}
     about["is_preauthorization"] = message.is_preauthorization
     if message.type == MessageType.REVERSAL:
-        return ReverseAuthorization(**common, **about, amount=message.amount)
+        return commands.ReverseAuthorization(**common, **about, amount=message.amount)
     if message.amount is None:
         raise InvalidInput.at("body", "amount", msg="is only left out of a reversal")
     if message.cash > message.amount:
         raise InvalidInput.at("body", "cash", msg="is at most the amount")
     about |= {name: getattr(message, name) for name in ("amount", *_TERMS)}
     if message.type == MessageType.INCREMENT:
-        return IncrementAuthorization(**common, **about)
-    return AuthorizeCard(**common, **about, is_advice=message.type == MessageType.ADVICE)
+        return commands.IncrementAuthorization(**common, **about)
+    return commands.AuthorizeCard(**common, **about, is_advice=message.type == MessageType.ADVICE)
 
 
 def _fingerprint(message: Message) -> bytes:

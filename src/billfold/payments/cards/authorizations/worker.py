@@ -7,16 +7,7 @@ import msgspec
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.cards.authorizations import store
-from billfold.payments.cards.authorizations.commands import (
-    LATE,
-    AuthorizeCard,
-    ExpireAuthorization,
-    IncrementAuthorization,
-    Merchant,
-    ReverseAuthorization,
-    references_of,
-)
+from billfold.payments.cards.authorizations import commands, store
 from billfold.payments.cards.authorizations.messages import Message, command_of
 
 
@@ -31,12 +22,12 @@ async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
     assert job.customer_id is not None
     message = msgspec.json.decode((await store.get_late(bank.pool, job.object_id)).message, type=Message)
     command = command_of(message, job.customer_id)
-    assert isinstance(command, AuthorizeCard | IncrementAuthorization)
+    assert isinstance(command, commands.AuthorizeCard | commands.IncrementAuthorization)
     cents = (await bank.engine.submit(command)).outcome["approved_amount"]
     if cents:
         await bank.engine.submit(
-            ReverseAuthorization(
-                caller=LATE,
+            commands.ReverseAuthorization(
+                caller=commands.LATE,
                 key=command.key,
                 customers=command.customers,
                 references=command.references,
@@ -44,7 +35,7 @@ async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
                 network_reference=command.network_reference,
                 merchant=command.merchant,
                 amount=cents,
-                is_late=isinstance(command, AuthorizeCard),
+                is_late=isinstance(command, commands.AuthorizeCard),
             )
         )
 
@@ -53,14 +44,14 @@ async def release_hold(bank: Bank, customer_id: UUID, authorization_id: UUID, *,
     """Release a hold that ends by `due`. Raises NotFound."""
     row = await store.get_authorization(bank.pool, customer_id, authorization_id)
     await bank.engine.submit(
-        ExpireAuthorization(
+        commands.ExpireAuthorization(
             caller=f"cards:{due.isoformat()}",
             key=authorization_id,
             customers=(customer_id,),
-            references=references_of(row.card_id, row.network_reference),
+            references=commands.references_of(row.card_id, row.network_reference),
             card_id=row.card_id,
             network_reference=row.network_reference,
-            merchant=msgspec.json.decode(row.merchant, type=Merchant),
+            merchant=msgspec.json.decode(row.merchant, type=commands.Merchant),
             due=due,
         )
     )

@@ -15,21 +15,9 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.cards.authorizations.commands import CardPaymentKind
-from billfold.payments.cards.settlement import store
+from billfold.payments.cards.settlement import records, store
 from billfold.payments.cards.settlement.booking import book_record
 from billfold.payments.cards.settlement.file_format import CALLER, DIFFERS, file_row, read_file, rows_of
-from billfold.payments.cards.settlement.records import (
-    Fee,
-    Header,
-    Presentment,
-    Record,
-    RecordOfCard,
-    RecordType,
-    SettlementFile,
-    SettlementMistake,
-    SettlementRecordRow,
-    Unreadable,
-)
 from billfold.payments.cards.settlement.rules import BookCardSettlement
 from billfold.payments.files.inbound import InboundFiles
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK, InvalidFile, RailFile, StuckLine
@@ -51,7 +39,7 @@ class CardSettlementFiles(InboundFiles):
     """Processes the files of the card processor."""
 
     rail = "CARD"
-    whole_file = SettlementMistake(0, "")
+    whole_file = records.SettlementMistake(0, "")
 
     @override
     def file_id(self, bank: Bank, name: str, digest: str, attempt: int) -> UUID:
@@ -76,7 +64,7 @@ class CardSettlementFiles(InboundFiles):
 class _Booking:
     """Books the records of one file, each type after those that it refers to."""
 
-    def __init__(self, bank: Bank, file: SettlementFile, rows: Sequence[SettlementRecordRow]) -> None:
+    def __init__(self, bank: Bank, file: records.SettlementFile, rows: Sequence[records.SettlementRecordRow]) -> None:
         self._bank, self._file, self._rows = bank, file, rows
         self._bank_id = bank_customer_id(bank.seed)
         self._semaphore = asyncio.Semaphore(_CONCURRENT_RECORDS)
@@ -95,7 +83,7 @@ class _Booking:
         for row, item in ((row, item) for row in self._rows for item in items if item.item_id == row.item_id):
             self._report(row, item.reason)
         lines = [(row, record) for row, (_, record) in zip(self._rows, self._file.records, strict=True)]
-        for record_type in RecordType:
+        for record_type in records.RecordType:
             await asyncio.gather(
                 *(
                     self._attempt(row, each)
@@ -106,7 +94,7 @@ class _Booking:
 
     async def _book_own(self) -> None:
         interchange = self._file.trailer.interchange
-        fees = sum(each.amount for each in self._rows if each.type == RecordType.FEE and each.reason is None)
+        fees = sum(each.amount for each in self._rows if each.type == records.RecordType.FEE and each.reason is None)
         if not (interchange or fees):
             return
         await self._bank.engine.submit(
@@ -121,7 +109,7 @@ class _Booking:
             )
         )
 
-    async def _attempt(self, row: SettlementRecordRow, record: Record | Unreadable) -> None:
+    async def _attempt(self, row: records.SettlementRecordRow, record: records.Record | records.Unreadable) -> None:
         try:
             async with self._semaphore:
                 reason = await self._refusal(row, record)
@@ -135,9 +123,11 @@ class _Booking:
             if reason is not None:
                 self._report(row, reason)
 
-    async def _refusal(self, row: SettlementRecordRow, record: Record | Unreadable) -> str | None:
+    async def _refusal(
+        self, row: records.SettlementRecordRow, record: records.Record | records.Unreadable
+    ) -> str | None:
         """Book a record; return why it cannot be booked, or None."""
-        if row.reason is not None or isinstance(record, Unreadable | Fee):
+        if row.reason is not None or isinstance(record, records.Unreadable | records.Fee):
             return row.reason
         booked = self._booked.get(record.record_id)
         if booked is not None:  # before the file, or by an attempt that was interrupted
@@ -151,7 +141,7 @@ class _Booking:
             return refused.code
         return None
 
-    async def _hold(self, row: SettlementRecordRow, reason: str) -> None:
+    async def _hold(self, row: records.SettlementRecordRow, reason: str) -> None:
         await self._bank.engine.submit(
             HoldInSuspense(
                 caller=CALLER,
@@ -167,32 +157,34 @@ class _Booking:
             )
         )
 
-    def _report(self, row: SettlementRecordRow, reason: str) -> None:
+    def _report(self, row: records.SettlementRecordRow, reason: str) -> None:
         self.held.append({"line": row.line, "record_id": row.record_id, "item_id": row.item_id, "reason": reason})
 
 
-def _as_booked(record: RecordOfCard) -> store.BookedRecord:
-    kind = CardPaymentKind.PURCHASE if isinstance(record, Presentment) else CardPaymentKind(record.type)
+def _as_booked(record: records.RecordOfCard) -> store.BookedRecord:
+    kind = CardPaymentKind.PURCHASE if isinstance(record, records.Presentment) else CardPaymentKind(record.type)
     return store.BookedRecord(record.record_id, record.card_id, kind, record.amount, record.interchange)
 
 
-async def _accept(bank: Bank, file_id: UUID, file: SettlementFile) -> Sequence[SettlementRecordRow]:
+async def _accept(bank: Bank, file_id: UUID, file: records.SettlementFile) -> Sequence[records.SettlementRecordRow]:
     """Return the records as they are stored. Raises InvalidFile; a file that was accepted stays so."""
     header = file.header
     known = await store.find_files(bank.pool, file_id, header.reference)
     if any(each.file_id == file_id for each in known):
         return await store.list_records(bank.pool, file_id)
     open_day = await store.get_business_date(bank.pool, bank_customer_id(bank.seed))
-    if mistakes := [SettlementMistake(1, each) for each in _mistakes(bank, header, open_day, is_known=bool(known))]:
+    if mistakes := [
+        records.SettlementMistake(1, each) for each in _mistakes(bank, header, open_day, is_known=bool(known))
+    ]:
         raise InvalidFile(mistakes)
     async with bank.pool.acquire() as conn, conn.transaction():
-        ids = [each.record_id for _, each in file.records if not isinstance(each, Unreadable)]
+        ids = [each.record_id for _, each in file.records if not isinstance(each, records.Unreadable)]
         rows = rows_of(file_id, file.records, await store.find_recorded(conn, ids))
         await store.save_file(conn, file_row(file_id, file), rows, now=await bank.now(conn))
     return rows
 
 
-def _mistakes(bank: Bank, header: Header, open_day: date, *, is_known: bool) -> Iterator[str]:
+def _mistakes(bank: Bank, header: records.Header, open_day: date, *, is_known: bool) -> Iterator[str]:
     if header.bank != bank.settings.bank_routing_number:
         yield f"it is for bank {header.bank}, not {bank.settings.bank_routing_number}"
     calendars = bank.calendars

@@ -32,15 +32,7 @@ from billfold.payments.wires.commands import (
     WireStatus,
     WireType,
 )
-from billfold.payments.wires.rules import cut_offs, messages
-from billfold.payments.wires.rules.recording import (
-    add_wire,
-    queue_message,
-    raise_wire_event,
-    record_wire_transaction,
-    referenced_wire,
-    send_time,
-)
+from billfold.payments.wires.rules import cut_offs, messages, recording
 from billfold.platform.errors import InvariantError, NotFound, Refused
 from billfold.treasury.rules.day_end import pay_fee, roll_business_day
 from billfold.treasury.rules.withdraw import InsufficientFunds, require_at_most, withdraw
@@ -53,7 +45,7 @@ _UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
 def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
     """PENDING becomes PROCESSING. A later status stays."""
     book = book_of(books, cmd.customers[0])
-    wire = referenced_wire(book, cmd.wire_id).row
+    wire = recording.referenced_wire(book, cmd.wire_id).row
     if wire.status != WireStatus.PENDING:
         return _outcome(wire, wire.status)
     return _set_status(book, ctx, wire, WireStatus.PROCESSING, kind=kinds.WIRE_OUT_PROCESSING, imad=cmd.imad)
@@ -63,7 +55,7 @@ def submit_wire(books: Books, cmd: SubmitWire, ctx: Context) -> Outcome:
 def complete_wire(books: Books, cmd: CompleteWire, ctx: Context) -> Outcome:
     """PENDING or PROCESSING becomes COMPLETED. A final status stays."""
     book = book_of(books, cmd.customers[0])
-    wire = referenced_wire(book, cmd.wire_id).row
+    wire = recording.referenced_wire(book, cmd.wire_id).row
     if wire.status not in _UNDER_WAY:
         return _outcome(wire, wire.status)
     omad = {} if cmd.omad is None else {"omad": cmd.omad}
@@ -79,7 +71,7 @@ def reject_wire(books: Books, cmd: RejectWire, ctx: Context) -> Outcome:
     suspense.
     """
     book = book_of(books, cmd.customers[0])
-    wire, outstanding, _ = referenced_wire(book, cmd.wire_id)
+    wire, outstanding, _ = recording.referenced_wire(book, cmd.wire_id)
     if wire.status not in _UNDER_WAY or outstanding < wire.amount:
         return _outcome(wire, wire.status)
     reason = cut_offs.reason_of(cmd.code)
@@ -99,7 +91,7 @@ def _refund(book: Book, ctx: Context, wire: WireRow, reason: str) -> None:
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=wire.entry_no)
     group = ctx.ids.next_group()
     posting_no = book.post(book.internal_account(AccountKind.RAIL_WIRE), pocket.bank, wire.amount)
-    record_wire_transaction(
+    recording.record_wire_transaction(
         book,
         pocket,
         wire,
@@ -146,7 +138,7 @@ def _set_status(
     **more: object,
 ) -> Outcome:
     """Raise the event of a new status and record it; return the outcome."""
-    raise_wire_event(book, ctx, kind, wire_id=wire.wire_id, pocket_id=wire.pocket_id)
+    recording.raise_wire_event(book, ctx, kind, wire_id=wire.wire_id, pocket_id=wire.pocket_id)
     book.change(WireRow, wire.wire_id, status=status, updated_at=ctx.now, **more)
     return _outcome(wire, status)
 
@@ -172,7 +164,7 @@ def send_wire(books: Books, cmd: SendWire, ctx: Context) -> Outcome:
         if not cmd.approved or cmd.wire_id is None:
             raise
         book.undo()
-        raise_wire_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id=cmd.wire_id, pocket_id=cmd.pocket_id)
+        recording.raise_wire_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id=cmd.wire_id, pocket_id=cmd.pocket_id)
         return {"status": WireStatus.REJECTED, "code": refusal.code}
 
 
@@ -182,12 +174,12 @@ def _send(book: Book, cmd: SendWire, ctx: Context) -> Outcome:
     wire = _requested_wire(book, pocket, cmd, ctx=ctx, payee=payee)
     if reason := ctx.terms.screening.stopped_wire(cmd.amount):
         wire = msgspec.structs.replace(wire, status=WireStatus.REJECTED, reason=reason)
-        add_wire(book, wire)
-        raise_wire_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id=wire.wire_id, pocket_id=cmd.pocket_id)
+        recording.add_wire(book, wire)
+        recording.raise_wire_event(book, ctx, kinds.WIRE_OUT_REJECTED, wire_id=wire.wire_id, pocket_id=cmd.pocket_id)
     else:
-        send_at = send_time(ctx, international=payee.type == "international_wire")
+        send_at = recording.send_time(ctx, international=payee.type == "international_wire")
         wire = _book(book, pocket, wire, cmd=cmd, ctx=ctx, send_at=send_at)
-        add_wire(book, wire)
+        recording.add_wire(book, wire)
         _queue(book, ctx, payee, wire=wire, send_at=send_at)
     return {"wire_id": str(wire.wire_id), "status": wire.status, "reason": wire.reason, "amount": wire.amount}
 
@@ -235,7 +227,7 @@ def _book(book: Book, pocket: PocketBook, wire: WireRow, cmd: SendWire, ctx: Con
     wire = msgspec.structs.replace(
         wire, amount=amount, fee=fee, transaction_id=group, entry_no=book.entry_no, send_at=send_at
     )
-    record_wire_transaction(
+    recording.record_wire_transaction(
         book,
         pocket,
         wire,
@@ -312,4 +304,4 @@ def _requested_wire(book: Book, pocket: PocketBook, cmd: SendWire, ctx: Context,
 def _queue(book: Book, ctx: Context, payee: Payee, wire: WireRow, send_at: datetime) -> None:
     bank, correspondent = ctx.terms.routing_number, ctx.terms.correspondent
     terms = messages.credit_transfer(wire, payee, payer=book.name, bank=bank, correspondent=correspondent)
-    queue_message(book, ctx, "pacs.008", wire_id=wire.wire_id, terms=terms, send_at=send_at)
+    recording.queue_message(book, ctx, "pacs.008", wire_id=wire.wire_id, terms=terms, send_at=send_at)

@@ -17,25 +17,8 @@ from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind
-from billfold.payments.cards.authorizations.commands import (
-    AuthorizationRow,
-    AuthorizationStatus,
-    CardPaymentKind,
-    CardPaymentRow,
-    CardRecord,
-    ClearCard,
-)
-from billfold.payments.cards.authorizations.rules.holds import (
-    card_of,
-    find_authorization,
-    move_hold,
-    new_authorization,
-    next_place,
-    raise_card_event,
-    record_card_transaction,
-    store_authorization,
-    use_released,
-)
+from billfold.payments.cards.authorizations import commands
+from billfold.payments.cards.authorizations.rules import holds
 from billfold.platform.dates import et_instant
 from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
@@ -44,18 +27,20 @@ SETTLES_AT: Final = time(8, 30)
 """When the settlement of a day is final, in Eastern time."""
 
 
-@decides(ClearCard)
-def clear_card(books: Books, cmd: ClearCard, ctx: Context) -> Outcome:
+@decides(commands.ClearCard)
+def clear_card(books: Books, cmd: commands.ClearCard, ctx: Context) -> Outcome:
     """Take the money of a purchase, out of its hold as far as it reaches. NotFound for a card of others."""
     book = book_of(books, cmd.customers[0])
-    card = card_of(book, cmd.card_id)
-    earlier = find_authorization(book, cmd.card_id, cmd.network_reference)
-    row = earlier or new_authorization(card, cmd, ctx, status=AuthorizationStatus.CLEARED, merchant=cmd.merchant)
-    was_known = earlier is not None and earlier.status != AuthorizationStatus.DECLINED
+    card = holds.card_of(book, cmd.card_id)
+    earlier = holds.find_authorization(book, cmd.card_id, cmd.network_reference)
+    row = earlier or holds.new_authorization(
+        card, cmd, ctx, status=commands.AuthorizationStatus.CLEARED, merchant=cmd.merchant
+    )
+    was_known = earlier is not None and earlier.status != commands.AuthorizationStatus.DECLINED
     pocket = pocket_of(book, card.pocket_id)
     rest = 0 if cmd.is_final else max(row.remaining - cmd.amount, 0)
     begin_record(book, pocket, cmd, ctx)
-    cleared = move_hold(book, pocket, row, ctx, cents=rest)
+    cleared = holds.move_hold(book, pocket, row, ctx, cents=rest)
     posting_no = claw_back(
         book,
         pocket,
@@ -64,8 +49,8 @@ def clear_card(books: Books, cmd: ClearCard, ctx: Context) -> Outcome:
         to=book.internal_account(AccountKind.RAIL_CARD),
         terms=ctx.same_day,
     )
-    cleared = next_place(cleared, ctx)
-    record_card_transaction(
+    cleared = holds.next_place(cleared, ctx)
+    holds.record_card_transaction(
         book,
         pocket,
         cleared,
@@ -74,25 +59,27 @@ def clear_card(books: Books, cmd: ClearCard, ctx: Context) -> Outcome:
         title="Card payment",
         settles_at=settlement_of(book, cmd.settles_on),
     )
-    use_released(book, pocket, ctx)
+    holds.use_released(book, pocket, ctx)
     book.close()
     if cmd.network_reference is not None:
-        status = AuthorizationStatus.PENDING if rest else AuthorizationStatus.CLEARED
+        status = commands.AuthorizationStatus.PENDING if rest else commands.AuthorizationStatus.CLEARED
         cleared = msgspec.structs.replace(cleared, cleared=row.cleared + cmd.amount, status=status, reason=None)
-        store_authorization(book, earlier, cleared, ctx)
+        holds.store_authorization(book, earlier, cleared, ctx)
     released = row.remaining - rest - cmd.amount
     if released > 0:
-        raise_card_event(book, ctx, kinds.CARD_REVERSED, card=card, cents=released)
+        holds.raise_card_event(book, ctx, kinds.CARD_REVERSED, card=card, cents=released)
     if not was_known:
-        raise_card_event(book, ctx, kinds.CARD_APPROVED, card=card, cents=cmd.amount)
+        holds.raise_card_event(book, ctx, kinds.CARD_APPROVED, card=card, cents=cmd.amount)
     authorization_id = None if cmd.network_reference is None else row.authorization_id
-    return store_payment(book, cleared, cmd, ctx, kind=CardPaymentKind.PURCHASE, authorization_id=authorization_id)
+    return store_payment(
+        book, cleared, cmd, ctx, kind=commands.CardPaymentKind.PURCHASE, authorization_id=authorization_id
+    )
 
 
 # -- shared by all records ------------------------------------------------------------
 
 
-def begin_record(book: Book, pocket: PocketBook, cmd: CardRecord, ctx: Context) -> None:
+def begin_record(book: Book, pocket: PocketBook, cmd: commands.CardRecord, ctx: Context) -> None:
     """Open the journal entry of a record."""
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.CARD, ctx, settles_on=max(cmd.settles_on, ctx.business_date))
@@ -105,16 +92,16 @@ def settlement_of(book: Book, day: date) -> datetime:
 
 def store_payment(
     book: Book,
-    row: AuthorizationRow,
-    cmd: CardRecord,
+    row: commands.AuthorizationRow,
+    cmd: commands.CardRecord,
     ctx: Context,
     *,
-    kind: CardPaymentKind,
+    kind: commands.CardPaymentKind,
     authorization_id: UUID | None = None,
     original_id: UUID | None = None,
 ) -> Outcome:
     """Store what a record moved, in the entry that was closed last; return the outcome."""
-    payment = CardPaymentRow(
+    payment = commands.CardPaymentRow(
         customer_id=book.customer_id,
         record_id=cmd.record_id,
         kind=kind,

@@ -21,13 +21,8 @@ from billfold.payments.cards.authorizations.commands import (
     RefundCard,
     Represent,
 )
+from billfold.payments.cards.authorizations.rules import holds
 from billfold.payments.cards.authorizations.rules.clearing import begin_record, settlement_of, store_payment
-from billfold.payments.cards.authorizations.rules.holds import (
-    card_of,
-    new_authorization,
-    next_place,
-    record_card_transaction,
-)
 from billfold.payments.cards.commands import CardRow
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.overdraft.rules import claw_back
@@ -42,7 +37,7 @@ NO_POCKET = "NO_POCKET"
 def refund_card(books: Books, cmd: RefundCard, ctx: Context) -> Outcome:
     """Credit what a merchant gives back. The status is POSTED, or NO_POCKET. NotFound for a card of others."""
     book = book_of(books, cmd.customers[0])
-    card = card_of(book, cmd.card_id)
+    card = holds.card_of(book, cmd.card_id)
     row = _place_of(card, cmd, ctx, merchant=cmd.merchant)
     return _credit(book, row, cmd, ctx, kind=CardPaymentKind.REFUND, title="Card refund")
 
@@ -60,7 +55,7 @@ def charge_back(books: Books, cmd: ChargeBack, ctx: Context) -> Outcome:
         raise Refused("chargeback-not-possible", f"It settled more than {CHARGEBACK_DAYS} days ago.")
     if purchase.disputed + cmd.amount > purchase.amount:
         raise Refused("chargeback-not-possible", "It is more than was paid and not charged back yet.")
-    row = _place_of(card_of(book, cmd.card_id), cmd, ctx, merchant=_merchant_of(purchase))
+    row = _place_of(holds.card_of(book, cmd.card_id), cmd, ctx, merchant=_merchant_of(purchase))
     outcome = _credit(book, row, cmd, ctx, kind=CardPaymentKind.CHARGEBACK, title="Card chargeback", original=purchase)
     if outcome["status"] != NO_POCKET:
         _set_disputed(book, purchase, purchase.disputed + cmd.amount, ctx)
@@ -77,7 +72,7 @@ def represent(books: Books, cmd: Represent, ctx: Context) -> Outcome:
     purchase = _purchase_of(book, cmd)
     if cmd.amount > purchase.disputed:
         raise Refused("representment-not-possible", "It is more than is charged back.")
-    row = _place_of(card_of(book, cmd.card_id), cmd, ctx, merchant=_merchant_of(purchase))
+    row = _place_of(holds.card_of(book, cmd.card_id), cmd, ctx, merchant=_merchant_of(purchase))
     pocket = pocket_of(book, purchase.pocket_id)
     begin_record(book, pocket, cmd, ctx)
     posting_no = claw_back(
@@ -88,7 +83,7 @@ def represent(books: Books, cmd: Represent, ctx: Context) -> Outcome:
         to=book.internal_account(AccountKind.RAIL_CARD),
         terms=ctx.same_day,
     )
-    record_card_transaction(
+    holds.record_card_transaction(
         book,
         pocket,
         row,
@@ -119,7 +114,7 @@ def _credit(
     begin_record(book, pocket, cmd, ctx)
     posting_no = book.post(book.internal_account(AccountKind.RAIL_CARD), pocket.bank, cmd.amount)
     sweep_and_invest(book, pocket, ctx, amount=cmd.amount, unsettled=arriving(cmd.amount, ctx, cmd.settles_on))
-    record_card_transaction(
+    holds.record_card_transaction(
         book,
         pocket,
         row,
@@ -143,8 +138,8 @@ def _purchase_of(book: Book, cmd: ChargeBack | Represent) -> CardPaymentRow:
 
 def _place_of(card: CardRow, cmd: CardRecord, ctx: Context, *, merchant: Merchant) -> AuthorizationRow:
     """Return what the transaction of a record is made of."""
-    row = new_authorization(card, cmd, ctx, status=AuthorizationStatus.CLEARED, merchant=merchant)
-    return next_place(row, ctx)
+    row = holds.new_authorization(card, cmd, ctx, status=AuthorizationStatus.CLEARED, merchant=merchant)
+    return holds.next_place(row, ctx)
 
 
 def _merchant_of(purchase: CardPaymentRow) -> Merchant:
