@@ -19,7 +19,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction
 from billfold.payments.ach import store
 from billfold.payments.ach.commands import OriginateAch
-from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.records import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import NachaWriter
 from billfold.payments.ach.outbound import AchWindows

@@ -31,7 +31,7 @@ from billfold.payments.cards.commands import (
     RecordPin,
     SetCardStatus,
 )
-from billfold.payments.cards.settlement.rules import BookCardSettlement
+from billfold.payments.cards.rules import BookCardSettlement
 from billfold.payments.suspense.commands import HoldInSuspense, ReleaseFromSuspense, WriteOffFromSuspense
 from billfold.platform.dates import et_instant
 

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from tests.journeys.test_ach import Originator
 from tests.journeys.test_nothing_personal_in_a_dump import decodings, dumped
-from tests.payments.ach.inbound.test_files import Room, entry, file_of, returned
+from tests.payments.ach.test_inbound_files import Room, entry, file_of, returned
 from tests.support.fedwire import Fedwire, changed
 
 from billfold.cli.command import submit_as_operator

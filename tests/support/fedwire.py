@@ -17,7 +17,7 @@ from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSu
 from billfold.payments.wires import store as queue
 from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.iso20022.envelope import write_messages
-from billfold.payments.wires.sent_messages import fedwire_day, message_sent
+from billfold.payments.wires.messages import fedwire_day, message_sent
 from billfold.payments.wires.store import LISTS, get_wire
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.fedwire import SimulatedFedwire

@@ -8,7 +8,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from tests.support.wire_returns import pay_back
 
 from billfold.payments.ach.commands import OriginateAch, ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
-from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.records import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files.exchange import RailExchanges

@@ -8,7 +8,7 @@ from billfold.payments.ach.commands import ReturnAchEntry, ReverseAch
 from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.cards.authorizations.commands import CardRecord, ChargeBack, ClearCard, RefundCard, Represent
 from billfold.payments.cards.commands import FreezeCard
-from billfold.payments.cards.settlement.booking import carry_out_assignment
+from billfold.payments.cards.settlement.inbound import carry_out_assignment
 from billfold.payments.crypto.deposits.commands import CreditDeposit
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.payments.files.rules import CloseRailFile

@@ -22,7 +22,7 @@ from billfold.payments.cards.authorizations import store as card_authorizations
 from billfold.payments.crypto.deposits import store as crypto_deposits
 from billfold.payments.crypto.withdrawals.store import load_open_withdrawals
 from billfold.payments.crypto.withdrawals.store import load_references as load_withdrawals
-from billfold.payments.custody import store as custody_store
+from billfold.payments.custody import worker as custody_store
 from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.wires.store import load_open_wires

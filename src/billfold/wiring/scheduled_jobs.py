@@ -27,12 +27,12 @@ from billfold.onboarding.applications.rescreening import run_decided_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
 from billfold.onboarding.team.awaited import run_team_job
 from billfold.payments.ach import outbound as ach_windows
-from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
-from billfold.payments.ach.inbound.returns import SUSPENSE_RETURN_JOB, queue_suspense_return
+from billfold.payments.ach.inbound_files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.micro_deposits import send_micro_deposits
+from billfold.payments.ach.returns import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.rules.entries import ACH_WINDOW
+from billfold.payments.cards import worker as card_authorizations
 from billfold.payments.cards import worker as cards
-from billfold.payments.cards.authorizations import worker as card_authorizations
 from billfold.payments.cards.authorizations.commands import EXPIRY_JOB, LATE_JOB
 from billfold.payments.cards.cash_back.commands import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month

@@ -17,7 +17,7 @@ from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires import store as queue
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import ReturnRequest
-from billfold.payments.wires.sent_messages import message_sent
+from billfold.payments.wires.messages import message_sent
 from billfold.platform.errors import Refused
 from billfold.verify.runner import verify_bank
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 from tests.fixtures.cli import fetch
-from tests.payments.ach.inbound.test_files import entry, file_of
+from tests.payments.ach.test_inbound_files import entry, file_of
 from tests.support.fedwire import file_of_a_payment
 
 from billfold.payments.ach.nacha.writer import write_file

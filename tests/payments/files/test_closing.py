@@ -6,7 +6,7 @@ import json
 import pytest
 from msgspec.structs import replace
 from tests.fixtures.cli import fetch
-from tests.payments.ach.inbound.test_files import entry, file_of
+from tests.payments.ach.test_inbound_files import entry, file_of
 from tests.payments.cli_bank import prepare
 from tests.support.fedwire import changed
 from tests.support.proposals import proposed
@@ -14,7 +14,7 @@ from tests.support.proposals import proposed
 from billfold.dual_control.decisions import confirm
 from billfold.identity.operators.types import Operator
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
-from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
 from billfold.payments.fedwire.inbound_files import FedwireFileProcessor

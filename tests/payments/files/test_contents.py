@@ -1,6 +1,6 @@
 """Contents of files are sealed with the bank's own key, and a file that comes again is recognized."""
 
-from tests.payments.ach.inbound.test_files import Room, entry, file_of
+from tests.payments.ach.test_inbound_files import Room, entry, file_of
 from tests.support.whole_bank import VAULT
 
 from billfold.data_keys.payment_keys import bank_key

@@ -14,8 +14,8 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.types import Rail
 from billfold.payments.deposits.commands import IncomingAch, IncomingPayment, IncomingWire, ReceiveMoney
+from billfold.payments.wires.messages import seal_payment, seal_remittance, seal_text
 from billfold.payments.wires.rules import recording
-from billfold.payments.wires.sealed_messages import seal_payment, seal_remittance, seal_text
 
 log = structlog.get_logger(__name__)
 

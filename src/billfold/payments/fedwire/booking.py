@@ -29,7 +29,7 @@ from billfold.payments.wires.iso20022.types import (
     ReturnRequest,
     ReturnRequestResponse,
 )
-from billfold.payments.wires.sealed_messages import seal_message
+from billfold.payments.wires.messages import seal_message
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive

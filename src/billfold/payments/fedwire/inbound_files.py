@@ -21,7 +21,7 @@ from billfold.payments.wires import store
 from billfold.payments.wires import store as queue
 from billfold.payments.wires.iso20022 import types as iso
 from billfold.payments.wires.iso20022.envelope import read_file
-from billfold.payments.wires.sent_messages import environment_of
+from billfold.payments.wires.messages import environment_of
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
 from billfold.platform.dates import et_date

@@ -26,8 +26,8 @@ from billfold.payments.wires import store as queue
 from billfold.payments.wires.commands import RejectWire, SubmitWire, WireDirection
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header
+from billfold.payments.wires.messages import environment_of, fedwire_day, message_to_send
 from billfold.payments.wires.rules import cut_offs
-from billfold.payments.wires.sent_messages import environment_of, fedwire_day, message_to_send
 from billfold.payments.wires.store import PendingMessage, SentMessage
 from billfold.platform.database.claims import claimed
 from billfold.platform.database.connection import Connection

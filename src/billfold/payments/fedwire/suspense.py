@@ -18,10 +18,9 @@ from billfold.payments.suspense.commands import FEE, NOT_RETURNABLE
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments, return_item
 from billfold.payments.wires.commands import ReceiveWireReturn, WireRow, WireType
 from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage
+from billfold.payments.wires.messages import open_message, payment_details, queue_about, seal_message
 from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import wire_details
-from billfold.payments.wires.sealed_messages import open_message, payment_details, seal_message
-from billfold.payments.wires.sent_messages import queue_about
 from billfold.payments.wires.store import SentMessage, find_wire
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id, derive

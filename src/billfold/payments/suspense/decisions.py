@@ -21,7 +21,7 @@ from billfold.payments.return_codes import RETURN_REASONS
 from billfold.payments.suspense import commands
 from billfold.payments.suspense.store import get_item
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
-from billfold.payments.wires.sealed_messages import open_message, payment_details, seal_message
+from billfold.payments.wires.messages import open_message, payment_details, seal_message
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.money import format_usd

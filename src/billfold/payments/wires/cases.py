@@ -16,8 +16,8 @@ from billfold.payments.wires import store
 from billfold.payments.wires import store as queue
 from billfold.payments.wires.commands import ReturnWire, WireDirection, WireRow
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
+from billfold.payments.wires.messages import fedwire_day, message_sent, queue_about
 from billfold.payments.wires.rules import messages
-from billfold.payments.wires.sent_messages import fedwire_day, message_sent, queue_about
 from billfold.payments.wires.store import CaseRow, find_wire, get_outstanding
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection

@@ -13,7 +13,7 @@ from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach import store as ach_entries
 from billfold.payments.ach.commands import AchWay
-from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.records import (
     NOC_ENTRY_CLASS,

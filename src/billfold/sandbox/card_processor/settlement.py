@@ -18,9 +18,8 @@ from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Direction, ScheduledJob
 from billfold.payments.cards.authorizations.commands import AuthorizationStatus, Merchant
 from billfold.payments.cards.authorizations.store import get_authorization
-from billfold.payments.cards.settlement.booking import book_record
 from billfold.payments.cards.settlement.file_format import write_file
-from billfold.payments.cards.settlement.inbound import CardSettlementFiles
+from billfold.payments.cards.settlement.inbound import CardSettlementFiles, book_record
 from billfold.payments.cards.settlement.records import FORMAT, VERSION, Fee, FeeKind, Header, Presentment, RecordOfCard
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.platform.dates import et_date, et_instant

@@ -21,9 +21,9 @@ from billfold.payments.wires import store as queue
 from billfold.payments.wires.commands import WireDirection, WireRow, WireType
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage, PaymentReturn, ReturnRequest
+from billfold.payments.wires.messages import fedwire_day as _day
+from billfold.payments.wires.messages import message_sent
 from billfold.payments.wires.rules import messages
-from billfold.payments.wires.sent_messages import fedwire_day as _day
-from billfold.payments.wires.sent_messages import message_sent
 from billfold.payments.wires.store import find_wire, get_outstanding, get_wire
 from billfold.platform.errors import InvalidInput, InvariantError, Refused
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed

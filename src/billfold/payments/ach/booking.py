@@ -24,6 +24,7 @@ from billfold.ledger.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.types import Direction
 from billfold.payments.ach import commands as ach_types
+from billfold.payments.ach import returns
 from billfold.payments.ach import store as ach_entries
 from billfold.payments.ach.commands import (
     AchEntry,
@@ -34,12 +35,11 @@ from billfold.payments.ach.commands import (
     RecordNoc,
     ReturnEntry,
 )
-from billfold.payments.ach.inbound import returns
-from billfold.payments.ach.inbound.validation import AchFileReport, CheckedFile, LineOutcome, incoming_of
 from billfold.payments.ach.nacha.records import ADVICE, DEATH_NOTICE, EntryLine, ReturnAddenda
 from billfold.payments.ach.nacha.writer import to_ach_text
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
 from billfold.payments.ach.rules.returns import UNKNOWN_ENTRY
+from billfold.payments.ach.validation import AchFileReport, CheckedFile, LineOutcome, incoming_of
 from billfold.payments.files.types import RailFile, StuckLine
 from billfold.payments.suspense import worker
 from billfold.payments.suspense.commands import NOT_RETURNABLE

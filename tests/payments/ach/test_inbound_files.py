@@ -11,8 +11,8 @@ from tests.payments.ach.nacha.files import a_batch, a_change, a_file, a_return, 
 
 from billfold.accounts.portals.commands import UpdatePortal
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
-from billfold.payments.ach.inbound import booking as ach_booking
-from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach import booking as ach_booking
+from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.ach.nacha.records import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file

@@ -1,7 +1,7 @@
 """Whatever stands in a file: the deposits beside it are booked, and each odd entry is answered by itself."""
 
 import pytest
-from tests.payments.ach.inbound.sender import Sender, outcomes
+from tests.payments.ach.sender import Sender, outcomes
 from tests.support.raw_ach import (
     OURS,
     THEIRS,

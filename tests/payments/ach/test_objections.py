@@ -5,9 +5,9 @@ from itertools import product
 import pytest
 from tests.payments.ach.nacha.files import a_batch, a_change, a_return, an_entry
 
-from billfold.payments.ach.inbound.returns import objection_to
 from billfold.payments.ach.nacha.reader import _CLASSES
 from billfold.payments.ach.nacha.records import ADVICE, EntryLine, PaymentAddenda
+from billfold.payments.ach.returns import objection_to
 
 CODES = [f"{kind}{way}" for kind in "2358" for way in "123456789"]
 ADDENDA = {

@@ -9,10 +9,10 @@ from typing_extensions import override
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.ach.inbound.booking import AchFileBooking
-from billfold.payments.ach.inbound.validation import CheckedFile, check_file
+from billfold.payments.ach.booking import AchFileBooking
 from billfold.payments.ach.nacha.reader import normalize, read_lines
 from billfold.payments.ach.nacha.records import AchFileMistake
+from billfold.payments.ach.validation import CheckedFile, check_file
 from billfold.payments.files.inbound import WAIT, InboundFiles
 from billfold.payments.files.types import RailFile
 from billfold.platform.ids import command_id

@@ -1,7 +1,7 @@
 """Every entry that is held for a person has an exit: it is returned, also by hand, assigned, or a debit written off."""
 
 import pytest
-from tests.payments.ach.inbound.sender import Sender
+from tests.payments.ach.sender import Sender
 from tests.support.raw_ach import OURS, entry, header, international, returned
 
 from billfold.dual_control.decisions import confirm

@@ -1,7 +1,7 @@
 """Whatever other banks say of entries of ours: what fits is done, the rest is listed or held for a person."""
 
 import pytest
-from tests.payments.ach.inbound.sender import Sender, outcomes
+from tests.payments.ach.sender import Sender, outcomes
 from tests.support.raw_ach import (
     changed,
     entry,

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from tests.payments.ach.inbound.test_files import Room
+from tests.payments.ach.test_inbound_files import Room
 from tests.support.raw_ach import (
     batch,
     entry,
