@@ -2,9 +2,7 @@
 
 from uuid import UUID
 
-import pytest
 from tests.payments.on_us.test_routes import PATH, done, payee, requested
-from tests.payments.on_us.test_store import store_request
 
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs
@@ -12,8 +10,7 @@ from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform import ids
 
 
-@pytest.mark.parametrize("earlier_release", [False, True])
-async def test_an_accepted_transfer_is_executed_by_a_worker(partner_desk, earlier_release):
+async def test_an_accepted_transfer_is_executed_by_a_worker(partner_desk):
     pocket, target = await partner_desk.funded(10_000_00), await partner_desk.pocket()
     counterparty = await payee(partner_desk, pocket, target)
     body = {
@@ -26,8 +23,6 @@ async def test_an_accepted_transfer_is_executed_by_a_worker(partner_desk, earlie
         "end_to_end_identification": "E2E-9",
     }
     made = await partner_desk.post(PATH, body)
-    if earlier_release:
-        await store_request(partner_desk, made, body)
     row = await on_us_store.get_transfer(partner_desk.bank.pool, UUID(pocket.customer), UUID(made["id"]))
     assert row.payee_id == UUID(target.customer)
     assert row.order.description == "late"

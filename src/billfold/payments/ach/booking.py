@@ -23,7 +23,6 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.types import Direction
-from billfold.payments.ach import commands as ach_types
 from billfold.payments.ach import returns
 from billfold.payments.ach import store as ach_entries
 from billfold.payments.ach.commands import (
@@ -34,9 +33,11 @@ from billfold.payments.ach.commands import (
     ReceiveAchReturn,
     RecordNoc,
     ReturnEntry,
+    return_of,
 )
 from billfold.payments.ach.nacha.records import ADVICE, DEATH_NOTICE, EntryLine, ReturnAddenda
 from billfold.payments.ach.nacha.writer import to_ach_text
+from billfold.payments.ach.rules.dishonored_returns import dishonored_return, refusal_of
 from billfold.payments.ach.rules.receive import NO_ACCOUNT
 from billfold.payments.ach.rules.returns import UNKNOWN_ENTRY
 from billfold.payments.ach.validation import AchFileReport, CheckedFile, LineOutcome, incoming_of
@@ -165,9 +166,9 @@ class AchFileBooking:
         """Return the return of an entry, or the dishonored return of a return."""
         incoming = self._incoming_of(line)
         if line.returned is not None:
-            return returns.dishonored_return(line, incoming, line.returned, code=code)
+            return dishonored_return(line, incoming, line.returned, code=code)
         information = to_ach_text(reason, _INFORMATION_WIDTH)
-        return ach_types.return_of(incoming, code, bank=self._own_routing_prefix, information=information)
+        return return_of(incoming, code, bank=self._own_routing_prefix, information=information)
 
     def _after_receipt(self, line: EntryLine, outcome: Outcome) -> None:
         if outcome["status"] != "COMPLETED":
@@ -215,7 +216,7 @@ class AchFileBooking:
     def _hold_unknown(self, line: EntryLine) -> None:
         """Hold an entry to an unknown account in suspense; return a prenote at once."""
         incoming = self._incoming_of(line)
-        return_entry = ach_types.return_of(incoming, NO_ACCOUNT, bank=self._own_routing_prefix)
+        return_entry = return_of(incoming, NO_ACCOUNT, bank=self._own_routing_prefix)
         if incoming.is_prenote:
             self._return_entries.append((self._key(line), return_entry))
             self.report.sent_back += 1
@@ -227,7 +228,7 @@ class AchFileBooking:
         entry, return_addenda = _original(line, originals), line.returned
         assert return_addenda is not None
         code = return_addenda.return_reason_code
-        refusal = returns.refusal_of(return_addenda)
+        refusal = refusal_of(return_addenda)
         if refusal is not None:
             self._hold(line, refusal, worker.RETURN_REFUSED_REASON, code=code, is_explained=True)
             return None

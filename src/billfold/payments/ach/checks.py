@@ -301,7 +301,7 @@ COUNTED = ("ach_file",)
 _CONTROL_RECORD = re.compile(rb"\n9(\d{12})(\d{8})(\d{10})(\d{12})(\d{12}) ")
 _CONTROL_BYTES = 1_100
 _SENT_FILES = f"""
-SELECT r.file_id, r.content, r.digest IS NOT NULL AS is_sealed, h.records, h.hash, h.debits, h.credits
+SELECT r.file_id, r.content, h.records, h.hash, h.debits, h.credits
   FROM ach_file f JOIN rail_file r USING (file_id) LEFT JOIN (
     SELECT file_id, sum(records)::bigint AS records, (sum(bank) % 10000000000)::bigint AS hash,
            sum(debits)::bigint AS debits, sum(credits)::bigint AS credits
@@ -315,8 +315,7 @@ async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) 
     async for row in conn.cursor(_SENT_FILES, prefetch=1, timeout=STATEMENT_TIMEOUT_SECONDS):
         file_id, content = row["file_id"], row["content"]
         with suppress(InvariantError):  # the checks of files name it
-            plain = open_content(bank_key, file_id, content) if row["is_sealed"] else content
-            written = _CONTROL_RECORD.search(plain[-_CONTROL_BYTES:])
+            written = _CONTROL_RECORD.search(open_content(bank_key, file_id, content)[-_CONTROL_BYTES:])
             expected = tuple(row[name] for name in ("records", "hash", "debits", "credits"))
             if written is None or tuple(map(int, written.groups()[1:])) != expected:
                 message = "its file control record differs from its entries"

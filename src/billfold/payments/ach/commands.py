@@ -6,11 +6,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
-from stdnum.us import rtn
 from typing_extensions import override
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.types import Direction
+from billfold.payments.routing_numbers import routing_number_of
 from billfold.platform.database.rows import Row
 
 
@@ -189,11 +189,6 @@ class ReturnEntry(msgspec.Struct, frozen=True, kw_only=True):
     company_id: str
     purpose: str
     information: str = ""
-
-
-def routing_number_of(bank: str) -> str:
-    """Return the routing number of a bank: its eight-digit identification and the check digit."""
-    return bank + str(rtn.calc_check_digit(bank))
 
 
 def return_of(entry: IncomingEntry, reason: str, *, bank: str, information: str = "") -> ReturnEntry:

@@ -1,4 +1,4 @@
-"""Outbound ACH files: their entries, trace numbers and confirmation.
+"""ACH entries, and outbound files: their entries, trace numbers and confirmation.
 
 Numbering locks the ledger heads of the customers, so that no entry is cancelled in the meantime. The
 content of a numbered file is a function of its rows, so a crash leaves nothing half done.
@@ -14,15 +14,15 @@ import msgspec
 from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.ach.commands import AchEntry, OriginationHistory, ReturnEntry
 from billfold.payments.ach.rules.review import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList
-from billfold.platform.database.rows import reads
+from billfold.platform.database.rows import Table
 from billfold.platform.dates import ET, et_date, et_instant
-from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id
 
-COLUMNS = AchEntry.__struct_fields__
-_SELECT = f"SELECT {', '.join(COLUMNS)} FROM ach_entry"
+_entries = Table(AchEntry, key=("ach_id",), noun="ACH entry")
+_originations = Table(AchEntry, noun="ACH origination")
+_SELECT, _COLUMNS = _entries.select, _entries.columns()
 _REFERENCED = f"""
 {_SELECT} WHERE customer_id = ANY($1::uuid[]) AND ach_id = ANY($2::uuid[])
 UNION ALL
@@ -30,7 +30,7 @@ UNION ALL
    AND reverses_id IS NOT NULL AND status NOT IN ('REJECTED', 'CANCELLED')
 """
 _OPEN_ENTRIES = f"""
-SELECT DISTINCT ON (customer_id, pocket_id) {", ".join(COLUMNS)} FROM ach_entry
+SELECT DISTINCT ON (customer_id, pocket_id) {_COLUMNS} FROM ach_entry
  WHERE customer_id = ANY($1::uuid[]) AND way = 'ORIGINATION' AND pocket_id IS NOT NULL
    AND (status IN ('PENDING', 'APPROVED')
         OR (status = 'IN_TRANSIT' AND direction = 'DEBIT' AND entry_no IS NULL))
@@ -40,7 +40,6 @@ _GET = f"{_SELECT} WHERE customer_id = $1 AND ach_id = $2 AND way = 'ORIGINATION
 _BY_TRACES = f"""{_SELECT}
  WHERE trace_number = ANY($1::text[]) AND way = 'ORIGINATION' ORDER BY created_at"""
 _TO_REVIEW = f"{_SELECT} WHERE status = 'PENDING' ORDER BY created_at, written_no LIMIT $1"
-_FIND = f"{_SELECT} WHERE ach_id = $1"
 _ENTRIES_WITH = f"""{_SELECT}
  WHERE ($1::uuid IS NULL OR customer_id = $1) AND ($2::text IS NULL OR trace_number = $2)
    AND ($3::text IS NULL OR way = $3) AND ($4::text IS NULL OR direction = $4)
@@ -59,18 +58,18 @@ SELECT coalesce(sum(amount) FILTER (WHERE created_at >= $2), 0)::bigint,
 
 
 ORIGINATIONS = KeysetList(
-    f"""SELECT {", ".join(COLUMNS)}, written_no FROM ach_entry
+    f"""SELECT {_COLUMNS}, written_no FROM ach_entry
  WHERE customer_id = $1 AND way = 'ORIGINATION' AND ($2::uuid IS NULL OR pocket_id = $2)
    AND ($3::text[] IS NULL OR status = ANY($3)) AND ($4::text IS NULL OR direction = $4) AND {{page}}""",
-    reads(AchEntry),
+    _entries.read,
     **BY_CREATION,
 )
 """The originations of a customer, by Pocket, statuses and direction; None does not filter."""
 ORIGINATIONS_OF_PARTNER = BoundedList(
-    f"""SELECT {", ".join(COLUMNS)}, written_no FROM ach_entry
+    f"""SELECT {_COLUMNS}, written_no FROM ach_entry
  WHERE partner_id = $1 AND way = 'ORIGINATION' AND ($2::text[] IS NULL OR status = ANY($2))
    AND ($3::text IS NULL OR direction = $3) AND ($4::boolean IS NULL OR (return_code IS NOT NULL) = $4) AND {{page}}""",
-    reads(AchEntry),
+    _entries.read,
     Along("ach_entry WHERE partner_id = $1 AND way = 'ORIGINATION'"),
     **BY_CREATION,
 )
@@ -81,8 +80,7 @@ async def load_references(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return the entries among these ids, and what reverses them, as (customer, id, entry)."""
-    rows = await conn.fetch(_REFERENCED, customer_ids, ids)
-    return [(row["customer_id"], row["ach_id"], AchEntry(**row)) for row in rows]
+    return [(each.customer_id, each.ach_id, each) for each in await _entries.all(conn, _REFERENCED, customer_ids, ids)]
 
 
 async def load_open_entries(
@@ -90,28 +88,19 @@ async def load_open_entries(
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return one open entry of each Pocket that has any."""
     del ids
-    rows = await conn.fetch(_OPEN_ENTRIES, customer_ids)
-    return [(row["customer_id"], row["ach_id"], AchEntry(**row)) for row in rows]
+    return [(each.customer_id, each.ach_id, each) for each in await _entries.all(conn, _OPEN_ENTRIES, customer_ids)]
 
 
-async def get_origination(conn: Connection | Pool, customer_id: UUID, ach_id: UUID) -> AchEntry:
+async def get_origination(conn: Db, customer_id: UUID, ach_id: UUID) -> AchEntry:
     """Return an entry the customer originated. Raises NotFound."""
-    row = await conn.fetchrow(_GET, customer_id, ach_id)
-    if row is None:
-        raise NotFound("There is no such ACH origination.")
-    return AchEntry(**row)
+    return await _originations.one(conn, _GET, customer_id, ach_id)
 
 
-async def get_entry(conn: Connection | Pool, ach_id: UUID) -> AchEntry:
-    """Return an entry of any customer, for the operator. Raises NotFound."""
-    row = await conn.fetchrow(_FIND, ach_id)
-    if row is None:
-        raise NotFound("There is no such ACH entry.")
-    return AchEntry(**row)
+get_entry = _entries.get
 
 
 async def list_entries(
-    conn: Connection | Pool,
+    conn: Db,
     *,
     customer_id: UUID | None = None,
     trace: str | None = None,
@@ -121,32 +110,23 @@ async def list_entries(
     limit: int = 100,
 ) -> list[AchEntry]:
     """Return entries of all customers, for the operator, newest first."""
-    rows = await conn.fetch(_ENTRIES_WITH, customer_id, trace, way, direction, status, limit)
-    return [AchEntry(**row) for row in rows]
+    return await _entries.all(conn, _ENTRIES_WITH, customer_id, trace, way, direction, status, limit)
 
 
-async def find_by_traces(conn: Connection | Pool, traces: Sequence[str]) -> dict[str, AchEntry]:
+async def find_by_traces(conn: Db, traces: Sequence[str]) -> dict[str, AchEntry]:
     """Return originations by trace number; the latest if a number was used twice."""
-    rows = await conn.fetch(_BY_TRACES, traces)
-    return {row["trace_number"]: AchEntry(**row) for row in rows}
+    return {str(each.trace_number): each for each in await _entries.all(conn, _BY_TRACES, traces)}
 
 
-async def list_to_review(conn: Connection | Pool, limit: int = 100) -> list[AchEntry]:
+async def list_to_review(conn: Db, limit: int = 100) -> list[AchEntry]:
     """Return the entries that wait for an operator, oldest first."""
-    return [AchEntry(**row) for row in await conn.fetch(_TO_REVIEW, limit)]
+    return await _entries.all(conn, _TO_REVIEW, limit)
 
 
-async def read_history(conn: Connection | Pool, customer_id: UUID, now: datetime) -> OriginationHistory:
+async def read_history(conn: Db, customer_id: UUID, now: datetime) -> OriginationHistory:
     """Return the origination history of a customer, the input of the review."""
-    midnight = et_instant(et_date(now), 0)
-    row = await conn.fetchrow(
-        _HISTORY,
-        customer_id,
-        midnight,
-        now - timedelta(days=HISTORY_DAYS),
-        sorted(ADMINISTRATIVE),
-        sorted(UNAUTHORISED),
-    )
+    span = et_instant(et_date(now), 0), now - timedelta(days=HISTORY_DAYS)
+    row = await conn.fetchrow(_HISTORY, customer_id, *span, sorted(ADMINISTRATIVE), sorted(UNAUTHORISED))
     return OriginationHistory(*row) if row is not None else OriginationHistory()
 
 
@@ -288,7 +268,7 @@ class NumberedFile(NamedTuple):
         return self.made_at.astimezone(ET).replace(second=0, microsecond=0, tzinfo=None)
 
 
-async def list_due_customers(conn: Connection | Pool, by: datetime) -> list[UUID]:
+async def list_due_customers(conn: Db, by: datetime) -> list[UUID]:
     """Return whose entries and returns are due by then."""
     return [row[0] for row in await conn.fetch(_DUE_CUSTOMERS, by)]
 
@@ -316,23 +296,23 @@ async def number_waiting(
     return True
 
 
-async def list_stopped(conn: Connection | Pool, by: datetime) -> list[tuple[UUID, UUID, bool]]:
+async def list_stopped(conn: Db, by: datetime) -> list[tuple[UUID, UUID, bool]]:
     """Return customer and id of the entries due by then that may not leave, and whether the customer is frozen."""
     rows = await conn.fetch(_TO_REJECT, by)
     return [(row["customer_id"], row["ach_id"], row["is_frozen"]) for row in rows]
 
 
-async def list_late(conn: Connection | Pool, now: datetime) -> list[tuple[UUID, list[UUID]]]:
+async def list_late(conn: Db, now: datetime) -> list[tuple[UUID, list[UUID]]]:
     """Return per customer the entries that missed their window."""
     return [(row[0], row[1]) for row in await conn.fetch(_LATE, now)]
 
 
-async def list_unconfirmed(conn: Connection | Pool) -> list[NumberedFile]:
+async def list_unconfirmed(conn: Db) -> list[NumberedFile]:
     """Return files that are not confirmed to all customers, oldest first."""
     return [NumberedFile(*row) for row in await conn.fetch(_UNCONFIRMED)]
 
 
-async def mark_confirmed(conn: Connection | Pool, file_id: UUID, now: datetime) -> None:
+async def mark_confirmed(conn: Db, file_id: UUID, now: datetime) -> None:
     """Record that a file is transmitted and confirmed to all customers."""
     await conn.execute(_CONFIRM, file_id, now)
 
@@ -360,14 +340,14 @@ async def read_return_entries(conn: Connection, file_id: UUID) -> AsyncIterator[
 
 
 async def entries_by_customer(
-    conn: Connection | Pool, file_id: UUID, *, direction: str | None = None
+    conn: Db, file_id: UUID, *, direction: str | None = None
 ) -> list[tuple[UUID, list[UUID]]]:
     """Return per customer the entries of a file, in the order of their numbers."""
     return [(row[0], row[1]) for row in await conn.fetch(_BY_CUSTOMER, file_id, direction)]
 
 
 async def queue_return_entries(
-    conn: Connection | Pool,
+    conn: Db,
     answers: Sequence[tuple[UUID, ReturnEntry]],
     customer_id: UUID,
     *,

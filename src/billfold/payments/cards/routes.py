@@ -1,7 +1,5 @@
 """Cards: lists, status, PIN, closing."""
 
-import base64
-import binascii
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -10,9 +8,8 @@ import msgspec
 from billfold.accounts.addresses import Address, find_address_error
 from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
 from billfold.data_keys.keys import DataKeys
-from billfold.http.limits.rate_limits import count_object
 from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
-from billfold.http.operations import OPEN, delete, get, patch, post, put
+from billfold.http.operations import delete, get, patch, post, put
 from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
@@ -20,8 +17,7 @@ from billfold.ledger.usage_limits import limit_usage
 from billfold.payments.cards import commands, schemas, store
 from billfold.payments.cards.authorizations import store as authorizations
 from billfold.payments.cards.authorizations.commands import CardLimitsRow, CategoryCode, SetCardLimits, references_of
-from billfold.payments.cards.processor import PinError, processor_of
-from billfold.payments.cards.rules import require_pin_settable
+from billfold.payments.cards.processor import processor_of
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound
 
@@ -115,8 +111,6 @@ Statuses = Annotated[
 _DATED = frozenset({commands.ClosureReason.LOST, commands.ClosureReason.STOLEN})
 _CARD = "/api/v1/service-accounts/{account_id}/cards/{card_id}"
 _ALREADY_CLOSED = "already-closed"
-_PINS = 30
-"""How many PINs are taken for one card in ten minutes, right and wrong ones."""
 
 
 @get("/api/v1/service-accounts/{account_id}/cards/", tag="cards")
@@ -194,34 +188,6 @@ async def set_card_status(
     return schemas.render_status(await store.get_card(bank.pool, card.customer_id, card_id))
 
 
-@post(
-    f"{_CARD}/pin/",
-    tag="cards",
-    status=200,
-    refuses=(_ALREADY_CLOSED, "card-type-mismatch", "card-already-activated", "rail-not-available"),
-)
-async def set_card_pin(
-    caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: schemas.SetPin
-) -> schemas.PinResponse:
-    """Set card PIN.
-
-    Of a physical card, before it is activated.
-    """
-    card = await find_card(caller, bank, account_id, card_id=card_id)
-    require_pin_settable(card)
-    await count_object(bank.pool, card_id, "card-pin", limit=_PINS, wall=caller.wall)
-    try:
-        await processor_of(bank).set_pin(card_id, base64.b64decode(data.encrypted_pin, validate=True))
-    except (PinError, binascii.Error):
-        raise InvalidInput.at(
-            "body", "encrypted_pin", msg="must be four digits, encrypted to the `set_pin` key, in base64"
-        ) from None
-    await bank.engine.submit(
-        commands.RecordPin(**caller.command_fields(card.customer_id), references=(card_id,), card_id=card_id)
-    )
-    return schemas.PinResponse()
-
-
 @post(f"{_CARD}/close/", tag="cards", status=204, refuses=(_ALREADY_CLOSED,))
 async def close_card(
     caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: schemas.ClosingCard | None
@@ -257,15 +223,6 @@ async def close_virtual_card(caller: Caller, bank: Bank, account_id: UUID, card_
     """
     card = await find_card(caller, bank, account_id, card_id=card_id, only=commands.CardType.VIRTUAL)
     await _close(caller, bank, card, only=commands.CardType.VIRTUAL)
-
-
-@get("/api/v1/public-keys/", OPEN, tag="cards", refuses=("rail-not-available",))
-async def get_public_keys(bank: Bank) -> schemas.PublicKeys:
-    """Get public keys.
-
-    What clients encrypt to: the PIN of a card to `set_pin`.
-    """
-    return schemas.PublicKeys(set_pin=await processor_of(bank).pin_key())
 
 
 async def find_card(

@@ -26,10 +26,7 @@ class SecurityTransferDirection(StrEnum):
 
 
 class MovedLot(msgspec.Struct, frozen=True, array_like=True):
-    """A transferred lot: its journal entry, acquisition date, units and tax basis in cents.
-
-    `account_no` is where the bills were; earlier releases did not write it down.
-    """
+    """A transferred lot: its journal entry, acquisition date, units, tax basis in cents, and the account it left."""
 
     entry_no: int
     acquired_on: date

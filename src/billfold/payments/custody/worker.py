@@ -1,8 +1,6 @@
-"""Deliveries: a booked delivery is ordered from the custodian, and the result is recorded."""
+"""Security transfers: queries of them, and a booked delivery is ordered from the custodian."""
 
-from collections.abc import Sequence
-from typing import Any, Protocol, runtime_checkable
-from uuid import UUID
+from typing import Protocol, runtime_checkable
 
 import msgspec
 import structlog
@@ -12,38 +10,18 @@ from billfold.data_keys.types import PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.commands import EndDelivery, SecurityTransfer, SecurityTransferStatus
-from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.errors import NotFound
+from billfold.platform.database.connection import Db
+from billfold.platform.database.rows import Table
 
-_COLUMNS = ", ".join(SecurityTransfer.__struct_fields__)
-_SOME = f"""
-SELECT {_COLUMNS} FROM security_transfer
- WHERE customer_id = ANY($1::uuid[]) AND transfer_id = ANY($2::uuid[])
-"""
-_LIST = f"""
-SELECT {_COLUMNS} FROM security_transfer ORDER BY created_at DESC, written_no DESC LIMIT $1
-"""
+_transfers = Table(SecurityTransfer)
+_LIST = f"{_transfers.select} ORDER BY created_at DESC, written_no DESC LIMIT $1"
+get_transfer = _transfers.get
+load_references = _transfers.load_references
 
 
-async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> SecurityTransfer:
-    """Return the customer's security transfer. Raises NotFound."""
-    rows = await conn.fetch(_SOME, [customer_id], [transfer_id])
-    if not rows:
-        raise NotFound("There is no such security transfer.")
-    return SecurityTransfer(**rows[0])
-
-
-async def list_transfers(conn: Connection | Pool, *, limit: int = 200) -> list[SecurityTransfer]:
+async def list_transfers(conn: Db, *, limit: int = 200) -> list[SecurityTransfer]:
     """Return the newest security transfers."""
-    return [SecurityTransfer(**row) for row in await conn.fetch(_LIST, limit)]
-
-
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, Any]]:
-    """Return the security transfers of these customers among the ids, as rules see them."""
-    found = [SecurityTransfer(**row) for row in await conn.fetch(_SOME, customer_ids, ids)]
-    return [(each.customer_id, each.transfer_id, each) for each in found]
+    return await _transfers.all(conn, _LIST, limit)
 
 
 @runtime_checkable

@@ -68,7 +68,7 @@ _FILES = {
 }
 CHECKS = tuple(declared(_FILES))
 COUNTED = ("rail_file",)
-_SEALED = "SELECT file_id, content, digest FROM rail_file WHERE digest IS NOT NULL ORDER BY file_id"
+_SEALED = "SELECT file_id, content, digest FROM rail_file ORDER BY file_id"
 
 
 async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) -> None:

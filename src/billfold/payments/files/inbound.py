@@ -9,7 +9,6 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from hashlib import sha256
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
@@ -86,13 +85,7 @@ class InboundFiles(ABC):
             content = await asyncio.to_thread(seal_content, data_key, file_id, plain)
             try:
                 file = await files_store.save_inbound(
-                    bank.pool,
-                    file_id,
-                    self.rail,
-                    name=name,
-                    content=content,
-                    plain_sha256=sha256(plain).digest(),
-                    now=await bank.now(),
+                    bank.pool, file_id, self.rail, name=name, content=content, now=await bank.now()
                 )
             except DuplicateFile as duplicate:
                 await self._refuse_duplicate(bank, name, duplicate)

@@ -18,11 +18,11 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.files.rules import CloseRailFile
-from billfold.payments.files.store import COLUMNS, find_file
+from billfold.payments.files.store import COLUMNS, RAIL_FILES, find_file
 from billfold.payments.files.types import RailFile, RetryState
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.database.failed_work import retry_delay
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import Refused
@@ -75,7 +75,7 @@ async def postpone_file(bank: Bank, file: RailFile, *, error: str | None = None,
     return report
 
 
-async def retry_now(conn: Connection | Pool, file: RailFile, wall: datetime) -> None:
+async def retry_now(conn: Db, file: RailFile, wall: datetime) -> None:
     """Make a postponed file due now."""
     await conn.execute(_RETRY_NOW, file.file_id, iso_z(wall))
 
@@ -88,19 +88,19 @@ async def retry_as_operator(bank: Bank, file_id: UUID, by: Operator) -> RailFile
     return file
 
 
-async def list_due(conn: Connection | Pool, rail: str, wall: datetime) -> list[RailFile]:
+async def list_due(conn: Db, rail: str, wall: datetime) -> list[RailFile]:
     """Return incomplete inbound files whose retry is due, oldest first."""
-    return [RailFile(*row) for row in await conn.fetch(_DUE, rail, wall)]
+    return await RAIL_FILES.all(conn, _DUE, rail, wall)
 
 
-async def list_refused(conn: Connection | Pool, since: datetime) -> list[RailFile]:
+async def list_refused(conn: Db, since: datetime) -> list[RailFile]:
     """Return files that were refused since an instant of business time and have not come again, oldest first."""
-    return [RailFile(*row) for row in await conn.fetch(_REFUSED, since)]
+    return await RAIL_FILES.all(conn, _REFUSED, since)
 
 
-async def list_failing(conn: Connection | Pool) -> list[RailFile]:
+async def list_failing(conn: Db) -> list[RailFile]:
     """Return inbound files of all rails that failed and wait for a retry, oldest first."""
-    return [RailFile(*row) for row in await conn.fetch(_FAILING)]
+    return await RAIL_FILES.all(conn, _FAILING)
 
 
 async def propose_close(bank: Bank, file_id: UUID, *, reason: str, by: Operator) -> FreezeProposal:

@@ -31,7 +31,7 @@ class PendingTransfer(NamedTuple):
 
 
 class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The order of the payer. Stored as JSON under these names; other names of older rows are ignored.
+    """The order of the payer. Stored as JSON under these names.
 
     `content_hash` is the SHA-256 of the request that created it, in hexadecimal: the same
     transfer id with another content is refused.

@@ -92,19 +92,18 @@ async def create_on_us_transfer(
     Moves money or bills. A transfer that the bank cannot make is REJECTED with a reason and moves
     nothing.
     """
-    spellings = data, schemas.with_amount(data)
-    check_fields(spellings[-1])
-    data = _without_default(spellings[-1])
-    # Earlier releases stored the hash of a request as it was spelled.
-    order, hashes = _order(data), {_hash_of(each) for each in (data, *spellings)}
-    if (existing := await _find_existing(caller, bank, data.transfer_id, hashes=hashes)) is not None:
+    data = schemas.with_amount(data)
+    check_fields(data)
+    data = _without_default(data)
+    order = _order(data)
+    if (existing := await _find_existing(caller, bank, data.transfer_id, order=order)) is not None:
         return existing
     command = await _command(caller, bank, data, peers=peers, order=order)
     try:
         answer = await bank.engine.submit(command)
     except Refused:
         # The same transfer, sent under another key at the same time, was made first.
-        if (existing := await _find_existing(caller, bank, data.transfer_id, hashes=hashes)) is None:
+        if (existing := await _find_existing(caller, bank, data.transfer_id, order=order)) is None:
             raise
         return existing
     outcome = answer.outcome
@@ -153,14 +152,14 @@ def _check_presence(data: schemas.CreateTransfer, name: str, needed: bool) -> No
 
 
 async def _find_existing(
-    caller: Caller, bank: Bank, transfer_id: UUID | None, hashes: set[str]
+    caller: Caller, bank: Bank, transfer_id: UUID | None, order: TransferOrder
 ) -> schemas.OnUsTransfer | None:
     """Return the transfer with this id if a request of equal content created it. Raises Refused `duplicate-id`."""
     entry = None if transfer_id is None else await bank.directory.find("transfer", transfer_id)
     if entry is None:
         return None
     row = await on_us_store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
-    if entry.partner_id != caller.partner_id or row.order.content_hash not in hashes:
+    if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
     return schemas.render_transfer(row)
 
@@ -174,12 +173,8 @@ def _order(data: schemas.CreateTransfer) -> TransferOrder:
         source=data.source,
         target=data.target,
         async_mode=data.async_mode,
-        content_hash=_hash_of(data),
+        content_hash=sha256(msgspec.json.encode(data)).hexdigest(),
     )
-
-
-def _hash_of(data: schemas.CreateTransfer) -> str:
-    return sha256(msgspec.json.encode(data)).hexdigest()
 
 
 async def _command(

@@ -179,14 +179,10 @@ def _original_payment(item: SuspenseItem, details: dict[str, Any], owner: UUID) 
         wire = msgspec.structs.replace(wire, message=stored if own else None)
         return {"wire": wire, "details": recording.details_of(wire, item.item_id)}
     wire = recording.incoming_wire_of(message, details.get("omad"))
-    # An earlier release left instructions and remittance in the message, in plain text.
-    instructions = details.get("instructions") or message.instructions
     return {
-        "wire": msgspec.structs.replace(wire, message=stored, instructions=instructions),
+        "wire": msgspec.structs.replace(wire, message=stored, instructions=details.get("instructions")),
         "details": recording.details_of(wire, item.item_id),
-        "remittance": recording.remittance_of(
-            message, details.get("remittance") or message.remittance, details.get("documents")
-        ),
+        "remittance": recording.remittance_of(message, details.get("remittance"), details.get("documents")),
     }
 
 

@@ -1,16 +1,12 @@
 """Receipt of an entry for a portal: a credit is a deposit, a debit is paid if the pocket covers it.
 
-An entry that is not accepted is returned to its bank with a return code; an accepted entry can be
-returned later.
+An entry that is not accepted is returned to its bank with a return code.
 """
-
-from datetime import date, timedelta
 
 import msgspec
 
 from billfold.accounts.portals.types import PortalRow, PortalStatus
-from billfold.events import kinds, payloads
-from billfold.ledger.book import recording as record
+from billfold.events import kinds
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.holdings import PocketBook
@@ -19,31 +15,27 @@ from billfold.ledger.context import Context
 from billfold.ledger.directory.types import CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.payments.ach import commands
-from billfold.payments.ach.nacha.records import DEATH_NOTICE
 from billfold.payments.ach.rules import entries
-from billfold.payments.ach.rules.windows import next_deadline
+from billfold.payments.ach.rules.prenotes import receive_prenote
+from billfold.payments.ach.rules.returns import queue_return
 from billfold.payments.deposits.rules import ach_settles_at, hold_ach_credit
-from billfold.payments.return_codes import RETURN_REASONS, returnable_until
-from billfold.platform.dates import et_date
-from billfold.platform.errors import NotFound, Refused
+from billfold.payments.return_codes import RETURN_REASONS
+from billfold.payments.routing_numbers import routing_number_of
 from billfold.treasury.rules.withdraw import InsufficientFunds
 
-_EFFECTIVE_WITHIN = timedelta(days=7)
-"""How far the effective date that a sender names may be from the day an entry comes; else it says nothing."""
 NOT_COVERED, CLOSED, NO_ACCOUNT, FROZEN, NOT_FOR_THIS, TWICE = ("R01", "R02", "R03", "R16", "R20", "R24")
 
 
 @decides(commands.ReceiveAch)
 def receive_ach(books: Books, cmd: commands.ReceiveAch, ctx: Context) -> Outcome:
-    """Book the entry, or queue a return for the next window. A prenote books nothing.
-
-    So does a notice that somebody has died, which raises an event.
-    """
+    """Book the entry, or queue a return for the next window."""
     book = book_of(books, cmd.customers[0])
     pocket = book.pockets.get(cmd.pocket_id)
     code = _return_code(book, pocket, cmd)
+    if cmd.entry.is_prenote:
+        return receive_prenote(book, cmd, ctx, code=code)
     entry = _entry_of(book, cmd, ctx)
-    if code is None and not cmd.entry.is_prenote:
+    if code is None:
         assert pocket is not None
         try:
             entry = entries.book_entry(book, pocket, entry, ctx=ctx, settles_at=ach_settles_at(ctx))
@@ -57,69 +49,11 @@ def receive_ach(books: Books, cmd: commands.ReceiveAch, ctx: Context) -> Outcome
         entry = msgspec.structs.replace(
             entry, status=commands.AchStatus.REJECTED, return_code=code, reason=RETURN_REASONS[code].words
         )
-    kept = not cmd.entry.is_prenote and code != TWICE
-    if kept:
+    if code != TWICE:
         entries.add_entry(book, entry)
-    kind = kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED
-    if not cmd.entry.is_prenote:
-        entries.raise_ach_event(book, ctx, entry, kind=kind)
-    elif cmd.entry.entry_class == DEATH_NOTICE:
-        record.event(book, ctx, kind, payload=payloads.AchPayload(service_account_id=cmd.pocket_id))
+    entries.raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_SUCCESS if code is None else kinds.ACH_IN_REJECTED)
     outcome: Outcome = {"status": "COMPLETED" if code is None else commands.AchStatus.REJECTED, "code": code}
-    return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
-
-
-@decides(commands.ReturnAchEntry)
-def return_entry(books: Books, cmd: commands.ReturnAchEntry, ctx: Context) -> Outcome:
-    """Reverse the booking and send a return, within the time frame of the code.
-
-    Refuses: ach-entry-not-returnable.
-    """
-    book = book_of(books, cmd.customers[0])
-    entry = entries.referenced_entry(book, cmd.ach_id)
-    if entry.way != commands.AchWay.RECEIVING:
-        raise NotFound
-    if entry.status != commands.AchStatus.PROCESSED or entry.pocket_id is None:
-        raise Refused("ach-entry-not-returnable", f"The entry is {entry.status}.")
-    until = returnable_until(cmd.code, _settled_on(entry), ctx.calendars)
-    if until is not None and ctx.now > until:
-        raise Refused("ach-entry-not-returnable", f"A return for {cmd.code} had to go by {until:%Y-%m-%d}.")
-    pocket = book.pockets[entry.pocket_id]
-    if pocket.status == PocketStatus.CLOSED:
-        raise Refused("ach-entry-not-returnable", "The pocket is closed.")
-    entries.reverse_booking(book, pocket, entry, ctx=ctx, ending=" returned")
-    incoming = msgspec.json.decode(entry.request or "{}", type=commands.IncomingEntry)
-    queue_return(book, ctx, incoming, code=cmd.code)
-    entries.update_entry(
-        book, entry, ctx, status=commands.AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words
-    )
-    entries.raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_REJECTED)
-    return {"ach_id": str(cmd.ach_id), "status": commands.AchStatus.FAILED, "code": cmd.code}
-
-
-def _settled_on(entry: commands.AchEntry) -> date:
-    """Return when an entry settled: on its effective date, or on the day it came if its sender names another time."""
-    came_on, named = et_date(entry.created_at), entry.effective_on
-    if named is None or abs(named - came_on) > _EFFECTIVE_WITHIN:
-        return came_on
-    return named
-
-
-def queue_return(book: Book, ctx: Context, entry: commands.IncomingEntry, code: str) -> None:
-    """Queue a return for the next window."""
-    due_at = next_deadline(ctx.now, ctx.calendars)
-    incoming = to_json(commands.return_of(entry, code, bank=ctx.terms.routing_number[:8]))
-    return_entry_id = ctx.ids.next()
-    row = commands.PendingReturn(
-        return_entry_id=return_entry_id,
-        customer_id=book.customer_id,
-        due_at=due_at,
-        payload=incoming,
-        created_at=ctx.now,
-    )
-    book.draft.add(row)
-    book.keep_fingerprint(row)
-    entries.schedule_window(book, due_at)
+    return outcome | {"ach_id": str(cmd.ach_id)} if code != TWICE else outcome
 
 
 def _return_code(book: Book, pocket: PocketBook | None, cmd: commands.ReceiveAch) -> str | None:
@@ -157,7 +91,7 @@ def _entry_of(book: Book, cmd: commands.ReceiveAch, ctx: Context) -> commands.Ac
         lines=incoming.lines,
         amount=incoming.amount,
         portal_id=cmd.portal_id,
-        routing_number=commands.routing_number_of(incoming.bank),
+        routing_number=routing_number_of(incoming.bank),
         account_number=incoming.account_number,
         account_type=incoming.account_type,
         party_name=incoming.name,

@@ -1,15 +1,39 @@
-"""Returns and notifications of change for entries that we originated."""
+"""Returns: received for entries that we originated, and sent for entries that we received."""
+
+from datetime import date, timedelta
+
+import msgspec
 
 from billfold.events import kinds
 from billfold.ledger.book.book import Book
+from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus
-from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, ReceiveAchReturn, RecordNoc
-from billfold.payments.ach.rules.entries import raise_ach_event, referenced_entry, reverse_booking, update_entry
-from billfold.payments.return_codes import RECEIVED_RETURN_REASONS, returnable_until
+from billfold.payments.ach.commands import (
+    AchEntry,
+    AchStatus,
+    AchWay,
+    IncomingEntry,
+    PendingReturn,
+    ReceiveAchReturn,
+    ReturnAchEntry,
+    return_of,
+)
+from billfold.payments.ach.rules.entries import (
+    raise_ach_event,
+    referenced_entry,
+    reverse_booking,
+    schedule_window,
+    update_entry,
+)
+from billfold.payments.ach.rules.windows import next_deadline
+from billfold.payments.return_codes import RECEIVED_RETURN_REASONS, RETURN_REASONS, returnable_until
 from billfold.platform.dates import et_date
+from billfold.platform.errors import NotFound, Refused
 
+_EFFECTIVE_WITHIN = timedelta(days=7)
+"""How far the effective date that a sender names may be from the day an entry comes; else it says nothing."""
 UNKNOWN_ENTRY, DUPLICATE_RETURN, UNTIMELY_RETURN = "R69", "R67", "R68"
 """Why a return is not accepted: no matching entry, a duplicate return, or the time frame is over."""
 _LIVE = frozenset({AchStatus.IN_TRANSIT, AchStatus.PROCESSED})
@@ -42,14 +66,55 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
     }
 
 
-@decides(RecordNoc)
-def record_noc(books: Books, cmd: RecordNoc, ctx: Context) -> Outcome:
-    """Record the correction with its entry."""
+@decides(ReturnAchEntry)
+def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
+    """Reverse the booking and send a return, within the time frame of the code.
+
+    Refuses: ach-entry-not-returnable.
+    """
     book = book_of(books, cmd.customers[0])
     entry = referenced_entry(book, cmd.ach_id)
-    update_entry(book, entry, ctx, change_code=cmd.code, corrected=cmd.corrected)
-    counterparty_id = None if entry.counterparty_id is None else str(entry.counterparty_id)
-    return {"counterparty_id": counterparty_id, "ach_id": str(cmd.ach_id), "code": cmd.code, "corrected": cmd.corrected}
+    if entry.way != AchWay.RECEIVING:
+        raise NotFound
+    if entry.status != AchStatus.PROCESSED or entry.pocket_id is None:
+        raise Refused("ach-entry-not-returnable", f"The entry is {entry.status}.")
+    until = returnable_until(cmd.code, _settled_on(entry), ctx.calendars)
+    if until is not None and ctx.now > until:
+        raise Refused("ach-entry-not-returnable", f"A return for {cmd.code} had to go by {until:%Y-%m-%d}.")
+    pocket = book.pockets[entry.pocket_id]
+    if pocket.status == PocketStatus.CLOSED:
+        raise Refused("ach-entry-not-returnable", "The pocket is closed.")
+    reverse_booking(book, pocket, entry, ctx=ctx, ending=" returned")
+    incoming = msgspec.json.decode(entry.request or "{}", type=IncomingEntry)
+    queue_return(book, ctx, incoming, code=cmd.code)
+    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
+    raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_REJECTED)
+    return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
+
+
+def _settled_on(entry: AchEntry) -> date:
+    """Return when an entry settled: on its effective date, or on the day it came if its sender names another time."""
+    came_on, named = et_date(entry.created_at), entry.effective_on
+    if named is None or abs(named - came_on) > _EFFECTIVE_WITHIN:
+        return came_on
+    return named
+
+
+def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> None:
+    """Queue a return for the next window."""
+    due_at = next_deadline(ctx.now, ctx.calendars)
+    incoming = to_json(return_of(entry, code, bank=ctx.terms.routing_number[:8]))
+    return_entry_id = ctx.ids.next()
+    row = PendingReturn(
+        return_entry_id=return_entry_id,
+        customer_id=book.customer_id,
+        due_at=due_at,
+        payload=incoming,
+        created_at=ctx.now,
+    )
+    book.draft.add(row)
+    book.keep_fingerprint(row)
+    schedule_window(book, due_at)
 
 
 def _objection(entry: AchEntry, cmd: ReceiveAchReturn, ctx: Context) -> str | None:

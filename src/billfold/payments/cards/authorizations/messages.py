@@ -164,12 +164,8 @@ def command_of(message: Message, customer_id: UUID) -> Command:
 
 
 def _fingerprint(message: Message) -> bytes:
-    """Return what tells one message from another with its id; the time of sending does not.
-
-    What earlier releases did not know is left out where it says nothing: their messages may be sent again.
-    """
-    unsaid = {"transmitted_at", *(name for name in ("cash", "is_purchase_only_allowed") if not getattr(message, name))}
-    said = {name: getattr(message, name) for name in message.__struct_fields__ if name not in unsaid}
+    """Return what tells one message from another with its id; the time of sending does not."""
+    said = {name: getattr(message, name) for name in message.__struct_fields__ if name != "transmitted_at"}
     return hashlib.sha256(msgspec.json.encode(said)).digest()
 
 

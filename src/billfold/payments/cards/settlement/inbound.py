@@ -27,7 +27,7 @@ from billfold.payments.cards.authorizations.commands import (
     Represent,
     references_of,
 )
-from billfold.payments.cards.authorizations.rules.give_back import NO_POCKET
+from billfold.payments.cards.authorizations.rules.refunds import NO_POCKET
 from billfold.payments.cards.rules import BookCardSettlement
 from billfold.payments.cards.settlement import records, store
 from billfold.payments.cards.settlement.file_format import CALLER, DIFFERS, REPEATED, file_row, read_file, rows_of

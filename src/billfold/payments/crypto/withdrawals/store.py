@@ -17,7 +17,6 @@ _transactions = Table(transactions.ChainTransaction, "crypto_transaction", key=(
 _wallets = Table(transactions.Wallet, "crypto_wallet", key=("chain", "address"))
 _signatures = Table(transactions.Signature, "crypto_signature")
 _COLUMNS, _TRANSACTION = _withdrawals.columns("w"), _transactions.columns("t")
-_REFERENCED = f"{_withdrawals.select} WHERE customer_id = ANY($1::uuid[]) AND withdrawal_id = ANY($2::uuid[])"
 _OPEN = f"""
 SELECT DISTINCT ON (w.customer_id, w.pocket_id) {_COLUMNS} FROM crypto_withdrawal w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.status IN ('PENDING', 'PROCESSING')
@@ -117,14 +116,6 @@ class WaitingWithdrawal(NamedTuple):
     is_frozen: bool
 
 
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, WithdrawalRow]]:
-    """Return the withdrawals of these customers among the ids."""
-    rows = await _withdrawals.all(conn, _REFERENCED, customer_ids, ids)
-    return [(row.customer_id, row.withdrawal_id, row) for row in rows]
-
-
 async def load_open_withdrawals(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, WithdrawalRow]]:
@@ -150,6 +141,7 @@ async def list_withdrawals(conn: Db, status: str | None, limit: int) -> list[Wit
     return await _withdrawals.all(conn, _LIST, status, limit)
 
 
+load_references = _withdrawals.load_references
 find_transaction = _transactions.find
 find_wallet = _wallets.find
 

@@ -4,7 +4,7 @@ It always posts. It may take less than is held, and the rest is released; more, 
 parts; late, after the hold has ended; or without any hold. What the pocket cannot pay it owes.
 """
 
-from datetime import date, datetime, time
+from datetime import time
 from typing import Final
 from uuid import UUID
 
@@ -16,7 +16,7 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.types import AccountKind, JournalKind
+from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.cards.authorizations import commands
 from billfold.payments.cards.authorizations.rules import holds
 from billfold.platform.dates import et_instant
@@ -41,24 +41,8 @@ def clear_card(books: Books, cmd: commands.ClearCard, ctx: Context) -> Outcome:
     rest = 0 if cmd.is_final else max(row.remaining - cmd.amount, 0)
     begin_record(book, pocket, cmd, ctx)
     cleared = holds.move_hold(book, pocket, row, ctx, cents=rest)
-    posting_no = claw_back(
-        book,
-        pocket,
-        ctx,
-        cmd.amount,
-        to=book.internal_account(AccountKind.RAIL_CARD),
-        terms=ctx.same_day,
-    )
     cleared = holds.next_place(cleared, ctx)
-    holds.record_card_transaction(
-        book,
-        pocket,
-        cleared,
-        posting_no=posting_no,
-        cents=cmd.amount,
-        title="Card payment",
-        settles_at=settlement_of(book, cmd.settles_on),
-    )
+    take_payment(book, pocket, cleared, cmd, ctx, title="Card payment")
     holds.use_released(book, pocket, ctx)
     book.close()
     if cmd.network_reference is not None:
@@ -85,9 +69,37 @@ def begin_record(book: Book, pocket: PocketBook, cmd: commands.CardRecord, ctx: 
     book.begin(JournalKind.CARD, ctx, settles_on=max(cmd.settles_on, ctx.business_date))
 
 
-def settlement_of(book: Book, day: date) -> datetime:
-    """Return when a payment that settles on a day is final: not before it is booked."""
-    return max(et_instant(day, SETTLES_AT), book.booked_at)
+def take_payment(
+    book: Book, pocket: PocketBook, row: commands.AuthorizationRow, cmd: commands.CardRecord, ctx: Context, title: str
+) -> None:
+    """Take the money of a record from the pocket, and record the transaction."""
+    rail = book.internal_account(AccountKind.RAIL_CARD)
+    posting_no = claw_back(book, pocket, ctx, cmd.amount, to=rail, terms=ctx.same_day)
+    record_payment(book, pocket, row, cmd, posting_no=posting_no, title=title)
+
+
+def record_payment(
+    book: Book,
+    pocket: PocketBook,
+    row: commands.AuthorizationRow,
+    cmd: commands.CardRecord,
+    *,
+    posting_no: int,
+    title: str,
+    direction: Direction = Direction.DEBIT,
+) -> None:
+    """Record the transaction of a record: final when the processor settles it, and not before it is booked."""
+    settles_at = max(et_instant(cmd.settles_on, SETTLES_AT), book.booked_at)
+    holds.record_card_transaction(
+        book,
+        pocket,
+        row,
+        posting_no=posting_no,
+        cents=cmd.amount,
+        title=title,
+        settles_at=settles_at,
+        direction=direction,
+    )
 
 
 def store_payment(
