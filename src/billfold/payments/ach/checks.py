@@ -120,7 +120,7 @@ _ENTRIES = {
             {_ENTRY} WHERE e.way = 'RECEIVING' AND NOT EXISTS (
                SELECT 1 FROM rail_file f WHERE f.file_id = e.file_id AND f.rail = 'ACH'
                   AND f.direction = 'IN' AND f.state <> 'REFUSED')""",
-    },
+    }
 }
 
 # What waits has a scheduled job, which is removed when all of its work is done.
@@ -132,7 +132,7 @@ _SCHEDULED_WORK = {
                AND NOT EXISTS (SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.micro_deposits'
                                   AND a.object_id = c.counterparty_id)
                AND NOT EXISTS (SELECT 1 FROM ach_entry e
-                                WHERE e.counterparty_id = c.counterparty_id)""",
+                                WHERE e.counterparty_id = c.counterparty_id)"""
     },
     ("ach_entry", Certainty.SUSPECT): {
         "it waits for a window, and no window is scheduled": f"""
@@ -154,12 +154,12 @@ _SCHEDULED_WORK = {
     ("ach_return_entry", Certainty.SUSPECT): {
         "it waits for a window, and no window is scheduled": f"""
             {_RETURN} WHERE w.file_id IS NULL AND NOT EXISTS (
-               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= w.due_at)""",
+               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= w.due_at)"""
     },
     ("ach_file", Certainty.SUSPECT): {
         "it is not transmitted, and no window is scheduled": f"""
             {_FILE} WHERE f.confirmed_at IS NULL AND NOT EXISTS (
-               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window')""",
+               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window')"""
     },
 }
 
@@ -169,7 +169,7 @@ _RETURNS = {
             {_RETURN} JOIN suspense_item i ON i.item_id = w.return_entry_id
              WHERE w.payload::jsonb - 'reason' IS DISTINCT FROM (i.details::jsonb->'answer') - 'reason'
                 OR w.payload->>'reason' NOT IN (i.details::jsonb->'answer'->>'reason', i.return_reason)
-                OR i.status <> 'RETURNED'""",
+                OR i.status <> 'RETURNED'"""
     },
     ("ach_return_entry", Certainty.MISSING): {
         "it was released from suspense, and is missing": """
@@ -179,7 +179,7 @@ _RETURNS = {
                AND i.details::jsonb->'answer' <> 'null'
                AND NOT EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.return_entry_id = i.item_id)
                AND NOT EXISTS (SELECT 1 FROM scheduled_job a
-                                WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)""",
+                                WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)"""
     },
 }
 
@@ -229,12 +229,12 @@ _FILES = {
     ("ach_entry", Certainty.DERIVED): {
         "its file is missing": f"""
             {_ENTRY} WHERE e.way = 'ORIGINATION' AND e.file_id IS NOT NULL AND NOT EXISTS (
-               SELECT 1 FROM ach_file f WHERE f.file_id = e.file_id)""",
+               SELECT 1 FROM ach_file f WHERE f.file_id = e.file_id)"""
     },
     ("ach_return_entry", Certainty.DERIVED): {
         "its file is missing": f"""
             {_RETURN} WHERE w.file_id IS NOT NULL AND NOT EXISTS (
-               SELECT 1 FROM ach_file f WHERE f.file_id = w.file_id)""",
+               SELECT 1 FROM ach_file f WHERE f.file_id = w.file_id)"""
     },
     ("ach_file", Certainty.MISSING): {
         "entries refer to it, and it is missing": """
@@ -242,7 +242,7 @@ _FILES = {
              WHERE r.rail = 'ACH' AND r.direction = 'OUT' AND NOT EXISTS (
                SELECT 1 FROM ach_file f WHERE f.file_id = r.file_id)
                AND (EXISTS (SELECT 1 FROM ach_entry e WHERE e.file_id = r.file_id)
-                    OR EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.file_id = r.file_id))""",
+                    OR EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.file_id = r.file_id))"""
     },
     ("ach_file", Certainty.DERIVED): {
         "its name, day and number differ": f"""
@@ -276,18 +276,18 @@ _FILES = {
     ("ach_counter", Certainty.SUSPECT): {
         "it is {traces}, but {used} trace numbers are in use": f"""
             SELECT traces, used FROM ach_counter, (SELECT count(*) AS used FROM ({_FILE_ITEMS}) p) p
-             WHERE traces < used OR traces > used AND traces <= {TRACE_NUMBERS}""",
+             WHERE traces < used OR traces > used AND traces <= {TRACE_NUMBERS}"""
     },
 }
 # After the other checks: one lost entry shifts the numbers of those behind it.
 _NUMBERS = {
     ("ach_entry", Certainty.DERIVED): {
         "its trace number is not the next one": f"""
-            SELECT customer_id, ach_id FROM ({_MISNUMBERED}) n WHERE part = 'ach_entry'""",
+            SELECT customer_id, ach_id FROM ({_MISNUMBERED}) n WHERE part = 'ach_entry'"""
     },
     ("ach_return_entry", Certainty.DERIVED): {
         "its trace number is not the next one": f"""
-            SELECT return_entry_id FROM ({_MISNUMBERED}) n WHERE part = 'ach_return_entry'""",
+            SELECT return_entry_id FROM ({_MISNUMBERED}) n WHERE part = 'ach_return_entry'"""
     },
 }
 

@@ -51,16 +51,7 @@ async def list_all(
         bank.pool, customer_id=customer, trace=trace, way=way, direction=direction, status=status
     )
     return [
-        (
-            e.ach_id,
-            e.way,
-            e.direction,
-            _status_text(e),
-            format_usd(e.amount),
-            e.customer_id,
-            e.trace_number,
-            e.due_at,
-        )
+        (e.ach_id, e.way, e.direction, _status_text(e), format_usd(e.amount), e.customer_id, e.trace_number, e.due_at)
         for e in entries
     ]
 

@@ -347,12 +347,7 @@ async def entries_by_customer(
 
 
 async def queue_return_entries(
-    conn: Db,
-    answers: Sequence[tuple[UUID, ReturnEntry]],
-    customer_id: UUID,
-    *,
-    due_at: datetime,
-    now: datetime,
+    conn: Db, answers: Sequence[tuple[UUID, ReturnEntry]], customer_id: UUID, *, due_at: datetime, now: datetime
 ) -> None:
     """Queue returns for their window. A queued return of the same id stays unchanged."""
     ids = [return_entry_id for return_entry_id, _ in answers]

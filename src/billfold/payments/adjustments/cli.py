@@ -55,13 +55,7 @@ async def create(
     }
     words = f"Credit {format_usd(cents)} ({credit_type.lower()}) to Pocket {pocket_id}"
     return await propose_as_operator(
-        bank,
-        PostGoodwillCredit,
-        customer_id,
-        words=words,
-        why=description,
-        key=key,
-        **fields,
+        bank, PostGoodwillCredit, customer_id, words=words, why=description, key=key, **fields
     )
 
 

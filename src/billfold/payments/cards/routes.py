@@ -211,11 +211,7 @@ async def close_card(
     await _close(caller, bank, card, reason=reason, lost_stolen_on=lost_on)
 
 
-@delete(
-    "/api/v1/service-accounts/{account_id}/virtual-cards/{card_id}/",
-    tag="cards",
-    refuses=(_ALREADY_CLOSED,),
-)
+@delete("/api/v1/service-accounts/{account_id}/virtual-cards/{card_id}/", tag="cards", refuses=(_ALREADY_CLOSED,))
 async def close_virtual_card(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> None:
     """Close virtual card.
 

@@ -73,7 +73,7 @@ SELECT {", ".join(KEY)}, is_row, is_posted
 """
 _QUERIES = {
     (TABLE, Certainty.MISSING): {
-        "the row is missing": f"SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE d.is_missing",
+        "the row is missing": f"SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE d.is_missing"
     },
     (TABLE, Certainty.DERIVED): {
         "no settlement journal of the bank explains it": f"""
@@ -82,11 +82,11 @@ _QUERIES = {
             SELECT customer_id, entry_no FROM ({_ROWS}) d WHERE NOT d.is_missing AND NOT d.is_extra""",
     },
     (SETTLEMENT, Certainty.DERIVED): {
-        "no journal of the bank settles it": f"SELECT {', '.join(KEY)} FROM ({_COMPARED}) c WHERE is_posted IS NULL",
+        "no journal of the bank settles it": f"SELECT {', '.join(KEY)} FROM ({_COMPARED}) c WHERE is_posted IS NULL"
     },
     (SETTLEMENT, Certainty.SUSPECT): {
         "a journal of the bank settles it, and the row is missing": f"""
-            SELECT settles_on, cusip, side, closed_on FROM ({_COMPARED}) c WHERE is_row IS NULL""",
+            SELECT settles_on, cusip, side, closed_on FROM ({_COMPARED}) c WHERE is_row IS NULL"""
     },
 }
 CHECKS = tuple(declared(_QUERIES))

@@ -82,11 +82,7 @@ class FedwireFileProcessor(InboundFiles):
         booked, stuck = await book(bank, valid)
         listed, held = _set_aside(refused, unread)
         items = sorted((*booked, *listed), key=lambda each: each.line)
-        return {
-            "messages": len(valid),
-            "items": [each._asdict() for each in items],
-            "stuck": [*stuck, *held],
-        }
+        return {"messages": len(valid), "items": [each._asdict() for each in items], "stuck": [*stuck, *held]}
 
 
 async def _check(

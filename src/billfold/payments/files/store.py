@@ -87,12 +87,7 @@ async def list_unfinished(conn: Db, rail: str, direction: str) -> list[RailFile]
 
 
 async def list_files(
-    conn: Db,
-    *,
-    rail: str | None = None,
-    direction: str | None = None,
-    state: str | None = None,
-    limit: int = 100,
+    conn: Db, *, rail: str | None = None, direction: str | None = None, state: str | None = None, limit: int = 100
 ) -> list[RailFile]:
     """Return files, newest first."""
     return await RAIL_FILES.all(conn, _LIST, rail, direction, state, limit)

@@ -22,14 +22,7 @@ from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.holdings import Lot, PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context, SaleTerms
-from billfold.ledger.types import (
-    NOT_CLOSED,
-    AccountKind,
-    Direction,
-    JournalKind,
-    TradeActivity,
-    TransactionType,
-)
+from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, TradeActivity, TransactionType
 from billfold.payments.on_us.commands import OnUsTransferRow, PendingTransfer, TransferOnUs, TransferStatus
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused

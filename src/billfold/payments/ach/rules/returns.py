@@ -20,13 +20,7 @@ from billfold.payments.ach.commands import (
     ReturnAchEntry,
     return_of,
 )
-from billfold.payments.ach.rules.entries import (
-    raise_ach_event,
-    referenced_entry,
-    reverse_booking,
-    schedule_window,
-    update_entry,
-)
+from billfold.payments.ach.rules import entries
 from billfold.payments.ach.rules.windows import next_deadline
 from billfold.payments.return_codes import RECEIVED_RETURN_REASONS, RETURN_REASONS, returnable_until
 from billfold.platform.dates import et_date
@@ -47,7 +41,7 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
     the pocket of a credit is closed and the money has to be held in suspense.
     """
     book = book_of(books, cmd.customers[0])
-    entry = referenced_entry(book, cmd.ach_id)
+    entry = entries.referenced_entry(book, cmd.ach_id)
     objection = _objection(entry, cmd, ctx)
     if objection is not None:
         return {"status": "NOT_ACCEPTED", "code": objection}
@@ -55,8 +49,8 @@ def receive_return(books: Books, cmd: ReceiveAchReturn, ctx: Context) -> Outcome
     if entry.entry_no is not None:
         where = _reverse_money(book, entry, ctx, trace=cmd.trace)
     reason = RECEIVED_RETURN_REASONS[cmd.code].words
-    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=reason)
-    raise_ach_event(book, ctx, entry, kind=kinds.ACH_OUT_REJECTED)
+    entries.update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=reason)
+    entries.raise_ach_event(book, ctx, entry, kind=kinds.ACH_OUT_REJECTED)
     return {
         "ach_id": str(cmd.ach_id),
         "status": where,
@@ -73,7 +67,7 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     Refuses: ach-entry-not-returnable.
     """
     book = book_of(books, cmd.customers[0])
-    entry = referenced_entry(book, cmd.ach_id)
+    entry = entries.referenced_entry(book, cmd.ach_id)
     if entry.way != AchWay.RECEIVING:
         raise NotFound
     if entry.status != AchStatus.PROCESSED or entry.pocket_id is None:
@@ -84,11 +78,13 @@ def return_entry(books: Books, cmd: ReturnAchEntry, ctx: Context) -> Outcome:
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
         raise Refused("ach-entry-not-returnable", "The pocket is closed.")
-    reverse_booking(book, pocket, entry, ctx=ctx, ending=" returned")
+    entries.reverse_booking(book, pocket, entry, ctx=ctx, ending=" returned")
     incoming = msgspec.json.decode(entry.request or "{}", type=IncomingEntry)
     queue_return(book, ctx, incoming, code=cmd.code)
-    update_entry(book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words)
-    raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_REJECTED)
+    entries.update_entry(
+        book, entry, ctx, status=AchStatus.FAILED, return_code=cmd.code, reason=RETURN_REASONS[cmd.code].words
+    )
+    entries.raise_ach_event(book, ctx, entry, kind=kinds.ACH_IN_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": AchStatus.FAILED, "code": cmd.code}
 
 
@@ -114,7 +110,7 @@ def queue_return(book: Book, ctx: Context, entry: IncomingEntry, code: str) -> N
     )
     book.draft.add(row)
     book.keep_fingerprint(row)
-    schedule_window(book, due_at)
+    entries.schedule_window(book, due_at)
 
 
 def _objection(entry: AchEntry, cmd: ReceiveAchReturn, ctx: Context) -> str | None:
@@ -144,7 +140,7 @@ def _reverse_money(book: Book, entry: AchEntry, ctx: Context, trace: str) -> str
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED and entry.direction == Direction.CREDIT:
         return "NO_POCKET"
-    reverse_booking(book, pocket, entry, ctx=ctx, ending=" returned", trace_number=trace)
+    entries.reverse_booking(book, pocket, entry, ctx=ctx, ending=" returned", trace_number=trace)
     return AchStatus.FAILED
 
 

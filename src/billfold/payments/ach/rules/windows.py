@@ -24,11 +24,7 @@ class Window(NamedTuple):
     settles: time
 
 
-SAME_DAY = (
-    Window(time(10, 30), time(13)),
-    Window(time(14, 45), time(17)),
-    Window(time(16, 45), time(18)),
-)
+SAME_DAY = (Window(time(10, 30), time(13)), Window(time(14, 45), time(17)), Window(time(16, 45), time(18)))
 NEXT_DAY = Window(time(2, 15), time(8, 30))
 """Its deadline is in the night after the day of sending."""
 

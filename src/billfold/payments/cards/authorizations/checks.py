@@ -54,14 +54,14 @@ _QUERIES = {
         "no record of the card processor's settlement explains it": f"""
             SELECT a.customer_id, a.pocket_id, a.entry_no, a.posting_no FROM transaction a
              WHERE a.type = 'CARD' AND a.swept AND NOT EXISTS (SELECT 1 FROM {_PAYMENT} p
-               WHERE p.customer_id = a.customer_id AND p.entry_no = a.entry_no)""",
+               WHERE p.customer_id = a.customer_id AND p.entry_no = a.entry_no)"""
     },
     ("account", Certainty.SUSPECT): {
         "{reserved} cents are reserved, but payments by card hold {held}": f"""
             SELECT a.customer_id, a.account_no, a.reserved, coalesce(h.held, 0)::bigint AS held FROM account a
               LEFT JOIN (SELECT customer_id, pocket_id, sum(remaining) AS held FROM {_AUTHORIZATION}
                           GROUP BY customer_id, pocket_id) h USING (customer_id, pocket_id)
-             WHERE a.kind = 'cash' AND a.reserved <> coalesce(h.held, 0)""",
+             WHERE a.kind = 'cash' AND a.reserved <> coalesce(h.held, 0)"""
     },
 }
 CHECKS = (

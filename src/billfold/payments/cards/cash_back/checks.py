@@ -69,7 +69,7 @@ _QUERIES = {
     ("cash_back_rule", Certainty.SUSPECT): {
         "no job gives by it": f"""
             SELECT r.customer_id, r.version FROM cash_back_rule r WHERE NOT EXISTS (
-              SELECT 1 FROM scheduled_job j WHERE j.kind = '{CASH_BACK_JOB}' AND j.object_id = r.partner_id)""",
+              SELECT 1 FROM scheduled_job j WHERE j.kind = '{CASH_BACK_JOB}' AND j.object_id = r.partner_id)"""
     },
 }
 CHECKS = (

@@ -34,12 +34,7 @@ async def set_partner_rule(
     partner = await _partner(bank.pool, slug)
     try:
         rule = await set_rule(
-            bank,
-            partner,
-            basis_points=basis_points,
-            excluded_categories=exclude or (),
-            cap=cap,
-            from_month=from_month,
+            bank, partner, basis_points=basis_points, excluded_categories=exclude or (), cap=cap, from_month=from_month
         )
     except InvalidInput as invalid:
         raise CliError(f"The rule is not valid: {invalid.detail}", "See `billfold cash-back set --help`.") from None

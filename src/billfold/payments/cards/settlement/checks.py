@@ -22,7 +22,7 @@ _QUERIES = {
         "its file was processed, and the row is missing": f"""
             SELECT f.file_id FROM rail_file f
              WHERE f.rail = 'CARD' AND f.direction = 'IN' AND {_IS_BOOKED}
-               AND NOT EXISTS (SELECT 1 FROM card_settlement_file c WHERE c.file_id = f.file_id)""",
+               AND NOT EXISTS (SELECT 1 FROM card_settlement_file c WHERE c.file_id = f.file_id)"""
     },
     (FILES, Certainty.SUSPECT): {
         "its file is missing or was refused": f"""
@@ -66,7 +66,7 @@ _QUERIES = {
     ("suspense_item", Certainty.SUSPECT): {
         "no record of a settlement file is held as it": f"""
             SELECT i.customer_id, i.item_id FROM suspense_item i WHERE i.rail = 'CARD'
-               AND NOT EXISTS (SELECT 1 FROM {RECORDS} r WHERE r.item_id = i.item_id)""",
+               AND NOT EXISTS (SELECT 1 FROM {RECORDS} r WHERE r.item_id = i.item_id)"""
     },
 }
 CHECKS = tuple(declared(_QUERIES))

@@ -110,12 +110,7 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
         send_at=send_at,
     )
     posting_no = claw_back(
-        book,
-        pocket,
-        ctx,
-        amount=original.amount,
-        to=book.internal_account(AccountKind.RAIL_WIRE),
-        terms=ctx.same_day,
+        book, pocket, ctx, amount=original.amount, to=book.internal_account(AccountKind.RAIL_WIRE), terms=ctx.same_day
     )
     recording.record_wire_transaction(
         book,
