@@ -43,11 +43,11 @@ from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.payments.ach.commands import SendMicroDeposits
 from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
-from billfold.payments.clearing.commands import CloseBankDay, MovedPocket, RailTotals, ReportMoves, SettlementBlock
-from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.payments.clearing.rules import CloseBankDay, MovedPocket, RailTotals, ReportMoves, SettlementBlock
+from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.files.rules import CloseRailFile
 from billfold.payments.on_us.commands import TransferOrder
-from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.reports.proofs.roots.rules import AnnounceRoot
 from billfold.reports.requests.rules import FinishReport
 from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork

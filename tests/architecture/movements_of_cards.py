@@ -18,7 +18,7 @@ from billfold.payments.cards.authorizations.commands import (
     SetCardLimits,
     references_of,
 )
-from billfold.payments.cards.cash_back.commands import GiveCashBack
+from billfold.payments.cards.cash_back.rules import GiveCashBack
 from billfold.payments.cards.commands import (
     CardStatus,
     CloseCard,
@@ -32,7 +32,7 @@ from billfold.payments.cards.commands import (
     SetCardStatus,
 )
 from billfold.payments.cards.rules import BookCardSettlement
-from billfold.payments.suspense.commands import HoldInSuspense, ReleaseFromSuspense, WriteOffFromSuspense
+from billfold.payments.suspense.rules import HoldInSuspense, ReleaseFromSuspense, WriteOffFromSuspense
 from billfold.platform.dates import et_instant
 
 CARD, PURCHASE = UUID(int=3), UUID(int=4)

@@ -19,12 +19,7 @@ from billfold.payments.ach.commands import (
     ReviewAch,
     SettleAch,
 )
-from billfold.payments.crypto.withdrawals.commands import (
-    CompleteWithdrawal,
-    RejectWithdrawal,
-    SendUsdc,
-    SubmitWithdrawal,
-)
+from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc, SubmitWithdrawal
 from billfold.payments.wires.commands import (
     CompleteWire,
     IncomingWireFields,

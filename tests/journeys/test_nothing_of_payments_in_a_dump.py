@@ -12,8 +12,8 @@ from billfold.data_keys.keys import DataKeys
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.ach.commands import ReturnAchEntry
 from billfold.payments.ach.nacha.records import PaymentAddenda
-from billfold.payments.suspense.commands import AssignFromSuspense
 from billfold.payments.suspense.decisions import details_for_owner
+from billfold.payments.suspense.rules import AssignFromSuspense
 from billfold.payments.suspense.store import list_items
 from billfold.payments.wires.iso20022.types import Account, Party, PostalAddress
 from billfold.platform import ids

@@ -10,7 +10,8 @@ from billfold.accounts.portals.types import Wallet
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.crypto.chains import WatchOnlyAddresses, cents_of, units_of
-from billfold.payments.crypto.deposits.commands import (
+from billfold.payments.crypto.deposits.rules import (
+    UNAVAILABLE,
     ChainDeposit,
     CreditDeposit,
     DepositStatus,
@@ -18,15 +19,10 @@ from billfold.payments.crypto.deposits.commands import (
     RecordUnbooked,
     RestoreDeposit,
     WriteOffDeposit,
+    details_of,
 )
-from billfold.payments.crypto.deposits.rules import UNAVAILABLE, details_of
-from billfold.payments.crypto.withdrawals.commands import (
-    CompleteWithdrawal,
-    RejectWithdrawal,
-    SendUsdc,
-    SubmitWithdrawal,
-)
-from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense, SuspenseStatus
+from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc, SubmitWithdrawal
+from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense, SuspenseStatus
 from billfold.sandbox.chain.accounts import CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 
 PATH = "0"

@@ -9,7 +9,7 @@ from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.counterparties.types import format_name
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.pockets.commands import OpenPocket
-from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform.ids import command_id, derive, new
 

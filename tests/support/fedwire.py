@@ -13,7 +13,7 @@ from billfold.accounts.portals.commands import UpdatePortal
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.files import retries
 from billfold.payments.suspense import store as suspense_store
-from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, SuspenseStatus
+from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, SuspenseStatus
 from billfold.payments.wires import store as queue
 from billfold.payments.wires.commands import SendWire
 from billfold.payments.wires.iso20022.envelope import write_messages

@@ -22,7 +22,7 @@ from billfold.ledger.types import Agreements
 from billfold.onboarding.agreements.store import load_terms
 from billfold.payments.cards.processor import CardProcessor
 from billfold.payments.crypto.withdrawals.signing import Signer
-from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.platform import ids
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now

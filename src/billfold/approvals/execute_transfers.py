@@ -29,7 +29,7 @@ from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.dry_run import DryRun, dry_run
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.crypto.withdrawals.commands import SendUsdc
+from billfold.payments.crypto.withdrawals.rules import SendUsdc
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER

@@ -9,10 +9,10 @@ from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit
 from billfold.payments.cards.authorizations.commands import CardRecord, ChargeBack, ClearCard, RefundCard, Represent
 from billfold.payments.cards.commands import FreezeCard
 from billfold.payments.cards.settlement.inbound import carry_out_assignment
-from billfold.payments.crypto.deposits.commands import CreditDeposit
-from billfold.payments.custody.commands import DeliverBills, ReceiveBills
+from billfold.payments.crypto.deposits.rules import CreditDeposit
+from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.files.rules import CloseRailFile
-from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
+from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
 from billfold.payments.wires.cases import carry_out_return
 from billfold.payments.wires.commands import ReturnWire
 

@@ -34,7 +34,7 @@ from billfold.payments.ach.rules.entries import ACH_WINDOW
 from billfold.payments.cards import worker as card_authorizations
 from billfold.payments.cards import worker as cards
 from billfold.payments.cards.authorizations.commands import EXPIRY_JOB, LATE_JOB
-from billfold.payments.cards.cash_back.commands import CASH_BACK_JOB
+from billfold.payments.cards.cash_back.rules import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month
 from billfold.payments.cards.commands import ORDER_JOB, STATUS_JOB
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
@@ -43,9 +43,9 @@ from billfold.payments.crypto.deposits.watcher import record_returned
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
 from billfold.payments.custody.worker import Custodian
+from billfold.payments.fedwire.booking import queue_held_return
 from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
 from billfold.payments.fedwire.outbound import FedwireSender
-from billfold.payments.fedwire.suspense import queue_held_return
 from billfold.payments.files.rules import close_job
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.rules.recording import WIRE_SEND

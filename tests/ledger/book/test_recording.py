@@ -28,10 +28,10 @@ from billfold.onboarding.applications.rules.report import EVENTS
 from billfold.payments.ach.commands import MarkAchTransmitted, OriginateAch, ReceiveAchReturn, SettleAch
 from billfold.payments.cards.authorizations.commands import AuthorizeCard, Merchant, ReverseAuthorization, references_of
 from billfold.payments.cards.commands import CardStatus, CloseCard, CreateVirtualCard, FreezeCard, SetCardStatus
-from billfold.payments.clearing.commands import MovedPocket, ReportMoves
-from billfold.payments.crypto.deposits.commands import CreditDeposit
-from billfold.payments.crypto.withdrawals.commands import CompleteWithdrawal, RejectWithdrawal, SendUsdc
-from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.clearing.rules import MovedPocket, ReportMoves
+from billfold.payments.crypto.deposits.rules import CreditDeposit
+from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc
+from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.platform.ids import command_id, derive

@@ -2,8 +2,8 @@
 
 from datetime import date
 
-from billfold.payments.clearing.commands import ClearingTotals
 from billfold.payments.clearing.report import ClearingReport
+from billfold.payments.clearing.rules import ClearingTotals
 
 DAY = date(2025, 6, 4)
 

@@ -7,8 +7,8 @@ from tests.payments.wires.iso20022.wires import a_credit_transfer
 from tests.support.whole_bank import SEED
 
 from billfold.accounts.portals.commands import UpdatePortal
-from billfold.payments.deposits.commands import IncomingWire
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
+from billfold.payments.deposits.rules import IncomingWire
 from billfold.platform import ids
 from billfold.sandbox.ach.network import ach_credit
 

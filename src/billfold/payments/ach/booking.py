@@ -43,7 +43,7 @@ from billfold.payments.ach.rules.returns import UNKNOWN_ENTRY
 from billfold.payments.ach.validation import AchFileReport, CheckedFile, LineOutcome, incoming_of
 from billfold.payments.files.types import RailFile, StuckLine
 from billfold.payments.suspense import worker
-from billfold.payments.suspense.commands import NOT_RETURNABLE
+from billfold.payments.suspense.rules import NOT_RETURNABLE
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import MarketDataStale, NotFound, Refused
 from billfold.platform.ids import command_id

@@ -39,7 +39,7 @@ from billfold.payments.ach.store import NumberedFile, OutgoingEntry, OutgoingRet
 from billfold.payments.files import store as files_store
 from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.store import read_content, seal_content
-from billfold.payments.suspense.commands import NOT_RETURNABLE
+from billfold.payments.suspense.rules import NOT_RETURNABLE
 from billfold.payments.suspense.worker import CLOSED_POCKET_REASON, UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform.errors import InvariantError
 from billfold.platform.ids import command_id, digits

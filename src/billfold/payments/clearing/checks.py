@@ -8,7 +8,7 @@ journal of the bank, and every block one row.
 from datetime import date, timedelta
 
 from billfold.ledger.book.book import USD
-from billfold.payments.clearing.commands import RAILS, ClearingTotals
+from billfold.payments.clearing.rules import RAILS, ClearingTotals
 from billfold.payments.clearing.store import EVER, balances, list_cleared
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK
 from billfold.platform.checks import Certainty, Findings, declared

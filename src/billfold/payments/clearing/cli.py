@@ -11,8 +11,8 @@ from billfold.cli.output import console, key_value_table, table
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.settlement import store
-from billfold.payments.clearing.commands import RAILS, OpenPayment
 from billfold.payments.clearing.report import ClearingReport, clearing_report
+from billfold.payments.clearing.rules import RAILS, OpenPayment
 from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd
 

@@ -13,7 +13,7 @@ import structlog
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.clearing.commands import MovedPocket, ReportMoves
+from billfold.payments.clearing.rules import MovedPocket, ReportMoves
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from billfold.payments.clearing.commands import ClearingTotals, OpenPayment
+from billfold.payments.clearing.rules import ClearingTotals, OpenPayment
 from billfold.platform.database.connection import Db
 from billfold.platform.dates import et_instant
 

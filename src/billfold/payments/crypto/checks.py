@@ -7,9 +7,9 @@ from functools import cache
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
 from billfold.payments.crypto.chains import WatchOnlyAddresses
-from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked
+from billfold.payments.crypto.deposits.rules import CreditDeposit, RecordUnbooked
 from billfold.payments.crypto.deposits.store import CARRIED
-from billfold.payments.crypto.withdrawals import commands
+from billfold.payments.crypto.withdrawals import rules
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 
@@ -56,9 +56,7 @@ _OF_DEPOSITS = {
 }
 _WITHDRAWAL = "SELECT w.customer_id, w.withdrawal_id FROM crypto_withdrawal w"
 _TRANSACTION = "SELECT t.customer_id, t.withdrawal_id FROM crypto_transaction t"
-_KINDS = names_in_sql(
-    commands.SendUsdc, commands.SubmitWithdrawal, commands.CompleteWithdrawal, commands.RejectWithdrawal
-)
+_KINDS = names_in_sql(rules.SendUsdc, rules.SubmitWithdrawal, rules.CompleteWithdrawal, rules.RejectWithdrawal)
 _OF_WITHDRAWALS = {
     (_SENT, Certainty.DERIVED): {
         "status is {status}, but its last command left {expected}, or other values differ": f"""
@@ -119,7 +117,7 @@ _OF_WITHDRAWALS = {
                    OR b.intent = 'CANCEL' AND s.intent <> 'CANCEL')"""
     },
 }
-_TRACKED = TrackedTable(_SENT, "withdrawal_id", (commands.SendUsdc,), created_at="created_at")
+_TRACKED = TrackedTable(_SENT, "withdrawal_id", (rules.SendUsdc,), created_at="created_at")
 CHECKS = (
     *creation_checks(TrackedTable(_DEPOSIT, "deposit_id", (CreditDeposit, RecordUnbooked), created_at="created_at")),
     *creation_checks(_TRACKED),

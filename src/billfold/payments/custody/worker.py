@@ -9,7 +9,7 @@ from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.custody.commands import EndDelivery, SecurityTransfer, SecurityTransferStatus
+from billfold.payments.custody.rules import EndDelivery, SecurityTransfer, SecurityTransferStatus
 from billfold.platform.database.connection import Db
 from billfold.platform.database.rows import Table
 

@@ -13,7 +13,7 @@ from billfold.data_keys.types import DataKey, PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.types import Rail
-from billfold.payments.deposits.commands import IncomingAch, IncomingPayment, IncomingWire, ReceiveMoney
+from billfold.payments.deposits.rules import IncomingAch, IncomingPayment, IncomingWire, ReceiveMoney
 from billfold.payments.wires.messages import seal_payment, seal_remittance, seal_text
 from billfold.payments.wires.rules import recording
 

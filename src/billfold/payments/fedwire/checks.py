@@ -1,8 +1,8 @@
 """Wires, their messages and recalls: rows equal the outcomes of commands, and the money moved accordingly."""
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
-from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.suspense.commands import AssignFromSuspense
+from billfold.payments.deposits.rules import ReceiveMoney
+from billfold.payments.suspense.rules import AssignFromSuspense
 from billfold.payments.wires.commands import (
     CompleteWire,
     ReceiveWireReturn,

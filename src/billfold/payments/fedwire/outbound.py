@@ -16,7 +16,7 @@ from billfold.data_keys.payment_keys import bank_key
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.fedwire.suspense import hold_rejected
+from billfold.payments.fedwire.booking import hold_rejected
 from billfold.payments.files import store as files_store
 from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.inbound import WAIT

@@ -1,14 +1,14 @@
 """Suspense: every item equals what its commands left, and the account is the sum of what is held."""
 
 from billfold.ledger.checks import TrackedTable, account_total, outcome_checks
-from billfold.payments.suspense.commands import (
+from billfold.payments.suspense.rules import (
+    RECORDED,
     AssignFromSuspense,
     HoldInSuspense,
     ReleaseFromSuspense,
     ReturnFromSuspense,
     WriteOffFromSuspense,
 )
-from billfold.payments.suspense.rules import RECORDED
 from billfold.platform.checks import Certainty, Check
 
 CHECKS = (

@@ -18,7 +18,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.return_codes import RETURN_REASONS
-from billfold.payments.suspense import commands
+from billfold.payments.suspense import rules
 from billfold.payments.suspense.store import get_item
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
 from billfold.payments.wires.messages import open_message, payment_details, seal_message
@@ -29,7 +29,7 @@ from billfold.platform.money import format_usd
 _IDENTIFICATION = "individual_identification_number"
 
 
-async def details_for_owner(bank: Bank, item: commands.SuspenseItem, owner: UUID) -> dict[str, Any]:
+async def details_for_owner(bank: Bank, item: rules.SuspenseItem, owner: UUID) -> dict[str, Any]:
     """Return the details of an item, sealed for the customer whom it is assigned to."""
     keys = await PaymentKeys.prepare(bank, (owner,))
     details: dict[str, Any] = msgspec.json.decode(item.details)
@@ -68,7 +68,7 @@ async def propose_return(
     item = await get_item(bank.pool, item_id)
     if item.rail == Rail.ACH and not by_hand:
         _require_return_code(item, reason)
-    command = commands.ReturnFromSuspense(
+    command = rules.ReturnFromSuspense(
         caller=_CALLER,
         key=ids.new(),
         customers=(bank_customer_id(bank.seed),),
@@ -90,7 +90,7 @@ async def propose_write_off(bank: Bank, item_id: UUID, *, reason: str, by: Opera
     """
     by.require(Power.MOVE_MONEY)
     item = await get_item(bank.pool, item_id)
-    command = commands.WriteOffFromSuspense(
+    command = rules.WriteOffFromSuspense(
         caller=_CALLER,
         key=ids.new(),
         customers=(bank_customer_id(bank.seed),),
@@ -116,7 +116,7 @@ async def propose_assignment(
     if entry is None:
         raise NotFound(f"No portal has the account number {account_number}.")
     pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
-    command = commands.AssignFromSuspense(
+    command = rules.AssignFromSuspense(
         caller=_CALLER,
         key=ids.new(),
         customers=(bank_customer_id(bank.seed), entry.customer_id),
@@ -132,7 +132,7 @@ async def propose_assignment(
     return await propose_movement(bank, command, about=item_id, words=words, reason=item.reason, by=by)
 
 
-def _require_return_code(item: commands.SuspenseItem, reason: str) -> None:
+def _require_return_code(item: rules.SuspenseItem, reason: str) -> None:
     """Refuse a code that is none of returns, and any for a return of ours that dishonors another."""
     answer = msgspec.json.decode(item.details).get("answer")
     if answer is None or not _RETURN_CODE.match(reason) or reason == answer["reason"]:
@@ -143,6 +143,6 @@ def _require_return_code(item: commands.SuspenseItem, reason: str) -> None:
         raise InvalidInput.at("reason", msg=f"must be {answer['reason']}: it goes back as a dishonored return")
 
 
-def _amount_of(item: commands.SuspenseItem) -> str:
+def _amount_of(item: rules.SuspenseItem) -> str:
     kind = "a debit of " if item.direction == Direction.DEBIT else ""
     return f"{kind}{format_usd(item.amount)}"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from uuid import UUID
 
-from billfold.payments.suspense.commands import SuspenseItem
+from billfold.payments.suspense.rules import SuspenseItem
 from billfold.platform.database.connection import Db
 from billfold.platform.database.rows import Table
 

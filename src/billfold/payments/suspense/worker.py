@@ -14,7 +14,7 @@ from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob
-from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
+from billfold.payments.suspense.rules import HoldInSuspense, ReturnFromSuspense
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import Refused

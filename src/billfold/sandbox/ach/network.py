@@ -27,7 +27,7 @@ from billfold.payments.ach.nacha.records import (
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.store import NumberedFile
-from billfold.payments.deposits.commands import IncomingAch
+from billfold.payments.deposits.rules import IncomingAch
 from billfold.payments.files import store as files_store
 from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.payments.files.store import read_content

@@ -1,7 +1,7 @@
 """Cash back: every month is what the payments of a customer's cards and the rule in force make of it."""
 
 from billfold.ledger.checks import TrackedTable, creation_checks
-from billfold.payments.cards.cash_back.commands import CASH_BACK_JOB, NEVER_PURCHASES, GiveCashBack
+from billfold.payments.cards.cash_back.rules import CASH_BACK_JOB, NEVER_PURCHASES, GiveCashBack
 from billfold.platform.checks import Certainty, declared
 
 _CASH = ", ".join(f"'{each}'" for each in NEVER_PURCHASES)

@@ -12,7 +12,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
-from billfold.payments.cards.cash_back import commands, store
+from billfold.payments.cards.cash_back import rules, store
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
 from billfold.platform.dates import et_date, et_instant
@@ -36,9 +36,9 @@ async def give_month(bank: Bank, job: ScheduledJob) -> None:
     await jobs_store.schedule(bank.pool, [next_job(partner_id, job.at)])
 
 
-def _command(rule: commands.CashBackRule, period: str, month: commands.CardMonth) -> commands.GiveCashBack:
+def _command(rule: rules.CashBackRule, period: str, month: rules.CardMonth) -> rules.GiveCashBack:
     cash_back_id = command_id(f"cash-back:{period}", month.card_id)
-    return commands.GiveCashBack(
+    return rules.GiveCashBack(
         caller=CALLER,
         key=cash_back_id,
         customers=(month.customer_id,),
@@ -64,7 +64,7 @@ def month_before(day: date) -> tuple[date, date]:
 def next_job(partner_id: UUID, now: datetime) -> ScheduledJob:
     """Return the job that gives the cash back of the month which `now` is in."""
     first = (et_date(now).replace(day=1) + timedelta(days=31)).replace(day=1)
-    return ScheduledJob(commands.CASH_BACK_JOB, partner_id, None, at=et_instant(first, GIVEN_AT))
+    return ScheduledJob(rules.CASH_BACK_JOB, partner_id, None, at=et_instant(first, GIVEN_AT))
 
 
 _MONTH: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
@@ -80,7 +80,7 @@ async def set_rule(
     excluded_categories: Sequence[str] = (),
     cap: int | None = None,
     from_month: str | None = None,
-) -> commands.CashBackRule:
+) -> rules.CashBackRule:
     """Set the rule of a partner from a month on, by default this one; return it. Raises InvalidInput."""
     async with audited(
         bank.pool,
@@ -93,7 +93,7 @@ async def set_rule(
     ) as action:
         await action.conn.execute(_LOCK_PARTNER, partner.partner_id)
         now = await bank.now(action.conn)
-        rule = commands.CashBackRule(
+        rule = rules.CashBackRule(
             customer_id=partner.own_customer_id,
             version=len(await store.list_rules(action.conn, partner.partner_id)) + 1,
             partner_id=partner.partner_id,
@@ -114,9 +114,9 @@ async def set_rule(
     return rule
 
 
-def _require_valid(rule: commands.CashBackRule) -> None:
-    if not 0 <= rule.basis_points <= commands.BASIS_POINTS_MAX:
-        raise InvalidInput.at("basis_points", msg=f"must be 0 to {commands.BASIS_POINTS_MAX}")
+def _require_valid(rule: rules.CashBackRule) -> None:
+    if not 0 <= rule.basis_points <= rules.BASIS_POINTS_MAX:
+        raise InvalidInput.at("basis_points", msg=f"must be 0 to {rules.BASIS_POINTS_MAX}")
     if rule.cap is not None and rule.cap <= 0:
         raise InvalidInput.at("cap", msg="must be a positive number of cents")
     for each in rule.excluded_categories:

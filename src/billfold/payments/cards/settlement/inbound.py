@@ -42,7 +42,7 @@ from billfold.payments.cards.settlement.records import (
 from billfold.payments.files.inbound import InboundFiles
 from billfold.payments.files.store import read_content
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK, InvalidFile, RailFile, StuckLine
-from billfold.payments.suspense.commands import NOT_RETURNABLE, HoldInSuspense, ReleaseFromSuspense, SuspenseStatus
+from billfold.payments.suspense.rules import NOT_RETURNABLE, HoldInSuspense, ReleaseFromSuspense, SuspenseStatus
 from billfold.payments.suspense.store import find_items, get_item
 from billfold.platform import ids
 from billfold.platform.database.shortage import error_summary, is_shortage

@@ -11,7 +11,7 @@ from asyncpg import Record
 
 from billfold.accounts.portals.types import Wallet
 from billfold.payments.crypto.chains import Block, Chains, TokenTransfer, WatchOnlyAddresses
-from billfold.payments.crypto.deposits.commands import CarriedUnits, CryptoDepositRow
+from billfold.payments.crypto.deposits.rules import CarriedUnits, CryptoDepositRow
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.rows import Table
 

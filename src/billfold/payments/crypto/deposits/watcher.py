@@ -20,12 +20,19 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob
 from billfold.payments.crypto.chains import Block, Chain, Chains, TokenTransfer, cents_of
 from billfold.payments.crypto.deposits import store
-from billfold.payments.crypto.deposits.commands import ChainDeposit, CreditDeposit, HoldReason, RecordUnbooked
 from billfold.payments.crypto.deposits.reorgs import CALLER, find_written_off, read_new_blocks, restore, walk_back
-from billfold.payments.crypto.deposits.rules import CENTS_MAX, UNAVAILABLE, details_of
+from billfold.payments.crypto.deposits.rules import (
+    CENTS_MAX,
+    UNAVAILABLE,
+    ChainDeposit,
+    CreditDeposit,
+    HoldReason,
+    RecordUnbooked,
+    details_of,
+)
 from billfold.payments.crypto.deposits.store import Cursor, Recipient, TransferStatus
 from billfold.payments.crypto.nodes import Agreement, EvmNode, Nodes, NodeUnavailable
-from billfold.payments.suspense.commands import HoldInSuspense
+from billfold.payments.suspense.rules import HoldInSuspense
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from billfold.accounts.counterparties.store import is_stopped
 from billfold.payments.crypto.withdrawals import transactions
-from billfold.payments.crypto.withdrawals.commands import WithdrawalRow
+from billfold.payments.crypto.withdrawals.rules import WithdrawalRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import Table
 

@@ -14,7 +14,7 @@ from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains import Chain, Chains
 from billfold.payments.crypto.nodes import TRANSFER_TOPIC, EvmNode, NodeRefused, NodeUnavailable, topic_of
 from billfold.payments.crypto.withdrawals import signing
-from billfold.payments.crypto.withdrawals.commands import Objection
+from billfold.payments.crypto.withdrawals.rules import Objection
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.crypto.withdrawals.store import is_own_address
 from billfold.payments.crypto.withdrawals.transactions import Wallet, WalletProblem

@@ -10,7 +10,8 @@ from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import DataKey, PartyField
 from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains import Chain, Chains, units_of
-from billfold.payments.crypto.withdrawals import commands, store
+from billfold.payments.crypto.withdrawals import rules as commands
+from billfold.payments.crypto.withdrawals import store
 from billfold.payments.crypto.withdrawals import transactions as rules
 from billfold.payments.crypto.withdrawals.nonces import current_fees, reserve_nonces
 from billfold.payments.crypto.withdrawals.signing import Signer, UnsignedTransaction
