@@ -23,8 +23,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.bulk import COMMANDS_PER_BATCH, submit_in_lots
 from billfold.ledger.commands import Command, Outcome
 from billfold.ledger.types import Direction
-from billfold.payments.ach import returns
-from billfold.payments.ach import store as ach_entries
+from billfold.payments.ach import returns, store
 from billfold.payments.ach.commands import (
     AchEntry,
     AchWay,
@@ -320,7 +319,7 @@ class AchFileBooking:
 
     async def _originals(self, chunk: Sequence[EntryLine]) -> Mapping[str, AchEntry]:
         traces = [each.original_trace for each in chunk if each.original_trace is not None]
-        return await ach_entries.find_by_traces(self._bank.pool, traces) if traces else {}
+        return await store.find_by_traces(self._bank.pool, traces) if traces else {}
 
     async def _submit(
         self, lines: Iterable[tuple[EntryLine, Command | None]]

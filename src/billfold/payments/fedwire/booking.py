@@ -21,16 +21,7 @@ from billfold.payments.files.types import StuckLine
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.rules import FEE, NOT_RETURNABLE
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments, return_item
-from billfold.payments.wires import store
-from billfold.payments.wires import store as queue
-from billfold.payments.wires.commands import (
-    CompleteWire,
-    ReceiveWireReturn,
-    RejectWire,
-    WireDirection,
-    WireRow,
-    WireType,
-)
+from billfold.payments.wires import commands, store
 from billfold.payments.wires.iso20022.messages import LAYOUTS
 from billfold.payments.wires.iso20022.types import (
     Account,
@@ -84,7 +75,7 @@ async def return_ids(bank: Bank, original_wire_id: UUID, imad: str) -> tuple[UUI
     return original_wire_id, first
 
 
-async def hold_returned(bank: Bank, wire: FedwireMessage, command: ReceiveWireReturn, reason: str) -> None:
+async def hold_returned(bank: Bank, wire: FedwireMessage, command: commands.ReceiveWireReturn, reason: str) -> None:
     """Hold the return of a sent wire whose Pocket is closed."""
     message = wire.message
     item_details = {
@@ -105,7 +96,7 @@ async def hold_rejected(bank: Bank, wire_id: UUID) -> None:
     if wire.original_wire_id is None:
         item_details = {
             "description": f"Wire to {wire.counterparty_name} was rejected: {wire.reason}",
-            "details": wire_details(wire, WireType.REVERSAL),
+            "details": wire_details(wire, commands.WireType.REVERSAL),
             NOT_RETURNABLE: _NOT_RETURNABLE_REASON,
         }
     else:
@@ -149,7 +140,7 @@ async def queue_held_return(bank: Bank, job: ScheduledJob) -> None:
         await queue_about(bank, conn, item.item_id, customer_id=bank_id, kind="pacs.004", terms=terms)
 
 
-async def _details_of(bank: Bank, arrived: WireRow) -> dict[str, Any]:
+async def _details_of(bank: Bank, arrived: commands.WireRow) -> dict[str, Any]:
     """Return the details to return a received wire or to book it later."""
     messages.payment_message_of(arrived)  # there is one
     keys = await PaymentKeys.load(bank, (arrived.customer_id,))
@@ -164,7 +155,7 @@ async def _hold(bank: Bank, item_id: UUID, amount: int, reason: str, details: di
     await hold_unclaimed_payments(bank, [item], rail=Rail.WIRE, caller=FEDWIRE_CALLER)
 
 
-async def _get_wire(bank: Bank, wire_id: UUID) -> WireRow:
+async def _get_wire(bank: Bank, wire_id: UUID) -> commands.WireRow:
     wire = await find_wire(bank.pool, wire_id)
     if wire is None:
         raise InvariantError("A message refers to a wire that does not exist.", wire_id=str(wire_id))
@@ -188,7 +179,7 @@ class BookedMessage(NamedTuple):
 class _Known(NamedTuple):
     """What the messages of a file refer to: our messages by number, payments by direction and UETR."""
 
-    sent: Mapping[str, queue.SentMessage]
+    sent: Mapping[str, store.SentMessage]
     payments: Mapping[tuple[str, str], store.MatchedWire]
 
 
@@ -229,7 +220,7 @@ async def _load_known(bank: Bank, messages: Sequence[Message]) -> _Known:
     numbers = [each.original.message_id for each in messages if isinstance(each, PaymentStatus)]
     uetrs = [each.original.uetr for each in messages if isinstance(each, PaymentReturn | ReturnRequest)]
     return _Known(
-        await queue.find_sent(bank.pool, numbers) if numbers else {},
+        await store.find_sent(bank.pool, numbers) if numbers else {},
         await store.find_payments(bank.pool, uetrs) if uetrs else {},
     )
 
@@ -249,23 +240,23 @@ async def _book_status(bank: Bank, wire: FedwireMessage, message: PaymentStatus,
     return message.status, sent.wire_id
 
 
-def _is_unbooked_return(sent: queue.SentMessage) -> bool:
+def _is_unbooked_return(sent: store.SentMessage) -> bool:
     """Tell whether it is a return of money that was never booked to a Pocket."""
-    return sent.kind == "pacs.004" and sent.direction != WireDirection.OUTGOING
+    return sent.kind == "pacs.004" and sent.direction != commands.WireDirection.OUTGOING
 
 
-def _status_command(wire: FedwireMessage, message: PaymentStatus, sent: queue.SentMessage) -> Command | None:
+def _status_command(wire: FedwireMessage, message: PaymentStatus, sent: store.SentMessage) -> Command | None:
     """Return the command for the status of a sent wire; None for an intermediate status."""
-    if sent.direction != WireDirection.OUTGOING or not sent.kind.startswith("pacs"):
+    if sent.direction != commands.WireDirection.OUTGOING or not sent.kind.startswith("pacs"):
         return None
     if message.status == SETTLED:
-        return CompleteWire(**_about(sent, "settled"), omad=wire.header.business_id)
+        return commands.CompleteWire(**_about(sent, "settled"), omad=wire.header.business_id)
     if message.status == REJECTED:
-        return RejectWire(**_about(sent, "rejected"), code=message.reason)
+        return commands.RejectWire(**_about(sent, "rejected"), code=message.reason)
     return None
 
 
-def _about(wire: queue.SentMessage | store.MatchedWire, occasion: str) -> dict[str, Any]:
+def _about(wire: store.SentMessage | store.MatchedWire, occasion: str) -> dict[str, Any]:
     """Return the fields of a command on a wire."""
     return {
         "caller": f"{FEDWIRE_CALLER}:{occasion}",
@@ -321,12 +312,12 @@ def _number(account: Account | None) -> str | None:
 
 
 async def _book_return(bank: Bank, wire: FedwireMessage, message: PaymentReturn, known: _Known) -> _Outcome:
-    original = known.payments[WireDirection.OUTGOING, message.original.uetr]
+    original = known.payments[commands.WireDirection.OUTGOING, message.original.uetr]
     if original.status == "PROCESSING":  # a returned wire has settled, even if its status has not arrived
-        await bank.engine.submit(CompleteWire(**_about(original, "settled")))
+        await bank.engine.submit(commands.CompleteWire(**_about(original, "settled")))
     key, returned_id = await return_ids(bank, original.wire_id, message.message_id)
     data_key = (await PaymentKeys.prepare(bank, (original.customer_id,))).of(original.customer_id)
-    command = ReceiveWireReturn(
+    command = commands.ReceiveWireReturn(
         **_about(original, "returned") | {"key": key, "wire_id": returned_id},
         original_id=original.wire_id,
         code=message.reason,
@@ -351,11 +342,11 @@ async def _book_return(bank: Bank, wire: FedwireMessage, message: PaymentReturn,
 
 async def _open_case(bank: Bank, wire: FedwireMessage, message: ReturnRequest, known: _Known) -> _Outcome:
     del wire
-    original = known.payments[WireDirection.INCOMING, message.original.uetr]
+    original = known.payments[commands.WireDirection.INCOMING, message.original.uetr]
     data_key = (await PaymentKeys.prepare(bank, (original.customer_id,))).of(original.customer_id)
     case = store.CaseRow(
         message.case_id,
-        WireDirection.INCOMING,
+        commands.WireDirection.INCOMING,
         original.customer_id,
         wire_id=original.wire_id,
         status="OPEN",
@@ -373,7 +364,7 @@ async def _close_case(bank: Bank, wire: FedwireMessage, message: ReturnRequestRe
     status = "ACCEPTED" if message.verdict == _ACCEPTED else "REFUSED"
     information, now = message.information or message.reason, await bank.now()
     await store.close_case(
-        bank.pool, WireDirection.OUTGOING, message.case_id, status=status, now=now, information=information
+        bank.pool, commands.WireDirection.OUTGOING, message.case_id, status=status, now=now, information=information
     )
     return status, None
 

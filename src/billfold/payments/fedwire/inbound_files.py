@@ -18,7 +18,6 @@ from billfold.payments.files.inbound import WAIT, InboundFiles
 from billfold.payments.files.store import read_content
 from billfold.payments.files.types import InvalidFile, RailFile, StuckLine
 from billfold.payments.wires import store
-from billfold.payments.wires import store as queue
 from billfold.payments.wires.iso20022 import types as iso
 from billfold.payments.wires.iso20022.envelope import read_file
 from billfold.payments.wires.messages import environment_of
@@ -149,7 +148,7 @@ async def _load_context(
         calendars=bank.calendars,
         today=et_date(await bank.now()),
         arrived=await store.find_arrived(bank.pool, numbers, file_id),
-        sent=await queue.find_sent(bank.pool, statuses),
+        sent=await store.find_sent(bank.pool, statuses),
         payments=await store.find_payments(bank.pool, original_uetrs),
         open_cases=await store.find_open_cases(bank.pool, answers),
     )

@@ -4,6 +4,7 @@ One proposes it here, and another confirms it.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.types import FreezeProposal
 from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.return_codes import RETURN_REASONS
@@ -49,7 +51,6 @@ async def details_for_owner(bank: Bank, item: rules.SuspenseItem, owner: UUID) -
     return details | payment_details(own, message, plain("description"), details.get("omad"))
 
 
-_CALLER = "operator"
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"
 _DIGITS_SHOWN = 4
 _RETURN_CODE = re.compile(r"R\d\d$")
@@ -68,19 +69,10 @@ async def propose_return(
     item = await get_item(bank.pool, item_id)
     if item.rail == Rail.ACH and not by_hand:
         _require_return_code(item, reason)
-    command = rules.ReturnFromSuspense(
-        caller=_CALLER,
-        key=ids.new(),
-        customers=(bank_customer_id(bank.seed),),
-        origin=by.origin,
-        item_id=item_id,
-        reason=reason,
-        by_hand=by_hand,
-        references=(item_id,),
-    )
     how = "Say that people have returned" if by_hand else "Return"
-    words = f"{how} {_amount_of(item)} in suspense to the sender by {item.rail}: item {item_id}"
-    return await propose_movement(bank, command, about=item_id, words=words, reason=reason, by=by)
+    words = f"{how} {_amount_of(item)} in suspense to the sender by {item.rail}"
+    fields = {"reason": reason, "by_hand": by_hand}
+    return await _propose(bank, rules.ReturnFromSuspense, item, words=words, why=reason, by=by, **fields)
 
 
 async def propose_write_off(bank: Bank, item_id: UUID, *, reason: str, by: Operator) -> FreezeProposal:
@@ -90,17 +82,8 @@ async def propose_write_off(bank: Bank, item_id: UUID, *, reason: str, by: Opera
     """
     by.require(Power.MOVE_MONEY)
     item = await get_item(bank.pool, item_id)
-    command = rules.WriteOffFromSuspense(
-        caller=_CALLER,
-        key=ids.new(),
-        customers=(bank_customer_id(bank.seed),),
-        origin=by.origin,
-        item_id=item_id,
-        reason=reason,
-        references=(item_id,),
-    )
-    words = f"Write off {_amount_of(item)} in suspense, which came by {item.rail}: item {item_id}"
-    return await propose_movement(bank, command, about=item_id, words=words, reason=reason, by=by)
+    words = f"Write off {_amount_of(item)} in suspense, which came by {item.rail}"
+    return await _propose(bank, rules.WriteOffFromSuspense, item, words=words, why=reason, by=by, reason=reason)
 
 
 async def propose_assignment(
@@ -116,20 +99,37 @@ async def propose_assignment(
     if entry is None:
         raise NotFound(f"No portal has the account number {account_number}.")
     pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
-    command = rules.AssignFromSuspense(
-        caller=_CALLER,
-        key=ids.new(),
-        customers=(bank_customer_id(bank.seed), entry.customer_id),
-        origin=by.origin,
-        item_id=item_id,
+    account = f"the account that ends in {account_number[-_DIGITS_SHOWN:]}, Pocket {pocket_id}"
+    return await _propose(
+        bank,
+        rules.AssignFromSuspense,
+        item,
+        entry.customer_id,
+        words=f"Credit {format_usd(item.amount)} in suspense to {account}",
+        why=item.reason,
+        by=by,
         portal_id=entry.object_id,
         pocket_id=pocket_id,
-        references=(item_id,),
         details=await details_for_owner(bank, item, entry.customer_id),
     )
-    account = f"the account that ends in {account_number[-_DIGITS_SHOWN:]}, Pocket {pocket_id}"
-    words = f"Credit {format_usd(item.amount)} in suspense to {account}: item {item_id}"
-    return await propose_movement(bank, command, about=item_id, words=words, reason=item.reason, by=by)
+
+
+async def _propose(
+    bank: Bank,
+    command: Callable[..., Command],
+    item: rules.SuspenseItem,
+    *owner: UUID,
+    words: str,
+    why: str,
+    by: Operator,
+    **fields: Any,
+) -> FreezeProposal:
+    """Propose a command on an item, of the bank and its `owner` if it gets one."""
+    fields |= {"item_id": item.item_id, "references": (item.item_id,)}
+    customers = (bank_customer_id(bank.seed), *owner)
+    made = command(caller="operator", key=ids.new(), customers=customers, origin=by.origin, **fields)
+    words = f"{words}: item {item.item_id}"
+    return await propose_movement(bank, made, about=item.item_id, words=words, reason=why, by=by)
 
 
 def _require_return_code(item: rules.SuspenseItem, reason: str) -> None:

@@ -5,7 +5,7 @@ Until then the operator can assign them to their owner.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, time
+from datetime import date, datetime, time
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -44,6 +44,7 @@ class UnclaimedPayment(NamedTuple):
     amount: int
     reason: str
     details: dict[str, Any]
+    settles_on: date | None = None
 
 
 async def hold_unclaimed_payments(
@@ -59,8 +60,10 @@ async def hold_unclaimed_payments(
     ]
     async for _ in submit_in_lots(bank, commands):
         pass
-    at = return_due_at(await bank.now(), bank.calendars)
     returnable = [each.item_id for each in payments if each.details.get("answer") is not None]
+    if not returnable:
+        return
+    at = return_due_at(await bank.now(), bank.calendars)
     await jobs_store.schedule(bank.pool, [ScheduledJob(UNCLAIMED_RETURN_JOB, it, bank_id, at=at) for it in returnable])
 
 

@@ -13,7 +13,6 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.types import Origin
 from billfold.payments.wires import store
-from billfold.payments.wires import store as queue
 from billfold.payments.wires.commands import ReturnWire, WireDirection, WireRow
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
 from billfold.payments.wires.messages import fedwire_day, message_sent, queue_about
@@ -39,7 +38,7 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
         raise Refused("wire-already-returned", "The wire is already returned.")
     requests = await store.list_cases_of(bank.pool, wire_id, WireDirection.OUTGOING)
     _expect_answered(requests, today=fedwire_day(bank, await bank.now()))
-    sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
+    sent = await store.find_last_sent(bank.pool, wire_id, ["pacs.008"])
     message = None if sent is None else await message_sent(bank, sent)
     if not isinstance(message, CreditTransfer):
         raise InvariantError("A settled wire has no message.", wire_id=str(wire_id))

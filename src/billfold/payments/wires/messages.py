@@ -17,7 +17,7 @@ from billfold.data_keys.types import DataKey, DataShredded, PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.wires import store as queue
+from billfold.payments.wires import store
 from billfold.payments.wires.commands import IncomingWireFields, QueuedMessage
 from billfold.payments.wires.iso20022.types import CreditTransfer, Message
 from billfold.payments.wires.rules import cut_offs, messages, recording
@@ -51,7 +51,7 @@ async def queue_about(
         send_at=at,
         terms=msgspec.json.encode(terms).decode(),
     )
-    await queue.enqueue(conn, message)
+    await store.enqueue(conn, message)
     await jobs_store.schedule(conn, [ScheduledJob(WIRE_SEND, message_id, customer_id, at=at)])
 
 

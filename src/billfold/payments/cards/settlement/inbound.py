@@ -42,8 +42,9 @@ from billfold.payments.cards.settlement.records import (
 from billfold.payments.files.inbound import InboundFiles
 from billfold.payments.files.store import read_content
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK, InvalidFile, RailFile, StuckLine
-from billfold.payments.suspense.rules import NOT_RETURNABLE, HoldInSuspense, ReleaseFromSuspense, SuspenseStatus
+from billfold.payments.suspense.rules import NOT_RETURNABLE, ReleaseFromSuspense, SuspenseStatus
 from billfold.payments.suspense.store import find_items, get_item
+from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import NotFound, Refused
@@ -268,20 +269,15 @@ class _Booking:
         return None
 
     async def _hold(self, row: records.SettlementRecordRow, reason: str) -> None:
-        await self._bank.engine.submit(
-            HoldInSuspense(
-                caller=CALLER,
-                key=row.item_id,
-                customers=(self._bank_id,),
-                item_id=row.item_id,
-                rail=Rail.CARD,
-                direction=row.direction,
-                amount=row.amount,
-                reason=reason,
-                details={NOT_RETURNABLE: _STAYS, "file_id": str(row.file_id), "line": row.line, "type": row.type},
-                settles_on=self._file.header.settles_on,
-            )
+        item = UnclaimedPayment(
+            row.item_id,
+            row.direction,
+            row.amount,
+            reason=reason,
+            details={NOT_RETURNABLE: _STAYS, "file_id": str(row.file_id), "line": row.line, "type": row.type},
+            settles_on=self._file.header.settles_on,
         )
+        await hold_unclaimed_payments(self._bank, [item], rail=Rail.CARD, caller=CALLER)
 
     def _report(self, row: records.SettlementRecordRow, reason: str) -> None:
         self.held.append({"line": row.line, "record_id": row.record_id, "item_id": row.item_id, "reason": reason})

@@ -16,7 +16,6 @@ from uuid import UUID
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob
 from billfold.payments.crypto.chains import Block, Chain, Chains, TokenTransfer, cents_of
 from billfold.payments.crypto.deposits import store
@@ -32,7 +31,7 @@ from billfold.payments.crypto.deposits.rules import (
 )
 from billfold.payments.crypto.deposits.store import Cursor, Recipient, TransferStatus
 from billfold.payments.crypto.nodes import Agreement, EvmNode, Nodes, NodeUnavailable
-from billfold.payments.suspense.rules import HoldInSuspense
+from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
@@ -132,20 +131,9 @@ class DepositBooking:
         log.warning("deposit_not_credited", deposit_id=str(deposit_id), amount=amount, reason=reason)
 
     async def _hold(self, item_id: UUID, deposit_id: UUID, deposit: ChainDeposit, *, amount: int, reason: str) -> None:
-        description, details = f"{deposit.asset} on {deposit.chain}", details_of(deposit_id, deposit)
-        await self._bank.engine.submit(
-            HoldInSuspense(
-                caller=CALLER,
-                key=item_id,
-                customers=(bank_customer_id(self._bank.seed),),
-                item_id=item_id,
-                rail=Rail.CRYPTO,
-                direction=Direction.CREDIT,
-                amount=amount,
-                reason=reason,
-                details={"description": description, "details": details},
-            )
-        )
+        details = {"description": f"{deposit.asset} on {deposit.chain}", "details": details_of(deposit_id, deposit)}
+        item = UnclaimedPayment(item_id, Direction.CREDIT, amount, reason=reason, details=details)
+        await hold_unclaimed_payments(self._bank, [item], rail=Rail.CRYPTO, caller=CALLER)
 
     def _deposit(self, transfer: TokenTransfer) -> ChainDeposit:
         token = self._chain.find_token(transfer.token)
