@@ -17,7 +17,7 @@ REPORTED_LINES_MAX = 1_000
 
 
 class LineOutcome(StrEnum):
-    """What became of an entry that was not simply booked."""
+    """The outcome of an entry that was not simply booked."""
 
     SENT_BACK = "SENT_BACK"
     HELD = "HELD"

@@ -20,7 +20,7 @@ from billfold.platform.errors import NotFound, Refused
 
 
 class IssuedCard(msgspec.Struct, frozen=True, kw_only=True):
-    """What the bank may know of a card number (PCI DSS 3.4.1)."""
+    """The part of a card number that the bank may keep (PCI DSS 3.4.1)."""
 
     last_four: str
     expires_on: date

@@ -16,7 +16,7 @@ from billfold.platform.database.connection import Connection
 
 TABLE = "clearing"
 
-# What the journals of kind `clearing` say, beside their rows.
+# The rows of the journals of kind `clearing`, compared with the rows that are stored.
 _ROWS = """
 SELECT customer_id, entry_no, c.rail IS NULL AS is_missing, d.rail IS NULL AS is_extra
   FROM clearing c

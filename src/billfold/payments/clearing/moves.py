@@ -1,6 +1,6 @@
 """Customers are told when the calendars change: what was to settle on a day that is closed now settles on the next.
 
-Nothing is written of the move itself: whoever reads a settlement date asks the calendars. What a customer was told last
+Nothing is written of the move itself: readers of a settlement date ask the calendars. What a customer was told last
 is its last event about the day.
 """
 

@@ -1,4 +1,4 @@
-"""What the rails hold, the payments that explain it, and what does not settle when it should."""
+"""Balances of the rails, the payments that explain them, late settlements, and liquidity of the coming days."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class SettledBlock(NamedTuple):
 
 
 class LiquidityDay(NamedTuple):
-    """What comes in and goes out on one day, in cents."""
+    """Inflow and outflow of one day, in cents."""
 
     day: date
     inflow: int
@@ -44,7 +44,7 @@ class LiquidityDay(NamedTuple):
 
     @property
     def net(self) -> int:
-        """What is left of the day; below zero the bank needs it."""
+        """Inflow less outflow; the bank has to fund a negative amount."""
         return self.inflow - self.outflow
 
 
@@ -119,7 +119,7 @@ _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 
 
 class InTransit(NamedTuple):
-    """What is not settled of the last days and of those to come: dates that are over are breaks."""
+    """Unsettled amounts of the last days and of those to come: dates that are over are breaks."""
 
     open_day: date
     dates: list[ClearingTotals]
@@ -133,7 +133,7 @@ class InTransit(NamedTuple):
 
     @property
     def coming(self) -> list[tuple[ClearingTotals, int]]:
-        """What settles today and later; none of it is late."""
+        """Dates that settle today and later; none is late."""
         return [(each, 0) for each in self.dates if each.settles_on >= self.open_day]
 
 

@@ -109,7 +109,7 @@ CENTS_DECIMALS = 2
 
 
 class ChainFamily(StrEnum):
-    """What the nodes of a chain speak and how its addresses look. Another family is another class of nodes."""
+    """The protocol of a chain's nodes and the form of its addresses; each family has its own class of nodes."""
 
     EVM = "EVM"
 
@@ -196,7 +196,7 @@ def _units_per_cent(decimals: int) -> int:
 
 
 LOCAL_CHAINS = Path("chain", "chains.toml")
-"""Where the state directory of a sandbox has the file of its local chain."""
+"""The file of the local chain in the state directory of a sandbox."""
 
 
 class ChainMistakes(Exception):

@@ -177,7 +177,7 @@ class BookedMessage(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What the messages of a file refer to: our messages by number, payments by direction and UETR."""
+    """Records that the messages of a file refer to: our messages by number, payments by direction and UETR."""
 
     sent: Mapping[str, store.SentMessage]
     payments: Mapping[tuple[str, str], store.MatchedWire]

@@ -31,7 +31,7 @@ class FileExchange(Protocol):
         """Return the content of an inbound file; None if it was archived in the meantime. Raises OversizedFile."""
 
     async def archive(self, name: str, *, report: bytes, refused: bool = False) -> None:
-        """Archive an inbound file as processed or refused, with its report beside it."""
+        """Archive an inbound file as processed or refused, together with its report."""
 
 
 class RailExchanges(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class ExchangeFolders:
         return await asyncio.to_thread(_read_content, self._inbox / name)
 
     async def archive(self, name: str, *, report: bytes, refused: bool = False) -> None:
-        """Archive an inbound file as processed or refused, with its report beside it."""
+        """Archive an inbound file as processed or refused, together with its report."""
         await asyncio.to_thread(self._archive, name, report, refused)
 
     def _names(self) -> list[str]:

@@ -20,7 +20,7 @@ class CloseRailFile(Command, frozen=True, kw_only=True):
 
 @decides(CloseRailFile)
 def close_rail_file(books: Books, cmd: CloseRailFile, ctx: Context) -> Outcome:
-    """Schedule the close of the file: whoever books it at this moment finishes first."""
+    """Schedule the close of the file: a process that books it at this moment finishes first."""
     book_of(books, cmd.customers[0]).schedule(close_job(cmd.rail), cmd.file_id, ctx.now)
     return {"file_id": str(cmd.file_id)}
 

@@ -48,7 +48,7 @@ class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     @property
     def referenced(self) -> tuple[UUID, ...]:
-        """Return the ids that the order references beside its Pockets."""
+        """Return the ids that the order references in addition to its Pockets."""
         return () if self.counterparty_id is None else (self.counterparty_id,)
 
     @property

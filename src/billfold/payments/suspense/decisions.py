@@ -1,6 +1,6 @@
-"""What operators do with an item of suspense: return it to its sender, credit it to its owner, or write it off.
+"""Decisions of operators on items in suspense: return to the sender, credit to the owner, or write off.
 
-One proposes it here, and another confirms it.
+One operator proposes, and another confirms.
 """
 
 import re

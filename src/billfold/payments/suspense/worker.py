@@ -30,7 +30,7 @@ RETURN_REFUSED_REASON = (
 )
 """Why money in suspense cannot be returned by an entry."""
 RETURN_TIME = time(12)
-"""When it is returned (ET), on the next banking day: the time frame of a return is two days."""
+"""The time of the return (ET), on the next banking day: the time frame of a return is two days."""
 
 
 class UnclaimedPayment(NamedTuple):

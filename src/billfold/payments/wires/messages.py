@@ -1,6 +1,6 @@
 """Messages as they are stored: accounts, addresses and free text of the parties are sealed, the rest stays legible.
 
-What is sealed of a message stands beside its fields as one text, `sealed`: rules that read a message do not see it.
+Sealed fields of a message are kept as one text, `sealed`, next to its fields: rules do not read it.
 """
 
 from collections.abc import Mapping

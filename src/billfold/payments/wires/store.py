@@ -218,7 +218,7 @@ _OUTSTANDING = """(w.amount
       WHERE s.details->>'original_wire_id' = w.wire_id::text
         AND NOT EXISTS (SELECT 1 FROM wire b WHERE b.customer_id = w.customer_id
                            AND b.wire_id = s.item_id AND b.original_wire_id = w.wire_id)))::bigint"""
-"""What of a wire has not come back: neither to its Pocket nor to suspense, nor as charges."""
+"""The part of a wire that has not come back: neither to its Pocket nor to suspense, nor as charges."""
 _BOOKED_JOURNAL = """
 WITH RECURSIVE undone AS (
   SELECT w.entry_no

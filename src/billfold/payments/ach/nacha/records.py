@@ -24,7 +24,7 @@ INTERNATIONAL, ADVICE, DEATH_NOTICE = "IAT", "ADV", "DNE"
 """Entry classes: international entries and accounting advices, whose entries are laid out in their own way, and
 notices of federal agencies that somebody has died."""
 _INTERNATIONAL_NOC = "IATCOR"
-"""What a batch of notifications of change of international entries has instead of a company name."""
+"""The company name of a batch of notifications of change of international entries."""
 
 
 class PaymentAddenda(msgspec.Struct, frozen=True, tag="05"):
@@ -227,9 +227,9 @@ class TotalsCounter:
 
 
 _MARK = b"\xef\xbb\xbf"
-"""What some systems put before a text."""
+"""Marks that some systems put before a text."""
 _END = b"\r\n\x1a\x00"
-"""What some systems put after one."""
+"""Marks that some systems put after a text."""
 
 
 def normalize(raw: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""What the rules of ACH entries share: an entry is recorded, changed, approved, and its money reversed."""
+"""ACH entries: recorded, changed, approved, transmitted, settled, and their money reversed."""
 
 from datetime import datetime, time
 from typing import Any

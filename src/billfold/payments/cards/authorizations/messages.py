@@ -81,7 +81,7 @@ class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _TERMS: Final = ("cash", "is_partial_allowed", "is_purchase_only_allowed")
-"""What of a message decides how much of its amount can be approved."""
+"""The fields that decide how much of the amount can be approved."""
 _TIMED_OUT: Final = MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.TIMED_OUT)
 
 
@@ -132,7 +132,7 @@ async def _keep_late(bank: Bank, message: Message, customer_id: UUID) -> None:
 
 
 def _forget(decision: asyncio.Future[Answer]) -> None:
-    """Take note of an error that nobody waits for any more."""
+    """Retrieve the error of an abandoned decision, so that it is not reported as unhandled."""
     if not decision.cancelled():
         decision.exception()
 
@@ -207,7 +207,7 @@ def _require_signed(bank: Bank, request: RawRequest) -> None:
 
 
 class CardProcessorApi(Api):
-    """What the card processor may call."""
+    """The API of the card processor."""
 
     def __init__(self) -> None:
         super().__init__([decide_message], frozenset({Proof.NONE}))

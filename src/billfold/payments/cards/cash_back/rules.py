@@ -38,7 +38,7 @@ class CashBackRule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CardMonth(msgspec.Struct, frozen=True, kw_only=True):
-    """What a card paid and got back in a month, booked by its end.
+    """Purchases and refunds of a card in a month, booked by its end.
 
     `carried_in`, zero or below, is what refunds of the customer's other cards, and of months before, take off it.
     """

@@ -1,4 +1,4 @@
-"""What becomes of final deposits. Units that do not make a minimum are carried, and booked with later ones."""
+"""Final deposits are credited or carried: units that do not make a minimum are carried, and booked with later ones."""
 
 from datetime import datetime
 from enum import StrEnum

@@ -55,7 +55,7 @@ class DepositBooking:
     ) -> int:
         """Book transfers that these nodes call final; return how many. Raises NodeUnavailable if too few answer.
 
-        One that fails is put aside and tried again later: it takes no other along.
+        One that fails is deferred and tried again later; the others are booked.
         """
         aside = await read_put_aside(self._bank.pool, store.failures_of(self._chain.name), wall_now())
         failed: dict[str, Exception] = {}

@@ -140,7 +140,7 @@ class RejectWithdrawal(WithdrawalCommand, frozen=True, kw_only=True):
 
 _RAIL = "USDC"
 CAUSE = "crypto_withdrawal"
-"""What caused the transactions of a withdrawal: only its own commands take them back."""
+"""The cause of a withdrawal's transactions: only its own commands reverse them."""
 
 
 @decides(SendUsdc)

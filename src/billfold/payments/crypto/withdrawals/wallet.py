@@ -74,7 +74,7 @@ _DEFAULT_PRIORITY_FEE = 1_500_000_000
 
 
 class Receipt(NamedTuple):
-    """What became of a transaction in a block. `fee` is what the network took, in wei; `logs` as the node has them."""
+    """The result of a transaction in a block. `fee` is the network fee in wei; `logs` as the node has them."""
 
     block_number: int
     block_hash: str
@@ -158,7 +158,7 @@ class WalletNode(EvmNode):
         if block is None or block.hash != block_hash:
             return None
         gas = self._quantity(found.get("gasUsed")) * self._quantity(found.get("effectiveGasPrice"))
-        # Rollups charge for their data beside the gas.
+        # Rollups charge for their data in addition to gas.
         data_fee = 0 if found.get("l1Fee") is None else self._quantity(found["l1Fee"])
         return Receipt(
             block_number=number,

@@ -1,4 +1,4 @@
-"""What the rules of wires share: a wire, its transaction, its event and its messages are recorded."""
+"""Recording of wires, shared by their rules: the wire, its transaction, its event and its messages."""
 
 from datetime import datetime
 from typing import Any

@@ -24,7 +24,7 @@ from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 
 SETTLES_AT: Final = time(8, 30)
-"""When the settlement of a day is final, in Eastern time."""
+"""The time of day at which a settlement is final, in Eastern time."""
 
 
 @decides(commands.ClearCard)
