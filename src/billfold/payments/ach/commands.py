@@ -1,4 +1,4 @@
-"""Commands on ACH entries. `references` names the entries a rule needs."""
+"""ACH entries and returns as stored, and the commands on them. `references` names the entries a rule needs."""
 
 from datetime import date, datetime
 from enum import StrEnum

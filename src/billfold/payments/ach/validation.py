@@ -1,4 +1,4 @@
-"""An inbound ACH file before it is booked: what of it is wrong, and its entries with the fields that are kept."""
+"""An inbound ACH file before it is booked: its mistakes, its report, and the fields of its entries that are kept."""
 
 from enum import StrEnum
 from functools import partial

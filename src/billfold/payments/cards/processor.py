@@ -1,4 +1,4 @@
-"""The card processor of the bank, and for whom it may issue a card."""
+"""The card processor: its port, the keys of clients, and the customers for whom it may issue a card."""
 
 import hashlib
 from datetime import date

@@ -1,4 +1,4 @@
-"""Cards: lists, status, PIN, closing."""
+"""Cards: orders, lists, status, limits, closing."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID

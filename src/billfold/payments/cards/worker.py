@@ -1,4 +1,8 @@
-"""Orders and statuses go to the card processor, and cards close with their Pocket: scheduled jobs, safe to repeat."""
+"""Scheduled jobs of cards, safe to repeat.
+
+Orders and statuses go to the card processor, cards close with their Pocket, holds expire, and late approvals are
+reversed.
+"""
 
 from datetime import datetime
 from uuid import UUID

@@ -1,4 +1,7 @@
-"""Nodes of EVM chains, over JSON-RPC 2.0. A node is not trusted: answers are bounded and checked."""
+"""Nodes of EVM chains, over JSON-RPC 2.0, and the answers on which a majority of them agrees.
+
+A node is not trusted: answers are bounded and checked.
+"""
 
 import asyncio
 import re

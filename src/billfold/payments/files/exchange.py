@@ -1,4 +1,4 @@
-"""A file exchange in folders: `outbox`, `inbox`, `done` and `refused`.
+"""Exchanges of files with the rails: the port, and one in folders: `outbox`, `inbox`, `done` and `refused`.
 
 Files appear whole: each is written under a name with a leading dot and then renamed. Names with a
 leading dot are ignored.

@@ -1,4 +1,4 @@
-"""Inbound files that fail are retried later and block no other file.
+"""Inbound files that fail are retried later and block no other file, until they succeed or are closed.
 
 The retry state is stored in the file's report until the file is completed. Delays are wall time:
 they pass even when the bank's clock stands still.

@@ -1,4 +1,4 @@
-"""The watcher of one chain. A round may end anywhere: the next one does the rest, and nothing is credited twice.
+"""The watcher of one chain reads and books deposits. An interrupted round is completed by the next one.
 
 Transfers are shown as PENDING as one node sees them, and credited when a majority of nodes calls their block final and
 reports the same transfers. The last 256 blocks are kept; where a parent does not fit, the watcher walks back.

@@ -1,4 +1,7 @@
-"""The worker of withdrawals: one task per chain, so that a chain whose nodes are away delays no other."""
+"""The worker of withdrawals: it signs, sends and watches transactions, and reports their results.
+
+There is one task per chain, so that a chain whose nodes are unavailable delays no other.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
