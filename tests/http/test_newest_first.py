@@ -122,6 +122,7 @@ async def test_a_cursor_of_another_order_is_refused(partner_desk):
         (TRANSFER_REQUESTS.listed, "transfer_request_list"),
         (transactions._OF_PARTNER[False], "transaction_partner"),
         (PROPOSALS, "freeze_proposal_list"),
+        (CARDS_OF_PARTNER, "card_partner"),
         (store.LISTS["customer_id"], "wire_customer"),
         (store.LISTS["partner_id"], "wire_partner"),
     ],
@@ -133,12 +134,3 @@ async def test_an_index_has_the_order_of_a_list(conn, listed, index):
     plan = str(await statement.explain(ids.new(), *filters))
     assert index in plan
     assert "Sort" not in plan
-
-
-async def test_cards_of_a_partner_are_read_along_their_index(conn):
-    """So are those that the release before made meanwhile, without their partner: these few are sorted."""
-    await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
-    statement = await conn.prepare(CARDS_OF_PARTNER.statements[True])
-    filters = [None] * (len(statement.get_parameters()) - 1)
-    plan = str(await statement.explain(ids.new(), *filters))
-    assert (plan.count("card_partner"), plan.count("'Sort'")) == (2, 1)
