@@ -17,15 +17,14 @@ from benchmarks.session import Session
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction
+from billfold.payments.ach import store
 from billfold.payments.ach.commands import OriginateAch
-from billfold.payments.ach.inbound.files import AchFileProcessor
-from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
+from billfold.payments.ach.inbound_files import AchFileProcessor
+from billfold.payments.ach.nacha.records import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import NachaWriter
-from billfold.payments.ach.outbound.windows import AchWindows
-from billfold.payments.ach.store import files
-from billfold.payments.files.contents import read_content
-from billfold.payments.files.folder_exchange import ExchangeFolders
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.ach.outbound import AchWindows
+from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
+from billfold.payments.files.store import read_content
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import ET
 from billfold.platform.ids import command_id
@@ -87,11 +86,11 @@ class Clearing(BankWorkload):
 
     async def _write(self) -> int:
         await self._windows.assign_numbers(self._bank, await self._bank.pool.fetchval(_DUE))
-        waiting = await files.list_unconfirmed(self._bank.pool)
+        waiting = await store.list_unconfirmed(self._bank.pool)
         return sum([await self._windows.transmit(self._bank, file) for file in waiting])
 
     async def _tell(self) -> int:
-        waiting = await files.list_unconfirmed(self._bank.pool)
+        waiting = await store.list_unconfirmed(self._bank.pool)
         for file in waiting:
             await self._windows.confirm(self._bank, file)
         return len(waiting)

@@ -18,11 +18,9 @@ from benchmarks.dataset import PARTNER, customer_of, pocket_of, submit_commands
 from benchmarks.measurements import Result, Timing, figure, percentile, rate
 from benchmarks.session import Session
 from billfold.ledger.commands import Command
-from billfold.payments.cards.authorizations.commands import AuthorizeCard, references_of
-from billfold.payments.cards.authorizations.types import EntryMode, Merchant
+from billfold.payments.cards.authorizations.commands import AuthorizeCard, EntryMode, Merchant, references_of
 from billfold.payments.cards.commands import CreateVirtualCard
-from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import et_date
 from billfold.platform.ids import command_id

@@ -17,7 +17,7 @@ from billfold.accounts.pockets.commands import OpenPocket
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Rail
-from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.dates import et_date, et_instant

@@ -42,13 +42,12 @@ from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.payments.ach.commands import SendMicroDeposits
-from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
-from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.payments.files.commands import CloseRailFile
-from billfold.payments.on_us.types import TransferOrder
-from billfold.payments.settlement.commands import CloseBankDay, ReportMoves
-from billfold.payments.settlement.types import MovedPocket, RailTotals, SettlementBlock
-from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
+from billfold.payments.clearing.rules import CloseBankDay, MovedPocket, RailTotals, ReportMoves, SettlementBlock
+from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
+from billfold.payments.files.rules import CloseRailFile
+from billfold.payments.on_us.commands import TransferOrder
+from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.reports.proofs.roots.rules import AnnounceRoot
 from billfold.reports.requests.rules import FinishReport
 from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork

@@ -11,15 +11,16 @@ from billfold.payments.cards.authorizations.commands import (
     ExpireAuthorization,
     IncrementAuthorization,
     InquireBalance,
+    Merchant,
     RefundCard,
     Represent,
     ReverseAuthorization,
     SetCardLimits,
     references_of,
 )
-from billfold.payments.cards.authorizations.types import Merchant
-from billfold.payments.cards.cash_back.commands import GiveCashBack
+from billfold.payments.cards.cash_back.rules import GiveCashBack
 from billfold.payments.cards.commands import (
+    CardStatus,
     CloseCard,
     CloseCardsOfPocket,
     CreateVirtualCard,
@@ -30,9 +31,8 @@ from billfold.payments.cards.commands import (
     RecordPin,
     SetCardStatus,
 )
-from billfold.payments.cards.settlement.commands import BookCardSettlement
-from billfold.payments.cards.types import CardStatus
-from billfold.payments.suspense.commands import HoldInSuspense, ReleaseFromSuspense, WriteOffFromSuspense
+from billfold.payments.cards.rules import BookCardSettlement
+from billfold.payments.suspense.rules import HoldInSuspense, ReleaseFromSuspense, WriteOffFromSuspense
 from billfold.platform.dates import et_instant
 
 CARD, PURCHASE = UUID(int=3), UUID(int=4)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from billfold.accounts.portals.commands import OpenPortal
 from billfold.accounts.portals.types import Wallet
-from billfold.payments.crypto.deposits.commands import (
+from billfold.payments.crypto.deposits.rules import (
     ChainDeposit,
     CreditDeposit,
     HoldReason,

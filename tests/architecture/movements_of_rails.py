@@ -19,21 +19,16 @@ from billfold.payments.ach.commands import (
     ReviewAch,
     SettleAch,
 )
-from billfold.payments.crypto.withdrawals.commands import (
-    CompleteWithdrawal,
-    RejectWithdrawal,
-    SendUsdc,
-    SubmitWithdrawal,
-)
+from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc, SubmitWithdrawal
 from billfold.payments.wires.commands import (
     CompleteWire,
+    IncomingWireFields,
     ReceiveWireReturn,
     RejectWire,
     ReturnWire,
     SendWire,
     SubmitWire,
 )
-from billfold.payments.wires.types import IncomingWireFields
 
 IMAD = "20250603BLFDQGV1000001"
 ARRIVED = IncomingWireFields(

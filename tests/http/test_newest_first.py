@@ -13,9 +13,9 @@ from billfold.accounts.customers.store import CUSTOMERS
 from billfold.accounts.transactions import store as transactions
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.dual_control.store import PROPOSALS
-from billfold.payments.ach.store.entries import ORIGINATIONS, ORIGINATIONS_OF_PARTNER
+from billfold.payments.ach.store import ORIGINATIONS, ORIGINATIONS_OF_PARTNER
 from billfold.payments.cards.store import CARDS_OF_PARTNER
-from billfold.payments.wires.store import wires
+from billfold.payments.wires import store
 from billfold.platform import ids
 
 V1, V2 = "/api/v1/customers/{customer}/", "/api/v2/customers/{customer}/"
@@ -124,20 +124,12 @@ async def test_an_index_has_the_order_of_a_list(conn):
         (TRANSFER_REQUESTS.listed, "transfer_request_list"),
         (transactions._OF_PARTNER[False], "transaction_partner"),
         (PROPOSALS, "freeze_proposal_list"),
-        (wires.LISTS["customer_id"], "wire_customer"),
-        (wires.LISTS["partner_id"], "wire_partner"),
+        (CARDS_OF_PARTNER, "card_partner"),
+        (store.LISTS["customer_id"], "wire_customer"),
+        (store.LISTS["partner_id"], "wire_partner"),
     ]:
         statement = await conn.prepare(listed.statements[True])
         filters = [None] * (len(statement.get_parameters()) - 1)
         plan = str(await statement.explain(ids.new(), *filters))
         assert index in plan
         assert "Sort" not in plan
-
-
-async def test_cards_of_a_partner_are_read_along_their_index(conn):
-    """So are those that the release before made meanwhile, without their partner: these few are sorted."""
-    await conn.execute("SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan")
-    statement = await conn.prepare(CARDS_OF_PARTNER.statements[True])
-    filters = [None] * (len(statement.get_parameters()) - 1)
-    plan = str(await statement.explain(ids.new(), *filters))
-    assert (plan.count("card_partner"), plan.count("'Sort'")) == (2, 1)

@@ -8,10 +8,10 @@ from tests.support import payees
 from tests.support.world import UNKNOWN
 
 from billfold.payments.ach.nacha.reader import read_file
-from billfold.payments.ach.nacha.types import ReturnAddenda
+from billfold.payments.ach.nacha.records import ReturnAddenda
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.clearing.report import clearing_report
-from billfold.payments.clearing.types import RAILS
+from billfold.payments.clearing.rules import RAILS
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.database.business_clock import write_clock
 from billfold.platform.dates import et_instant

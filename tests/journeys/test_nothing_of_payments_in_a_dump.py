@@ -4,16 +4,16 @@ from uuid import UUID
 
 from tests.journeys.test_ach import Originator
 from tests.journeys.test_nothing_personal_in_a_dump import decodings, dumped
-from tests.payments.ach.inbound.test_files import Room, entry, file_of, returned
+from tests.payments.ach.test_inbound_files import Room, entry, file_of, returned
 from tests.support.fedwire import Fedwire, changed
 
 from billfold.cli.command import submit_as_operator
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.ach.commands import ReturnAchEntry
-from billfold.payments.ach.nacha.types import PaymentAddenda
-from billfold.payments.suspense.commands import AssignFromSuspense
+from billfold.payments.ach.nacha.records import PaymentAddenda
 from billfold.payments.suspense.decisions import details_for_owner
+from billfold.payments.suspense.rules import AssignFromSuspense
 from billfold.payments.suspense.store import list_items
 from billfold.payments.wires.iso20022.types import Account, Party, PostalAddress
 from billfold.platform import ids

@@ -6,7 +6,7 @@ import pytest
 from tests.support import payees
 
 from billfold.payments.clearing.store import balances
-from billfold.payments.settlement.worker import close_bank_days
+from billfold.payments.clearing.worker import close_bank_days
 from billfold.platform import ids
 from billfold.wiring.providers import rail_files_folder
 

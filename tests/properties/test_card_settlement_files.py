@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.support.cards import BANK, chargeback, fee, presentment, refund, representment
 
 from billfold.payments.cards.settlement.file_format import read_file, trailer_of, write_file
-from billfold.payments.cards.settlement.types import FORMAT, VERSION, Header
+from billfold.payments.cards.settlement.records import FORMAT, VERSION, Header
 from billfold.payments.files.types import InvalidFile
 
 CARD = UUID(int=1)

@@ -21,7 +21,7 @@ from billfold.bills.types import DailyRates, Quote
 from billfold.ledger.book.rows import TradeEntry
 from billfold.ledger.context import BankPolicy
 from billfold.ledger.screening import NoScreening
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import BillfoldError

@@ -38,22 +38,22 @@ from billfold.payments.cards.authorizations.commands import (
     ClearCard,
     ExpireAuthorization,
     IncrementAuthorization,
+    Merchant,
     RefundCard,
     Represent,
     ReverseAuthorization,
     references_of,
 )
-from billfold.payments.cards.authorizations.types import Merchant
 from billfold.payments.cards.commands import CreateVirtualCard
-from billfold.payments.crypto.deposits.commands import (
+from billfold.payments.crypto.deposits.rules import (
     CreditDeposit,
     HoldReason,
     RecordUnbooked,
     RestoreDeposit,
     WriteOffDeposit,
 )
-from billfold.payments.crypto.withdrawals.commands import SendUsdc
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.crypto.withdrawals.rules import SendUsdc
+from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import ET, et_instant
 from billfold.platform.errors import BillfoldError, NotFound, Refused

@@ -11,6 +11,7 @@ from tests.simulation.operating import new_id, of_a_pocket
 
 from billfold.payments.ach.commands import (
     CollectAch,
+    IncomingEntry,
     MarkAchTransmitted,
     OriginateAch,
     ReceiveAch,
@@ -19,7 +20,6 @@ from billfold.payments.ach.commands import (
     ReviewAch,
     SettleAch,
 )
-from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.wires.commands import CompleteWire, ReceiveWireReturn, RejectWire, SendWire, SubmitWire
 
 IMAD = "20250602BLFDUS33000001"

@@ -8,9 +8,9 @@ from msgspec.json import decode
 from billfold.bills.rules.earnings import PocketState, compute_earnings
 from billfold.ledger.book.holdings import selling_order
 from billfold.ledger.book.rows import TransactionEntry
-from billfold.payments.cards.authorizations.types import AuthorizationRow
-from billfold.payments.clearing.types import RailSettlement
-from billfold.payments.crypto.deposits.commands import CryptoDepositRow
+from billfold.payments.cards.authorizations.commands import AuthorizationRow
+from billfold.payments.clearing.rules import RailSettlement
+from billfold.payments.crypto.deposits.rules import CryptoDepositRow
 from billfold.treasury.rules.recover import overdraft_of
 
 

@@ -32,13 +32,11 @@ from billfold.ledger.engine.engine import Engine
 from billfold.ledger.engine.write_batch import append_chain_entry, reset_drafts, tuples_of
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.clearing.types import RAILS, RailSettlement
+from billfold.payments.clearing.rules import RAILS, CloseBankDay, RailSettlement, RailTotals, SettlementBlock
 from billfold.payments.crypto.chains import units_of
-from billfold.payments.crypto.deposits.commands import CarriedUnits, CryptoDepositRow, DepositStatus
-from billfold.payments.crypto.withdrawals.commands import WithdrawalRow
-from billfold.payments.settlement.commands import CloseBankDay
-from billfold.payments.settlement.types import RailTotals, SettlementBlock
-from billfold.payments.wires.types import ReferencedWire, WireRow
+from billfold.payments.crypto.deposits.rules import CarriedUnits, CryptoDepositRow, DepositStatus
+from billfold.payments.crypto.withdrawals.rules import WithdrawalRow
+from billfold.payments.wires.commands import ReferencedWire, WireRow
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import BillfoldError
 from billfold.platform.ids import command_id

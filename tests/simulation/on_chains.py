@@ -9,9 +9,9 @@ from billfold.accounts.portals.commands import OpenPortal
 from billfold.accounts.portals.types import Wallet
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.crypto.addresses import WatchOnlyAddresses
-from billfold.payments.crypto.chains import cents_of, units_of
-from billfold.payments.crypto.deposits.commands import (
+from billfold.payments.crypto.chains import WatchOnlyAddresses, cents_of, units_of
+from billfold.payments.crypto.deposits.rules import (
+    UNAVAILABLE,
     ChainDeposit,
     CreditDeposit,
     DepositStatus,
@@ -19,16 +19,10 @@ from billfold.payments.crypto.deposits.commands import (
     RecordUnbooked,
     RestoreDeposit,
     WriteOffDeposit,
+    details_of,
 )
-from billfold.payments.crypto.deposits.rules import UNAVAILABLE, details_of
-from billfold.payments.crypto.withdrawals.commands import (
-    CompleteWithdrawal,
-    RejectWithdrawal,
-    SendUsdc,
-    SubmitWithdrawal,
-)
-from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
-from billfold.payments.suspense.types import SuspenseStatus
+from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc, SubmitWithdrawal
+from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense, SuspenseStatus
 from billfold.sandbox.chain.accounts import CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 
 PATH = "0"

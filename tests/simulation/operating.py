@@ -6,9 +6,9 @@ from uuid import UUID
 from tests.support.whole_bank import Place
 
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
-from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
+from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
+from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.ids import command_id, derive
 
 CALLER = "life"

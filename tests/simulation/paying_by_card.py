@@ -12,12 +12,12 @@ from billfold.payments.cards.authorizations.commands import (
     ClearCard,
     ExpireAuthorization,
     IncrementAuthorization,
+    Merchant,
     RefundCard,
     Represent,
     ReverseAuthorization,
     references_of,
 )
-from billfold.payments.cards.authorizations.types import Merchant
 from billfold.payments.cards.commands import CreateVirtualCard
 
 SHOPS = tuple(Merchant(name=name, category_code=code) for name, code in (("Shop", "5411"), ("Hotel", "7011")))

@@ -27,7 +27,7 @@ from tests.support.whole_bank import EngineCommands
 from tests.support.world import new_partner
 
 from billfold.migrations import runner
-from billfold.payments.cards.authorizations.processor_api import processor_key, sign_message
+from billfold.payments.cards.authorizations.messages import processor_key, sign_message
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_request

@@ -24,11 +24,11 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.cards.settlement.store import reconcile
-from billfold.payments.files.ports import RailExchanges
-from billfold.payments.settlement.worker import close_bank_days
+from billfold.payments.clearing.worker import close_bank_days
+from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer
-from billfold.payments.wires.sent_messages import fedwire_day
+from billfold.payments.wires.messages import fedwire_day
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.business_clock import read_clock, write_clock

@@ -28,9 +28,9 @@ from billfold.ledger.book.rows import EventEntry, JournalEntry, PocketSnapshot, 
 from billfold.ledger.context import BankPolicy
 from billfold.ledger.types import DERIVED_BALANCES
 from billfold.payments.ach.commands import OriginateAch, ReceiveAch, ReceiveAchReturn, ReturnAchEntry
-from billfold.payments.clearing.types import RailSettlement
-from billfold.payments.crypto.deposits.commands import CryptoDepositRow, DepositStatus
-from billfold.payments.crypto.withdrawals.commands import WithdrawalRow, WithdrawalStatus
+from billfold.payments.clearing.rules import RailSettlement
+from billfold.payments.crypto.deposits.rules import CryptoDepositRow, DepositStatus
+from billfold.payments.crypto.withdrawals.rules import WithdrawalRow, WithdrawalStatus
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date
 from billfold.platform.errors import BillfoldError

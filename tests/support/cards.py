@@ -15,13 +15,13 @@ from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 from tests.support.whole_bank import PARTNER, expect_clean
 
-from billfold.payments.cards.authorizations.types import Merchant
-from billfold.payments.cards.cash_back.rule_versions import set_rule
+from billfold.payments.cards.authorizations.commands import Merchant
 from billfold.payments.cards.cash_back.store import list_given
+from billfold.payments.cards.cash_back.worker import set_rule
 from billfold.payments.cards.commands import CreateVirtualCard
 from billfold.payments.cards.settlement.file_format import write_file
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
-from billfold.payments.cards.settlement.types import (
+from billfold.payments.cards.settlement.records import (
     FORMAT,
     VERSION,
     Chargeback,
@@ -31,7 +31,7 @@ from billfold.payments.cards.settlement.types import (
     Refund,
     Representment,
 )
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.exchange import RailExchanges
 from billfold.platform import ids
 from billfold.sandbox.card_processor.vault import CardVault
 from billfold.sandbox.clock.stepper import ClockStepper

@@ -13,14 +13,13 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.files import retries
 from billfold.payments.suspense import store as suspense_store
-from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense
-from billfold.payments.suspense.types import SuspenseStatus
+from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, SuspenseStatus
 from billfold.payments.wires import cases
+from billfold.payments.wires import store as queue
 from billfold.payments.wires.commands import ReturnWire, SendWire
 from billfold.payments.wires.iso20022.envelope import write_messages
-from billfold.payments.wires.sent_messages import fedwire_day, message_sent
-from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.store.wires import LISTS, get_wire
+from billfold.payments.wires.messages import fedwire_day, message_sent
+from billfold.payments.wires.store import LISTS, get_wire
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.fedwire import SimulatedFedwire

@@ -15,10 +15,10 @@ from billfold.dual_control.decisions import propose, withdraw
 from billfold.dual_control.types import FreezeSubject
 from billfold.identity.operators.types import Operator
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
-from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.payments.on_us.types import TransferOrder
-from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
+from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
+from billfold.payments.on_us.commands import TransferOrder
+from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive

@@ -7,10 +7,10 @@ from tests.support.fedwire import pay_back
 from tests.support.whole_bank import DETAILS, EngineCommands, close_bank, open_bank
 
 from billfold.payments.ach.commands import OriginateAch, ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
-from billfold.payments.ach.inbound.files import AchFileProcessor
-from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
+from billfold.payments.ach.inbound_files import AchFileProcessor
+from billfold.payments.ach.nacha.records import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.ids import command_id

@@ -25,9 +25,9 @@ from billfold.ledger.context import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.types import Agreements
 from billfold.onboarding.agreements.store import load_terms
-from billfold.payments.cards.ports import CardProcessor
+from billfold.payments.cards.processor import CardProcessor
 from billfold.payments.crypto.withdrawals.signing import Signer
-from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.platform import ids
 from billfold.platform.calendars import WireHours

@@ -12,7 +12,7 @@ from tests.treasury.test_market_refresh import import_both, know_less
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
+from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
 from billfold.platform import ids
 from billfold.platform.clock import ClockState, wall_now
 from billfold.platform.database.business_clock import write_clock

@@ -29,10 +29,9 @@ from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.dry_run import DryRun, dry_run
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.crypto.withdrawals.commands import SendUsdc
-from billfold.payments.crypto.withdrawals.destination import find_objection_to
-from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.crypto.withdrawals.rules import SendUsdc
+from billfold.payments.crypto.withdrawals.wallet import find_objection_to
+from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.payments.wires.commands import SendWire
 from billfold.platform.database.connection import Connection, Pool

@@ -6,7 +6,7 @@ $1 is the bank's time, $2 wall time. Counts end at `COUNT_MAX`: beyond it, more 
 from datetime import datetime, timedelta
 
 from billfold.monitoring.types import DatabaseGauge, Measured
-from billfold.payments.clearing.types import RAILS
+from billfold.payments.clearing.rules import RAILS
 from billfold.platform.clock import business_now
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection

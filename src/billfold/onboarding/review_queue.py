@@ -24,9 +24,8 @@ from billfold.onboarding.applications.content import describe_application, name_
 from billfold.onboarding.applications.decisions import decide as decide_application
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
-from billfold.payments.ach.commands import ReviewAch
-from billfold.payments.ach.store import entries as ach_entries
-from billfold.payments.ach.types import AchStatus
+from billfold.payments.ach import store as ach_entries
+from billfold.payments.ach.commands import AchStatus, ReviewAch
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound

@@ -86,10 +86,7 @@ RETURN_REASONS: Mapping[str, ReturnReason] = {
         R52="payment of the check behind the re-presented check entry was stopped",
         R53="the check was paid as well as the entry",
     ),
-    **_without_limit(
-        R06="returned at the sending bank's request",
-        R23="the receiver refuses the credit",
-    ),
+    **_without_limit(R06="returned at the sending bank's request", R23="the receiver refuses the credit"),
 }
 """Return reason codes of receiving banks (addenda 99)."""
 RECEIVED_RETURN_REASONS: Mapping[str, ReturnReason] = {

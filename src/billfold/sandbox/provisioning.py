@@ -29,7 +29,7 @@ from billfold.oauth import clients
 from billfold.oauth.operator_audit import record_oauth_client
 from billfold.oauth.rules.scopes import SCOPES
 from billfold.oauth.types import CLIENT_CREDENTIALS, NewClient
-from billfold.payments.cards.authorizations.processor_api import processor_key
+from billfold.payments.cards.authorizations.messages import processor_key
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password
 from billfold.platform.database.connection import Connection

@@ -14,7 +14,7 @@ from billfold.accounts.counterparties.ports import LinkedAccount, LinkedInstitut
 from billfold.ledger.bank import JobRunners
 from billfold.onboarding.applications.forms import IndividualForm
 from billfold.onboarding.applications.ports import CheckedApplication, CheckResult, CheckStatus
-from billfold.payments.custody.types import SecurityTransfer
+from billfold.payments.custody.rules import SecurityTransfer
 from billfold.sandbox.ach.network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.card_processor.launch import CARD_PROCESSOR, SimulatedCardProcessor
 from billfold.sandbox.card_processor.settlement import CLEARING_JOB, CYCLE_JOB, claim_swipe, send_cycle

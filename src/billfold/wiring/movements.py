@@ -5,14 +5,14 @@ from billfold.dual_control.types import FreezeProposal
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command, Outcome
 from billfold.payments.ach.commands import ReturnAchEntry, ReverseAch
-from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
+from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.cards.authorizations.commands import CardRecord, ChargeBack, ClearCard, RefundCard, Represent
 from billfold.payments.cards.commands import FreezeCard
-from billfold.payments.cards.settlement.booking import carry_out_assignment
-from billfold.payments.crypto.deposits.commands import CreditDeposit
-from billfold.payments.custody.commands import DeliverBills, ReceiveBills
-from billfold.payments.files.commands import CloseRailFile
-from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
+from billfold.payments.cards.settlement.inbound import carry_out_assignment
+from billfold.payments.crypto.deposits.rules import CreditDeposit
+from billfold.payments.custody.rules import DeliverBills, ReceiveBills
+from billfold.payments.files.rules import CloseRailFile
+from billfold.payments.suspense.rules import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
 from billfold.payments.wires.cases import carry_out_return
 from billfold.payments.wires.commands import ReturnWire
 

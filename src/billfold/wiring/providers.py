@@ -32,14 +32,13 @@ from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient
 from billfold.onboarding.applications.ports import IdentityCheck
-from billfold.payments.cards.ports import CardProcessor
+from billfold.payments.cards.processor import CardProcessor
 from billfold.payments.crypto.chains import LOCAL_CHAINS, ChainMistakes, Chains, read_chains
 from billfold.payments.crypto.deposits.store import DepositAddresses
-from billfold.payments.crypto.withdrawals.destination import BankWallets
 from billfold.payments.crypto.withdrawals.signing import Signer
-from billfold.payments.custody.ports import Custodian
-from billfold.payments.files.folder_exchange import ExchangeFolders
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.crypto.withdrawals.wallet import BankWallets
+from billfold.payments.custody.worker import Custodian
+from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool
 from billfold.platform.ports import Ports

@@ -16,17 +16,17 @@ from billfold.documents import store as document_store
 from billfold.ledger.commands import Reference
 from billfold.ledger.engine.pending_command import ReferenceReaders
 from billfold.ledger.engine.ports import BatchRecorder, IdentifierLoader
-from billfold.payments.ach.store import entries as ach_entries
+from billfold.payments.ach import store as ach_entries
 from billfold.payments.cards import store as card_store
 from billfold.payments.cards.authorizations import store as card_authorizations
 from billfold.payments.crypto.deposits import store as crypto_deposits
 from billfold.payments.crypto.withdrawals.store import load_open_withdrawals
 from billfold.payments.crypto.withdrawals.store import load_references as load_withdrawals
-from billfold.payments.custody import store as custody_store
+from billfold.payments.custody import worker as custody_store
 from billfold.payments.on_us.store import load_pending
 from billfold.payments.suspense import store as suspense_store
-from billfold.payments.wires.store.wires import load_open_wires
-from billfold.payments.wires.store.wires import load_references as look_up_wires
+from billfold.payments.wires.store import load_open_wires
+from billfold.payments.wires.store import load_references as look_up_wires
 from billfold.platform.crypto import Vault
 from billfold.screening import hits as sanctions_hits
 

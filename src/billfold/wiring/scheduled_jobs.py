@@ -26,27 +26,27 @@ from billfold.onboarding.applications.approval import run_approve_job
 from billfold.onboarding.applications.rescreening import run_decided_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
 from billfold.onboarding.team.awaited import run_team_job
-from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
-from billfold.payments.ach.inbound.returns import SUSPENSE_RETURN_JOB, queue_suspense_return
-from billfold.payments.ach.outbound import windows as ach_windows
-from billfold.payments.ach.outbound.micro_deposits import send_micro_deposits
+from billfold.payments.ach import outbound as ach_windows
+from billfold.payments.ach.inbound_files import ACH_FILES_JOB, AchFileProcessor
+from billfold.payments.ach.micro_deposits import send_micro_deposits
+from billfold.payments.ach.returns import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.rules.entries import ACH_WINDOW
+from billfold.payments.cards import worker as card_authorizations
 from billfold.payments.cards import worker as cards
-from billfold.payments.cards.authorizations import worker as card_authorizations
-from billfold.payments.cards.authorizations.types import EXPIRY_JOB, LATE_JOB
-from billfold.payments.cards.cash_back.types import CASH_BACK_JOB
+from billfold.payments.cards.authorizations.commands import EXPIRY_JOB, LATE_JOB
+from billfold.payments.cards.cash_back.rules import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month
+from billfold.payments.cards.commands import ORDER_JOB, STATUS_JOB
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
-from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
+from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.crypto.deposits.watcher import record_returned
 from billfold.payments.custody import worker as custody
-from billfold.payments.custody.ports import Custodian
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
-from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
-from billfold.payments.fedwire.inbound.suspense import queue_held_return
+from billfold.payments.custody.worker import Custodian
+from billfold.payments.fedwire.booking import queue_held_return
+from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
 from billfold.payments.fedwire.outbound import FedwireSender
 from billfold.payments.files.rules import close_job
-from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.reports.proofs.roots.worker import DailyRootMaker

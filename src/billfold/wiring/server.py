@@ -25,7 +25,7 @@ from billfold.http.raw_request import name_of
 from billfold.ledger.bank import Bank
 from billfold.monitoring.samples import telemetry
 from billfold.oauth.server.app import auth_document, create_auth_app
-from billfold.payments.cards.authorizations.processor_api import create_card_processor_app
+from billfold.payments.cards.authorizations.messages import create_card_processor_app
 from billfold.platform.garbage_collection import tune_garbage_collector
 from billfold.platform.logs import log_as_configured
 from billfold.platform.settings.settings import Settings

@@ -8,11 +8,11 @@ from billfold.events.notifications.worker import NotificationWorker, failing_not
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.rescreening import screen_backlog
+from billfold.payments.clearing.moves import MovedSettlements
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits.watcher import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
 from billfold.payments.on_us.worker import execute_all_pending
-from billfold.payments.settlement.moves import MovedSettlements
 from billfold.reports.requests.worker import PARALLEL, make_reports
 from billfold.reports.statements.worker import StatementMaker
 from billfold.reports.tax.worker import TaxFormMaker

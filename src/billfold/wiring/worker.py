@@ -21,8 +21,8 @@ from billfold.events.webhooks import attempts
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, catch_up_due
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
-from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
-from billfold.payments.settlement.worker import close_bank_days
+from billfold.payments.clearing.rules import BANK_DAY_CLOSED_JOB
+from billfold.payments.clearing.worker import close_bank_days
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.failed_work import read_put_aside

@@ -10,8 +10,7 @@ from billfold.accounts.pockets import history
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.pockets.history import Boundary
-from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
 

@@ -26,17 +26,13 @@ from billfold.ledger.types import Rail
 from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.rules.report import EVENTS
 from billfold.payments.ach.commands import MarkAchTransmitted, OriginateAch, ReceiveAchReturn, SettleAch
-from billfold.payments.cards.authorizations.commands import AuthorizeCard, ReverseAuthorization, references_of
-from billfold.payments.cards.authorizations.types import Merchant
-from billfold.payments.cards.commands import CloseCard, CreateVirtualCard, FreezeCard, SetCardStatus
-from billfold.payments.cards.types import CardStatus
-from billfold.payments.crypto.deposits.commands import CreditDeposit
-from billfold.payments.crypto.withdrawals.commands import CompleteWithdrawal, RejectWithdrawal, SendUsdc
-from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.types import TransferOrder
-from billfold.payments.settlement.commands import ReportMoves
-from billfold.payments.settlement.types import MovedPocket
+from billfold.payments.cards.authorizations.commands import AuthorizeCard, Merchant, ReverseAuthorization, references_of
+from billfold.payments.cards.commands import CardStatus, CloseCard, CreateVirtualCard, FreezeCard, SetCardStatus
+from billfold.payments.clearing.rules import MovedPocket, ReportMoves
+from billfold.payments.crypto.deposits.rules import CreditDeposit
+from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal, SendUsdc
+from billfold.payments.deposits.rules import ReceiveMoney
+from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.platform.ids import command_id, derive
 from billfold.reports.proofs.roots.rules import AnnounceRoot

@@ -7,7 +7,7 @@ from tests.support.whole_bank import VAULT
 import billfold.payments.ach.checks as ach_checks
 from billfold.data_keys.file_master_key import FileMasterKey
 from billfold.data_keys.keys import DataKeys
-from billfold.payments.files.contents import open_content, seal_content
+from billfold.payments.files.store import open_content, seal_content
 from billfold.verify.fingerprints import check_fingerprints
 
 check_ach = checks_of(ach_checks)

@@ -20,8 +20,7 @@ from tests.support.oauth import member
 
 from billfold.cli.context import CliError
 from billfold.events.notifications.payment_notifications import notify_of_payments
-from billfold.payments.cards import checks, cli
-from billfold.payments.cards.routes import details
+from billfold.payments.cards import checks, cli, detail_routes
 from billfold.platform.clock import wall_now
 from billfold.sandbox import line_process
 from billfold.sandbox.card_processor.vault import CardVault
@@ -228,7 +227,7 @@ async def test_a_key_that_is_not_an_rsa_key_of_4096_bits_is_refused(holder):
 
 
 async def test_a_card_is_read_so_often_in_ten_minutes(holder, monkeypatch):
-    monkeypatch.setattr(details, "_READS", 2)
+    monkeypatch.setattr(detail_routes, "_READS", 2)
     path = f"{holder.account}/virtual-cards/{(await holder.virtual_card())['card_id']}/"
     keys = [{"public_key": pem(unread_key())} for _ in range(3)]
     for key in keys[:2]:

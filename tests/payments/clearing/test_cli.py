@@ -3,7 +3,7 @@
 from datetime import date
 
 from billfold.payments.clearing.report import ClearingReport
-from billfold.payments.clearing.types import ClearingTotals
+from billfold.payments.clearing.rules import ClearingTotals
 
 DAY = date(2025, 6, 4)
 

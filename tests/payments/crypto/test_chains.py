@@ -11,8 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fixtures.chain import chain_of, serving_local_chain
 
-from billfold.payments.crypto.addresses import ExtendedPublicKey, WatchOnlyAddresses, read_address
-from billfold.payments.crypto.chains import ChainMistakes, cents_of, checked_chains, read_chains, units_of
+from billfold.payments.crypto.chains import (
+    ChainMistakes,
+    ExtendedPublicKey,
+    WatchOnlyAddresses,
+    cents_of,
+    checked_chains,
+    read_address,
+    read_chains,
+    units_of,
+)
 from billfold.payments.crypto.nodes import EvmNode, NodeUnavailable
 from billfold.sandbox.chain.accounts import DEPOSIT_XPUB, TEST_DOLLAR
 from billfold.sandbox.chain.faucet import LOG_TRANSFER, Faucet, call_data

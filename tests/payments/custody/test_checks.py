@@ -5,7 +5,7 @@ from uuid import UUID
 from tests.support.damage import checks_of, report_of
 
 from billfold.payments.custody import checks
-from billfold.payments.custody.commands import DeliverBills, ReceiveBills
+from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 
 BILL = "912797PT8"
 CAME, LEFT = (UUID(f"7b111000-0000-4000-8000-00000000000{n}") for n in (1, 2))

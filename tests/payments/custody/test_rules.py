@@ -9,7 +9,7 @@ from tests.fixtures.teller import Teller
 
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.ledger.book.rows import JournalEntry, TradeEntry
-from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
+from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBills
 from billfold.platform.errors import NotFound, Refused
 
 TRANSFER = UUID("7b111000-0000-4000-8000-000000000001")

@@ -8,7 +8,7 @@ from tests.support.whole_bank import SEED
 
 from billfold.accounts.portals.commands import UpdatePortal
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive
-from billfold.payments.deposits.types import IncomingWire
+from billfold.payments.deposits.rules import IncomingWire
 from billfold.platform import ids
 from billfold.sandbox.ach.network import ach_credit
 

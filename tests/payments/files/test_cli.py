@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 from tests.fixtures.cli import fetch
-from tests.payments.ach.inbound.test_files import entry, file_of
+from tests.payments.ach.test_inbound_files import entry, file_of
 from tests.support.fedwire import file_of_a_payment
 
 from billfold.payments.ach.nacha.writer import write_file
-from billfold.payments.files import folder_exchange
+from billfold.payments.files import exchange
 from billfold.platform import ids
 
 
@@ -39,7 +39,7 @@ def test_files_are_ingested_listed_and_shown_with_their_reports(billfold, inbox)
 
 
 def test_a_file_too_large_for_memory_is_put_away_unread(billfold, inbox, monkeypatch):
-    monkeypatch.setattr(folder_exchange, "FILE_BYTES_MAX", 2**20)
+    monkeypatch.setattr(exchange, "FILE_BYTES_MAX", 2**20)
     with (inbox / "huge.xml").open("wb") as out:
         out.truncate(2**20 + 1)
     (inbox / "good.xml").write_bytes(file_of_a_payment("one", "999999999999"))

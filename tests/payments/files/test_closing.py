@@ -6,7 +6,7 @@ import json
 import pytest
 from msgspec.structs import replace
 from tests.fixtures.cli import fetch
-from tests.payments.ach.inbound.test_files import entry, file_of
+from tests.payments.ach.test_inbound_files import entry, file_of
 from tests.payments.cli_bank import prepare
 from tests.support.approvals import proposed
 from tests.support.fedwire import changed
@@ -14,14 +14,14 @@ from tests.support.fedwire import changed
 from billfold.dual_control.decisions import confirm
 from billfold.identity.operators.types import Operator
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
-from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
-from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
+from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
-from billfold.payments.files.closing import propose_close
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.exchange import RailExchanges
+from billfold.payments.files.retries import propose_close
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.verify.runner import verify_bank

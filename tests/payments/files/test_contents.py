@@ -1,12 +1,12 @@
 """Contents of files are sealed with the bank's own key, and a file that comes again is recognized."""
 
-from tests.payments.ach.inbound.test_files import Room, entry, file_of
+from tests.payments.ach.test_inbound_files import Room, entry, file_of
 from tests.support.whole_bank import VAULT
 
 from billfold.data_keys.payment_keys import bank_key
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import open_content, read_content
+from billfold.payments.files.store import open_content, read_content
 from billfold.verify.runner import verify_bank
 
 _UNFINISHED = "UPDATE rail_file SET state = 'ARRIVED', done_at = NULL, report = NULL WHERE file_id = $1"
@@ -16,8 +16,8 @@ async def test_an_unfinished_file_is_continued_and_one_that_comes_again_is_recog
     room, raw = Room(bank), write_file(file_of(entry(1), entry(2)))
     await room.put("one.ach", raw)
     (file,) = await files_store.list_files(bank.pool, rail="ACH")
-    stored, is_sealed = await files_store.get_content(bank.pool, file.file_id)
-    assert (is_sealed, raw[:94] in stored, file.size_bytes) == (True, False, len(raw))
+    stored = await files_store.get_content(bank.pool, file.file_id)
+    assert (raw[:94] in stored, file.size_bytes) == (False, len(raw))
     assert await read_content(bank, file.file_id) == raw
 
     await bank.pool.execute(_UNFINISHED, file.file_id)
@@ -35,10 +35,10 @@ async def test_verify_names_a_content_that_was_altered_or_moved_even_with_its_ha
     for number in (1, 2):
         await room.put(f"{number}.ach", write_file(file_of(entry(number))))
     one, two = await files_store.list_files(bank.pool, rail="ACH")
-    stored, _ = await files_store.get_content(bank.pool, one.file_id)
+    stored = await files_store.get_content(bank.pool, one.file_id)
     key = await bank_key(bank)
     assert open_content(key, one.file_id, stored)
-    for content in (stored[:-1] + bytes([stored[-1] ^ 1]), (await files_store.get_content(bank.pool, two.file_id))[0]):
+    for content in (stored[:-1] + bytes([stored[-1] ^ 1]), await files_store.get_content(bank.pool, two.file_id)):
         async with bank.pool.acquire() as conn:
             await conn.execute(
                 "UPDATE rail_file SET content = $2, sha256 = sha256($2) WHERE file_id = $1", one.file_id, content

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import asyncpg
 import pytest
-from tests.payments.ach.inbound.test_files import Room, account_of, entry, file_of
+from tests.payments.ach.test_inbound_files import Room, account_of, entry, file_of
 
+from billfold.payments.ach import booking as ach_booking
 from billfold.payments.ach.commands import ReceiveAch
-from billfold.payments.ach.inbound import booking as ach_booking
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store

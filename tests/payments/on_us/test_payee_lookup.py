@@ -7,7 +7,7 @@ import pytest
 from tests.payments.on_us.test_routes import payee
 
 from billfold.accounts.counterparties import store as peers_module
-from billfold.payments.on_us.payee_lookup import PeerLookup
+from billfold.payments.on_us.routes import PeerLookup
 from billfold.platform import ids
 from billfold.platform.errors import NotFound
 

@@ -2,9 +2,7 @@
 
 from uuid import UUID
 
-import pytest
 from tests.payments.on_us.test_routes import PATH, done, payee, requested
-from tests.payments.on_us.test_store import store_request
 
 from billfold.payments.on_us import store as on_us_store
 from billfold.payments.on_us.commands import TransferOnUs
@@ -12,8 +10,7 @@ from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform import ids
 
 
-@pytest.mark.parametrize("earlier_release", [False, True])
-async def test_an_accepted_transfer_is_executed_by_a_worker(world, earlier_release):
+async def test_an_accepted_transfer_is_executed_by_a_worker(world):
     pocket, target = await world.funded(10_000_00), await world.pocket()
     counterparty = await payee(world, pocket, target)
     body = {
@@ -26,8 +23,6 @@ async def test_an_accepted_transfer_is_executed_by_a_worker(world, earlier_relea
         "end_to_end_identification": "E2E-9",
     }
     made = await world.post(PATH, body)
-    if earlier_release:
-        await store_request(world, made, body)
     row = await on_us_store.get_transfer(world.bank.pool, UUID(pocket.customer), UUID(made["id"]))
     assert row.payee_id == UUID(target.customer)
     assert row.order.description == "late"

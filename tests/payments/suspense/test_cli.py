@@ -9,7 +9,7 @@ from tests.support.approvals import confirmed, proposed
 from tests.support.small_rails import OURS, Customer
 
 from billfold.ledger.types import Direction, Rail
-from billfold.payments.suspense.types import NOT_RETURNABLE
+from billfold.payments.suspense.rules import NOT_RETURNABLE
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
 

@@ -11,8 +11,8 @@ from billfold.accounts.portals.commands import UpdatePortal
 from billfold.ledger.book.rows import TransactionEntry
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.clearing.types import RailSettlement
-from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
+from billfold.payments.clearing.rules import RailSettlement
+from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 

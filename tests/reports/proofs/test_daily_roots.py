@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from tests.support.browser import found
 from tests.support.whole_bank import expect_clean
 
-from billfold.payments.settlement.worker import close_bank_days
+from billfold.payments.clearing.worker import close_bank_days
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.document_keys import KEYS_PATH
 from billfold.reports.proofs.roots import build, store, worker

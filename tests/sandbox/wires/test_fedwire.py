@@ -9,8 +9,8 @@ from tests.support.whole_bank import expect_clean
 
 from billfold.payments.files import store as files_store
 from billfold.payments.wires import cases as wire_cases
-from billfold.payments.wires.store import cases
-from billfold.payments.wires.store.wires import LISTS, get_wire
+from billfold.payments.wires import store
+from billfold.payments.wires.store import LISTS, get_wire
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.sandbox.wires.fedwire import SimulatedFedwire
 
@@ -59,6 +59,6 @@ async def test_a_wire_of_ours_that_we_ask_for_comes_back(holder):
 
     back = (await all_wires(holder))[0]
     assert (back.wire_type, back.original_wire_id) == ("RETURN", wire_id)
-    (case,) = await cases.list_cases(holder.bank.pool)
+    (case,) = await store.list_cases(holder.bank.pool)
     assert case.status == "ACCEPTED"
     await expect_clean(holder.bank)

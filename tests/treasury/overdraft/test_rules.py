@@ -7,8 +7,8 @@ import pytest
 from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.ledger.book.rows import AccountEntry, TransactionEntry
 from billfold.ledger.types import AccountKind
-from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
+from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.errors import Refused
 from billfold.treasury.rules.recover import overdraft_of
 

@@ -9,7 +9,7 @@ from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.ledger.book.rows import JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
 from billfold.ledger.context import Context
 from billfold.ledger.jobs.commands import CatchUp
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.calendars import Calendars, DayOverride
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused

@@ -10,7 +10,7 @@ from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.bills.rules.freshness import market_data_states
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.rows import TradeEntry
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
 from billfold.treasury.commands import InvestWaitingCash

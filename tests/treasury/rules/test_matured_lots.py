@@ -6,8 +6,8 @@ from uuid import UUID
 import pytest
 
 from billfold.ledger.book.rows import TradeEntry
-from billfold.payments.adjustments.commands import PostGoodwillCredit, ReverseTransaction
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.adjustments.rules import PostGoodwillCredit, ReverseTransaction
+from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.treasury.rules.recover import overdraft_of
 

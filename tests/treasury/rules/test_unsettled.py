@@ -14,9 +14,8 @@ from tests.support.whole_bank import BETA
 
 from billfold.accounts.counterparties.types import Payee
 from billfold.ledger.book.rows import TransactionEntry
-from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
-from billfold.payments.ach.types import IncomingEntry
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.ach.commands import IncomingEntry, ReceiveAch, ReturnAchEntry
+from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.treasury.rules.withdraw import payable_cents
 

@@ -20,8 +20,8 @@ from billfold.identity.operators.types import Operator
 from billfold.identity.partners.store import list_partner_keys
 from billfold.ledger.types import Direction, Rail
 from billfold.onboarding.review_queue import list_waiting
-from billfold.payments.ach.inbound.files import AchFileProcessor
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.ach.inbound_files import AchFileProcessor
+from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.retries import postpone_file
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids

@@ -17,7 +17,7 @@ from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.identity.partners.signed_requests import SignedRequestAuthenticator
 from billfold.identity.users.passwords import PasswordGate
 from billfold.ledger.bank import Bank
-from billfold.payments.on_us.payee_lookup import PeerLookup
+from billfold.payments.on_us.routes import PeerLookup
 from billfold.platform.settings.settings import Settings
 from billfold.request_log.recorder import RequestRecorder
 

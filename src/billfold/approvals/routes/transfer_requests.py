@@ -54,8 +54,8 @@ from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.rules import require_active
 from billfold.oauth.caller import CustomerCaller
-from billfold.payments.crypto.withdrawals.destination import find_objection_to
 from billfold.payments.crypto.withdrawals.rules import require_minimum
+from billfold.payments.crypto.withdrawals.wallet import find_objection_to
 from billfold.payments.wires.routes import WIRES_FEATURE
 from billfold.platform.dates import et_date
 from billfold.platform.errors import InvalidInput, NotFound, Refused

@@ -8,7 +8,7 @@ from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.ledger.jobs.due_work import next_due
 from billfold.monitoring.health.types import HealthCheck
-from billfold.payments.crypto.deposits.commands import DepositStatus
+from billfold.payments.crypto.deposits.rules import DepositStatus
 from billfold.payments.crypto.deposits.store import list_cursors, list_deposits
 from billfold.payments.crypto.withdrawals.store import list_blocked
 from billfold.payments.files import retries

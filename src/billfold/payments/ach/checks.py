@@ -8,34 +8,31 @@ from contextlib import suppress
 
 from billfold.data_keys.types import DataKey
 from billfold.ledger.checks import change_check
-from billfold.payments.ach.commands import (
-    OriginateAch,
-    ReceiveAch,
-    ReceiveAchReturn,
-    RecordNoc,
-    ReinitiateAch,
-    ReturnAchEntry,
-    ReverseAch,
-    ReviewAch,
-)
-from billfold.payments.ach.store.files import TRACE_NUMBERS
-from billfold.payments.files.contents import open_content
+from billfold.payments.ach import commands
+from billfold.payments.ach.store import TRACE_NUMBERS
+from billfold.payments.files.store import open_content
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 
-_RETURN_RECEIVED = names_in_sql(ReceiveAchReturn)
-_RETURNS_EITHER_WAY = names_in_sql(ReceiveAchReturn, ReturnAchEntry)
-_WITH_RETURN_CODE = names_in_sql(ReceiveAch, ReceiveAchReturn, ReturnAchEntry)
+_RETURN_RECEIVED = names_in_sql(commands.ReceiveAchReturn)
+_RETURNS_EITHER_WAY = names_in_sql(commands.ReceiveAchReturn, commands.ReturnAchEntry)
+_WITH_RETURN_CODE = names_in_sql(commands.ReceiveAch, commands.ReceiveAchReturn, commands.ReturnAchEntry)
 _WITH_STATUS = names_in_sql(
-    OriginateAch, ReverseAch, ReinitiateAch, ReviewAch, ReceiveAch, ReceiveAchReturn, ReturnAchEntry
+    commands.OriginateAch,
+    commands.ReverseAch,
+    commands.ReinitiateAch,
+    commands.ReviewAch,
+    commands.ReceiveAch,
+    commands.ReceiveAchReturn,
+    commands.ReturnAchEntry,
 )
 # Which outcome counts most: returned, settled, sent, waiting.
 _EXPECTED_STATUS = f"""
   SELECT customer_id, id, status, how, rank() OVER (PARTITION BY customer_id, id
                                                     ORDER BY how DESC, at DESC) AS place
     FROM (SELECT customer_id, outcome->>'ach_id' AS id, version AS at,
-                 CASE WHEN kind IN ({names_in_sql(ReceiveAch)}) THEN
+                 CASE WHEN kind IN ({names_in_sql(commands.ReceiveAch)}) THEN
                         CASE outcome->>'status' WHEN 'COMPLETED' THEN 'PROCESSED'
                              ELSE 'REJECTED' END
                       WHEN kind IN ({_RETURN_RECEIVED}) THEN 'FAILED'
@@ -116,14 +113,14 @@ _ENTRIES = {
         "no command recorded its notification of change": f"""
             {_ENTRY} WHERE (e.change_code IS NOT NULL OR e.corrected IS NOT NULL) AND NOT EXISTS (
               SELECT 1 FROM command c WHERE c.customer_id = e.customer_id AND c.accepted
-                 AND c.kind IN ({names_in_sql(RecordNoc)}) AND c.outcome->>'ach_id' = e.ach_id::text
+                 AND c.kind IN ({names_in_sql(commands.RecordNoc)}) AND c.outcome->>'ach_id' = e.ach_id::text
                  AND c.outcome->>'code' = e.change_code
                  AND c.outcome->>'corrected' = e.corrected)""",
         "its file is missing or was refused": f"""
             {_ENTRY} WHERE e.way = 'RECEIVING' AND NOT EXISTS (
                SELECT 1 FROM rail_file f WHERE f.file_id = e.file_id AND f.rail = 'ACH'
                   AND f.direction = 'IN' AND f.state <> 'REFUSED')""",
-    },
+    }
 }
 
 # What waits has a scheduled job, which is removed when all of its work is done.
@@ -135,7 +132,7 @@ _SCHEDULED_WORK = {
                AND NOT EXISTS (SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.micro_deposits'
                                   AND a.object_id = c.counterparty_id)
                AND NOT EXISTS (SELECT 1 FROM ach_entry e
-                                WHERE e.counterparty_id = c.counterparty_id)""",
+                                WHERE e.counterparty_id = c.counterparty_id)"""
     },
     ("ach_entry", Certainty.SUSPECT): {
         "it waits for a window, and no window is scheduled": f"""
@@ -157,12 +154,12 @@ _SCHEDULED_WORK = {
     ("ach_return_entry", Certainty.SUSPECT): {
         "it waits for a window, and no window is scheduled": f"""
             {_RETURN} WHERE w.file_id IS NULL AND NOT EXISTS (
-               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= w.due_at)""",
+               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window' AND a.due_at >= w.due_at)"""
     },
     ("ach_file", Certainty.SUSPECT): {
         "it is not transmitted, and no window is scheduled": f"""
             {_FILE} WHERE f.confirmed_at IS NULL AND NOT EXISTS (
-               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window')""",
+               SELECT 1 FROM scheduled_job a WHERE a.kind = 'ach.window')"""
     },
 }
 
@@ -172,7 +169,7 @@ _RETURNS = {
             {_RETURN} JOIN suspense_item i ON i.item_id = w.return_entry_id
              WHERE w.payload::jsonb - 'reason' IS DISTINCT FROM (i.details::jsonb->'answer') - 'reason'
                 OR w.payload->>'reason' NOT IN (i.details::jsonb->'answer'->>'reason', i.return_reason)
-                OR i.status <> 'RETURNED'""",
+                OR i.status <> 'RETURNED'"""
     },
     ("ach_return_entry", Certainty.MISSING): {
         "it was released from suspense, and is missing": """
@@ -182,7 +179,7 @@ _RETURNS = {
                AND i.details::jsonb->'answer' <> 'null'
                AND NOT EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.return_entry_id = i.item_id)
                AND NOT EXISTS (SELECT 1 FROM scheduled_job a
-                                WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)""",
+                                WHERE a.kind = 'ach.suspense_return' AND a.object_id = i.item_id)"""
     },
 }
 
@@ -232,12 +229,12 @@ _FILES = {
     ("ach_entry", Certainty.DERIVED): {
         "its file is missing": f"""
             {_ENTRY} WHERE e.way = 'ORIGINATION' AND e.file_id IS NOT NULL AND NOT EXISTS (
-               SELECT 1 FROM ach_file f WHERE f.file_id = e.file_id)""",
+               SELECT 1 FROM ach_file f WHERE f.file_id = e.file_id)"""
     },
     ("ach_return_entry", Certainty.DERIVED): {
         "its file is missing": f"""
             {_RETURN} WHERE w.file_id IS NOT NULL AND NOT EXISTS (
-               SELECT 1 FROM ach_file f WHERE f.file_id = w.file_id)""",
+               SELECT 1 FROM ach_file f WHERE f.file_id = w.file_id)"""
     },
     ("ach_file", Certainty.MISSING): {
         "entries refer to it, and it is missing": """
@@ -245,7 +242,7 @@ _FILES = {
              WHERE r.rail = 'ACH' AND r.direction = 'OUT' AND NOT EXISTS (
                SELECT 1 FROM ach_file f WHERE f.file_id = r.file_id)
                AND (EXISTS (SELECT 1 FROM ach_entry e WHERE e.file_id = r.file_id)
-                    OR EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.file_id = r.file_id))""",
+                    OR EXISTS (SELECT 1 FROM ach_return_entry w WHERE w.file_id = r.file_id))"""
     },
     ("ach_file", Certainty.DERIVED): {
         "its name, day and number differ": f"""
@@ -279,18 +276,18 @@ _FILES = {
     ("ach_counter", Certainty.SUSPECT): {
         "it is {traces}, but {used} trace numbers are in use": f"""
             SELECT traces, used FROM ach_counter, (SELECT count(*) AS used FROM ({_FILE_ITEMS}) p) p
-             WHERE traces < used OR traces > used AND traces <= {TRACE_NUMBERS}""",
+             WHERE traces < used OR traces > used AND traces <= {TRACE_NUMBERS}"""
     },
 }
 # After the other checks: one lost entry shifts the numbers of those behind it.
 _NUMBERS = {
     ("ach_entry", Certainty.DERIVED): {
         "its trace number is not the next one": f"""
-            SELECT customer_id, ach_id FROM ({_MISNUMBERED}) n WHERE part = 'ach_entry'""",
+            SELECT customer_id, ach_id FROM ({_MISNUMBERED}) n WHERE part = 'ach_entry'"""
     },
     ("ach_return_entry", Certainty.DERIVED): {
         "its trace number is not the next one": f"""
-            SELECT return_entry_id FROM ({_MISNUMBERED}) n WHERE part = 'ach_return_entry'""",
+            SELECT return_entry_id FROM ({_MISNUMBERED}) n WHERE part = 'ach_return_entry'"""
     },
 }
 
@@ -304,7 +301,7 @@ COUNTED = ("ach_file",)
 _CONTROL_RECORD = re.compile(rb"\n9(\d{12})(\d{8})(\d{10})(\d{12})(\d{12}) ")
 _CONTROL_BYTES = 1_100
 _SENT_FILES = f"""
-SELECT r.file_id, r.content, r.digest IS NOT NULL AS is_sealed, h.records, h.hash, h.debits, h.credits
+SELECT r.file_id, r.content, h.records, h.hash, h.debits, h.credits
   FROM ach_file f JOIN rail_file r USING (file_id) LEFT JOIN (
     SELECT file_id, sum(records)::bigint AS records, (sum(bank) % 10000000000)::bigint AS hash,
            sum(debits)::bigint AS debits, sum(credits)::bigint AS credits
@@ -318,8 +315,7 @@ async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) 
     async for row in conn.cursor(_SENT_FILES, prefetch=1, timeout=STATEMENT_TIMEOUT_SECONDS):
         file_id, content = row["file_id"], row["content"]
         with suppress(InvariantError):  # the checks of files name it
-            plain = open_content(bank_key, file_id, content) if row["is_sealed"] else content
-            written = _CONTROL_RECORD.search(plain[-_CONTROL_BYTES:])
+            written = _CONTROL_RECORD.search(open_content(bank_key, file_id, content)[-_CONTROL_BYTES:])
             expected = tuple(row[name] for name in ("records", "hash", "debits", "credits"))
             if written is None or tuple(map(int, written.groups()[1:])) != expected:
                 message = "its file control record differs from its entries"

@@ -12,9 +12,8 @@ from billfold.dual_control.proposing import propose_as_operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Direction
-from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
-from billfold.payments.ach.store.entries import get_entry, list_entries
-from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
+from billfold.payments.ach import commands
+from billfold.payments.ach.store import get_entry, list_entries
 from billfold.payments.return_codes import RETURN_REASONS
 from billfold.platform.dates import format_eastern
 from billfold.platform.money import format_usd
@@ -37,8 +36,8 @@ def _return_code(text: str) -> str:
 @group.table("list --status APPROVED", "list --way RECEIVING", columns=_COLUMNS, empty="There are no such entries.")
 async def list_all(
     bank: Bank,
-    status: Annotated[AchStatus | None, _ANY_CASE] = None,
-    way: Annotated[AchWay | None, _ANY_CASE] = None,
+    status: Annotated[commands.AchStatus | None, _ANY_CASE] = None,
+    way: Annotated[commands.AchWay | None, _ANY_CASE] = None,
     direction: Annotated[Direction | None, _ANY_CASE] = None,
     customer: Annotated[UUID | None, typer.Option(help="Only this customer's.")] = None,
     trace: Annotated[str | None, typer.Option(help="Only those of this trace number.")] = None,
@@ -52,16 +51,7 @@ async def list_all(
         bank.pool, customer_id=customer, trace=trace, way=way, direction=direction, status=status
     )
     return [
-        (
-            e.ach_id,
-            e.way,
-            e.direction,
-            _status_text(e),
-            format_usd(e.amount),
-            e.customer_id,
-            e.trace_number,
-            e.due_at,
-        )
+        (e.ach_id, e.way, e.direction, _status_text(e), format_usd(e.amount), e.customer_id, e.trace_number, e.due_at)
         for e in entries
     ]
 
@@ -84,14 +74,14 @@ async def show(bank: Bank, ach_id: AchId) -> None:
     console.print(table("", ("field", "value"), rows))
 
 
-def _status_text(entry: AchEntry, reason: str | None = None) -> str:
+def _status_text(entry: commands.AchEntry, reason: str | None = None) -> str:
     return " ".join(filter(None, (entry.status, reason, entry.return_code)))
 
 
 @group.command(f"cancel {EXAMPLE_ID}")
 async def cancel(bank: Bank, ach_id: AchId) -> str:
     """Cancel an entry that waits for its review."""
-    await _submit(bank, ReviewAch, ach_id, decision="CANCELLED")
+    await _submit(bank, commands.ReviewAch, ach_id, decision="CANCELLED")
     return "The entry is cancelled."
 
 
@@ -101,7 +91,7 @@ async def reverse(bank: Bank, ach_id: AchId) -> str:
     entry = await get_entry(bank.pool, ach_id)
     return await propose_as_operator(
         bank,
-        ReverseAch,
+        commands.ReverseAch,
         entry.customer_id,
         about=ach_id,
         words=f"Reverse the {entry.direction.lower()} of {format_usd(entry.amount)}, ACH entry {ach_id}",
@@ -114,7 +104,7 @@ async def reverse(bank: Bank, ach_id: AchId) -> str:
 @group.command(f"retry {EXAMPLE_ID}")
 async def retry(bank: Bank, ach_id: AchId) -> str:
     """Send a debit again that was returned for insufficient funds (R01, R09)."""
-    await _submit(bank, ReinitiateAch, ach_id)
+    await _submit(bank, commands.ReinitiateAch, ach_id)
     return "The entry goes with the next window."
 
 
@@ -129,7 +119,7 @@ async def return_entry(
     what = f"{entry.direction.lower()} of {format_usd(entry.amount)} from {entry.party_name}"
     return await propose_as_operator(
         bank,
-        ReturnAchEntry,
+        commands.ReturnAchEntry,
         entry.customer_id,
         about=ach_id,
         words=f"Return the {what}, ACH entry {ach_id}",

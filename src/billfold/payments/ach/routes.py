@@ -13,9 +13,9 @@ from billfold.http.schemas import CursorList, SearchedList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger import types as ledger_types
 from billfold.ledger.bank import Bank
+from billfold.payments.ach import store
 from billfold.payments.ach.commands import OriginateAch
 from billfold.payments.ach.schemas import AchOrigination, CreateAch, render_origination
-from billfold.payments.ach.store import entries as ach_entries
 from billfold.platform.errors import NotFound, Refused
 
 CCD_FEATURE = "ccd"
@@ -68,11 +68,11 @@ async def create_ach_origination(caller: Caller, bank: Bank, account_id: UUID, d
             description=description,
             lines=tuple(data.payment_related_information),
             amount=data.amount_usdc,
-            history=await ach_entries.read_history(bank.pool, owner, caller.now),
+            history=await store.read_history(bank.pool, owner, caller.now),
             request=msgspec.json.encode(data).decode(),
         )
     )
-    return render_origination(await ach_entries.get_origination(bank.pool, owner, ach_id), bank.calendars)
+    return render_origination(await store.get_origination(bank.pool, owner, ach_id), bank.calendars)
 
 
 @get("/api/v1/service-accounts/{account_id}/ach-originating/", tag="ach")
@@ -99,7 +99,7 @@ async def get_ach_origination(caller: Caller, bank: Bank, account_id: UUID, tran
     An origination with its status.
     """
     owner, pocket_id = await caller.pocket(bank, account_id)
-    entry = await ach_entries.get_origination(bank.pool, owner, transfer_id)
+    entry = await store.get_origination(bank.pool, owner, transfer_id)
     if entry.pocket_id != pocket_id:
         raise NotFound("There is no such ACH origination.")
     return render_origination(entry, bank.calendars)
@@ -138,7 +138,7 @@ async def list_ach_originations(
     """
     values = (sorted(statuses) if statuses else None, direction, returned)
     page = await page_query.read(
-        bank, ach_entries.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
+        bank, store.ORIGINATIONS_OF_PARTNER, caller.partner_id, *values, scope="ach-originations"
     )
     return searched_page_of(page, [render_origination(row, bank.calendars) for row in page.items])
 
@@ -153,7 +153,7 @@ async def _page(
 ) -> CursorList[AchOrigination]:
     page = await page_query.read(
         bank,
-        ach_entries.ORIGINATIONS,
+        store.ORIGINATIONS,
         owner,
         pocket_id,
         sorted(statuses) if statuses else None,

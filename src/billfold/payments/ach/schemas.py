@@ -8,7 +8,7 @@ import msgspec
 
 from billfold.http.schemas import Amount, usd
 from billfold.ledger.types import Direction
-from billfold.payments.ach.types import AMOUNT_MAX_CENTS, LINE_WIDTH, AchEntry, AchStatus
+from billfold.payments.ach.commands import AMOUNT_MAX_CENTS, LINE_WIDTH, AchEntry, AchStatus
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import InvalidInput
 

@@ -10,7 +10,7 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, customer_of_pocket
 from billfold.dual_control.proposing import propose_as_operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction
-from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
+from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.platform.money import format_usd
 
 MAX_CENTS = 999_999_999_999
@@ -55,13 +55,7 @@ async def create(
     }
     words = f"Credit {format_usd(cents)} ({credit_type.lower()}) to Pocket {pocket_id}"
     return await propose_as_operator(
-        bank,
-        PostGoodwillCredit,
-        customer_id,
-        words=words,
-        why=description,
-        key=key,
-        **fields,
+        bank, PostGoodwillCredit, customer_id, words=words, why=description, key=key, **fields
     )
 
 

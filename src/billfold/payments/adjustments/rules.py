@@ -15,10 +15,9 @@ from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import PocketBook
-from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.commands import AuditedAction, Books, Command, Outcome, Reference, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
-from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
 from billfold.treasury.overdraft.rules import claw_back
@@ -26,6 +25,44 @@ from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
 from billfold.treasury.rules.recover import overdraft_of
 from billfold.treasury.sweeps.rules import sweep_and_invest
+
+
+class PostGoodwillCredit(Command, frozen=True, kw_only=True):
+    """Credit a pocket with `amount` cents: cash back, a promotion or an adjustment."""
+
+    former_names = ("GiveCredit",)
+    audit = AuditedAction("pocket", "credited", fields=("amount", "credit_type", "description"))
+    needs_identifiers = False
+
+    pocket_id: UUID
+    amount: int
+    credit_type: str  # "CASH_BACK", "PROMOTION" or "ADJUSTMENT"
+    description: str
+
+
+class AdjustPocket(Command, frozen=True, kw_only=True):
+    """Adjust a pocket by `amount` cents. The pocket must cover a DEBIT."""
+
+    audit = AuditedAction("pocket", "adjusted", fields=("direction", "amount", "description"))
+    needs_identifiers = False
+
+    pocket_id: UUID
+    direction: Direction
+    amount: int
+    description: str
+
+
+class ReverseTransaction(Command, frozen=True, kw_only=True):
+    """Reverse one credit, adjustment or fee in full. `references` holds the transaction."""
+
+    former_names = ("CorrectBooking",)
+    reference_kinds = (Reference.TRANSACTION,)
+    audit = AuditedAction("activity", "corrected", fields=("description",))
+    needs_identifiers = False
+
+    activity_id: UUID
+    description: str
+
 
 ADJUSTMENT, CORRECTION = "ADJUSTMENT", "CORRECTION"
 _JOURNAL = JournalKind.ADJUSTMENT

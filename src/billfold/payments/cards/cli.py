@@ -9,9 +9,8 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, Alone, CommandGroup, Row, require_alone, submit_as_operator
 from billfold.cli.context import CliError
 from billfold.ledger.bank import Bank
-from billfold.payments.cards.commands import FreezeCard
+from billfold.payments.cards.commands import CardRow, FreezeCard
 from billfold.payments.cards.store import get_card, list_newest
-from billfold.payments.cards.types import CardRow
 
 group = CommandGroup("cards", "Show, freeze and unfreeze cards.", example="list")
 

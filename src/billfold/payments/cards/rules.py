@@ -1,6 +1,7 @@
 """Cards are created, switched on and off, frozen by the bank, and closed; physical cards are ordered first."""
 
 from collections.abc import Mapping
+from datetime import date
 from types import MappingProxyType
 from typing import Final, TypeVar
 from uuid import UUID
@@ -12,32 +13,59 @@ from billfold.events import kinds
 from billfold.events.payloads import CardStatusPayload
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import PocketStatus
+from billfold.ledger.types import AccountKind, JournalKind, PocketStatus
 from billfold.payments.cards.commands import (
-    CloseCard,
-    CloseCardsOfPocket,
-    CreateVirtualCard,
-    FreezeCard,
-    OrderCard,
-    PlaceCardOrder,
-    ProduceCard,
-    RecordPin,
-    SetCardStatus,
-)
-from billfold.payments.cards.types import (
     ORDER_JOB,
     STATUS_JOB,
     CardOrderRow,
     CardRow,
     CardStatus,
     CardType,
+    CloseCard,
+    CloseCardsOfPocket,
+    CreateVirtualCard,
+    FreezeCard,
     MagstripeStatus,
+    OrderCard,
     OrderStatus,
+    PlaceCardOrder,
+    ProduceCard,
+    RecordPin,
+    SetCardStatus,
 )
 from billfold.platform.errors import NotFound, Refused
+
+
+class BookCardSettlement(Command, frozen=True, kw_only=True):
+    """Book interchange, negative if more was given back than received, and fees of a file, in cents."""
+
+    needs_identifiers = False
+
+    file_id: UUID
+    settles_on: date
+    interchange: int
+    fees: int
+
+
+@decides(BookCardSettlement)
+def book_settlement(books: Books, cmd: BookCardSettlement, ctx: Context) -> Outcome:
+    """Post interchange and fees against the card rail, in the bank's own books."""
+    book = book_of(books, cmd.customers[0])
+    # It is booked on the open business date of the bank: only the day end moves on to the next.
+    entry_no = book.begin(JournalKind.CARD, ctx, settles_on=cmd.settles_on, business_date=book.business_date)
+    rail, interchange = book.internal_account(AccountKind.RAIL_CARD), book.internal_account(AccountKind.INTERCHANGE)
+    if cmd.interchange > 0:
+        book.post(rail, interchange, cmd.interchange)
+    elif cmd.interchange < 0:
+        book.post(interchange, rail, -cmd.interchange)
+    if cmd.fees:
+        book.post(book.internal_account(AccountKind.CARD_FEES), rail, cmd.fees)
+    book.close()
+    return {"file_id": str(cmd.file_id), "journal_no": entry_no}
+
 
 _Found = TypeVar("_Found", CardRow, CardOrderRow)
 _EVENTS: Final[Mapping[CardStatus, EventKind[CardStatusPayload]]] = MappingProxyType(

@@ -8,18 +8,8 @@ import msgspec
 
 from billfold.accounts.addresses import Address
 from billfold.http.schemas import NOT_BLANK, one_of
-from billfold.payments.cards.ports import EncryptedDetail
-from billfold.payments.cards.types import (
-    PRINTED_NAME_MAX,
-    CardOrderRow,
-    CardRow,
-    CardStatus,
-    CardType,
-    ClosureReason,
-    MagstripeStatus,
-    OrderStatus,
-    Padding,
-)
+from billfold.payments.cards import commands
+from billfold.payments.cards.processor import EncryptedDetail
 
 Pem = Annotated[
     str,
@@ -27,7 +17,7 @@ Pem = Annotated[
 ]
 Base64 = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9+/]+={0,2}\Z", max_length=1024)]
 RequestedStatus = Literal["ONLINE", "OFFLINE", "CLOSED", "OPEN", "LOCKED"]
-STATUS_ALIASES = {"OPEN": CardStatus.ONLINE, "LOCKED": CardStatus.OFFLINE}
+STATUS_ALIASES = {"OPEN": commands.CardStatus.ONLINE, "LOCKED": commands.CardStatus.OFFLINE}
 """Names of an earlier release."""
 
 
@@ -38,9 +28,9 @@ class Card(msgspec.Struct, kw_only=True):
     customer_id: UUID
     pocket_id: UUID
     name: str
-    type: Annotated[str, one_of(*CardType)]
-    status: Annotated[str, one_of(*CardStatus)]
-    magstripe_status: Annotated[str, one_of(*MagstripeStatus)]
+    type: Annotated[str, one_of(*commands.CardType)]
+    status: Annotated[str, one_of(*commands.CardStatus)]
+    magstripe_status: Annotated[str, one_of(*commands.MagstripeStatus)]
     last_four: str
     time_created: datetime
     object_type: Literal["Card"] = "Card"
@@ -50,8 +40,8 @@ class CardStatusResponse(msgspec.Struct, kw_only=True):
     """The status of a card."""
 
     card_id: UUID
-    status: Annotated[str, one_of(*CardStatus)]
-    magstripe_status: Annotated[str, one_of(*MagstripeStatus)]
+    status: Annotated[str, one_of(*commands.CardStatus)]
+    magstripe_status: Annotated[str, one_of(*commands.MagstripeStatus)]
     object_type: Literal["CardStatusResponse"] = "CardStatusResponse"
 
 
@@ -78,7 +68,7 @@ class PinResponse(msgspec.Struct, kw_only=True):
 class ClosingCard(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Why a card is closed: a physical card needs a reason, LOST and STOLEN a date."""
 
-    closure_reason: ClosureReason | None = None
+    closure_reason: commands.ClosureReason | None = None
     lost_stolen_date: date | None = None
 
 
@@ -86,7 +76,7 @@ class DetailKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """The client's public key, for this request only."""
 
     public_key: Pem
-    padding: Padding = Padding.PKCS1_V1_5
+    padding: commands.Padding = commands.Padding.PKCS1_V1_5
 
 
 class CardDetail(msgspec.Struct, kw_only=True):
@@ -108,7 +98,7 @@ class CreateCardOrder(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
             min_length=1,
             max_length=100,
             pattern=NOT_BLANK,
-            description=f"The first {PRINTED_NAME_MAX} characters are printed.",
+            description=f"The first {commands.PRINTED_NAME_MAX} characters are printed.",
         ),
     ]
     shipping_address: Address
@@ -119,7 +109,7 @@ class CardOrder(msgspec.Struct, kw_only=True):
 
     card_order_id: UUID
     card_id: UUID | None
-    status: Annotated[str, one_of(*OrderStatus)]
+    status: Annotated[str, one_of(*commands.OrderStatus)]
     name_on_card: str
     shipping_address: Address | None
     object_type: Literal["CardOrder"] = "CardOrder"
@@ -130,7 +120,7 @@ class CardOrderItem(msgspec.Struct, kw_only=True):
 
     card_order_id: UUID
     card_id: UUID | None
-    status: Annotated[str, one_of(*OrderStatus)]
+    status: Annotated[str, one_of(*commands.OrderStatus)]
     object_type: Literal["MinimalPhysicalCardOrderResponse"] = "MinimalPhysicalCardOrderResponse"
 
 
@@ -141,7 +131,7 @@ class PublicKeys(msgspec.Struct, kw_only=True):
     object_type: Literal["PublicKeys"] = "PublicKeys"
 
 
-def render_card(row: CardRow) -> Card:
+def render_card(row: commands.CardRow) -> Card:
     """Return a card of a list."""
     return Card(
         card_id=row.card_id,
@@ -156,7 +146,7 @@ def render_card(row: CardRow) -> Card:
     )
 
 
-def render_status(row: CardRow) -> CardStatusResponse:
+def render_status(row: commands.CardRow) -> CardStatusResponse:
     """Return the status of a card."""
     return CardStatusResponse(card_id=row.card_id, status=row.status, magstripe_status=row.magstripe_status)
 
@@ -168,7 +158,7 @@ def render_detail(card_id: UUID, detail: EncryptedDetail) -> CardDetail:
     )
 
 
-def render_order(row: CardOrderRow, address: str | None) -> CardOrder:
+def render_order(row: commands.CardOrderRow, address: str | None) -> CardOrder:
     """Return an order with its opened address; None where that was destroyed."""
     found: Any = None if address is None else msgspec.json.decode(address, type=Address)
     return CardOrder(
@@ -180,6 +170,6 @@ def render_order(row: CardOrderRow, address: str | None) -> CardOrder:
     )
 
 
-def render_order_item(row: CardOrderRow) -> CardOrderItem:
+def render_order_item(row: commands.CardOrderRow) -> CardOrderItem:
     """Return an order of a list."""
     return CardOrderItem(card_order_id=row.card_order_id, card_id=row.card_id, status=row.status)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from billfold.payments.cards.types import CardOrderRow, CardRow
+from billfold.payments.cards.commands import CardOrderRow, CardRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList
 from billfold.platform.database.rows import Table
@@ -41,13 +41,9 @@ CARDS = KeysetList(
     **BY_CREATION,
 )
 """Cards of a customer, of one Pocket or of all, in some statuses or in all, newest first."""
-# Of a card without a partner, which the release before made, its Pocket's is asked: there are hardly any, by the index.
 CARDS_OF_PARTNER = BoundedList(
-    " UNION ALL ".join(
-        f"(SELECT * FROM ({_CARDS} WHERE {of}) found WHERE ($2::text[] IS NULL OR status = ANY($2)) AND {{page}})"
-        for of in ("c.partner_id = $1", "c.partner_id IS NULL AND p.partner_id = $1")
-    )
-    + " {order}",
+    f"""SELECT * FROM ({_CARDS} WHERE c.partner_id = $1) found
+ WHERE ($2::text[] IS NULL OR status = ANY($2)) AND {{page}}""",
     _cards.read,
     Along("card WHERE partner_id = $1"),
     **BY_CREATION,

@@ -1,4 +1,13 @@
-"""Orders and statuses go to the card processor, and cards close with their Pocket: scheduled jobs, safe to repeat."""
+"""Scheduled jobs of cards, safe to repeat.
+
+Orders and statuses go to the card processor, cards close with their Pocket, holds expire, and late approvals are
+reversed.
+"""
+
+from datetime import datetime
+from uuid import UUID
+
+import msgspec
 
 from billfold.accounts.pockets.store import get_pocket
 from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
@@ -6,9 +15,57 @@ from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import PocketStatus, ScheduledJob
 from billfold.payments.cards import store
-from billfold.payments.cards.commands import CloseCardsOfPocket, PlaceCardOrder
+from billfold.payments.cards.authorizations import commands as authorizing
+from billfold.payments.cards.authorizations import store as authorizations
+from billfold.payments.cards.authorizations.messages import Message, command_of
+from billfold.payments.cards.commands import CloseCardsOfPocket, OrderStatus, PlaceCardOrder
 from billfold.payments.cards.processor import processor_of
-from billfold.payments.cards.types import OrderStatus
+
+
+async def expire_hold(bank: Bank, job: ScheduledJob) -> None:
+    """Release a hold whose time is over."""
+    assert job.customer_id is not None
+    await release_hold(bank, job.customer_id, job.object_id, due=job.at)
+
+
+async def reverse_late(bank: Bank, job: ScheduledJob) -> None:
+    """Reverse what a message was approved after it had been declined; one that is not decided yet is decided first."""
+    assert job.customer_id is not None
+    message = msgspec.json.decode((await authorizations.get_late(bank.pool, job.object_id)).message, type=Message)
+    command = command_of(message, job.customer_id)
+    assert isinstance(command, authorizing.AuthorizeCard | authorizing.IncrementAuthorization)
+    cents = (await bank.engine.submit(command)).outcome["approved_amount"]
+    if cents:
+        await bank.engine.submit(
+            authorizing.ReverseAuthorization(
+                caller=authorizing.LATE,
+                key=command.key,
+                customers=command.customers,
+                references=command.references,
+                card_id=command.card_id,
+                network_reference=command.network_reference,
+                merchant=command.merchant,
+                amount=cents,
+                is_late=isinstance(command, authorizing.AuthorizeCard),
+            )
+        )
+
+
+async def release_hold(bank: Bank, customer_id: UUID, authorization_id: UUID, *, due: datetime) -> None:
+    """Release a hold that ends by `due`. Raises NotFound."""
+    row = await authorizations.get_authorization(bank.pool, customer_id, authorization_id)
+    await bank.engine.submit(
+        authorizing.ExpireAuthorization(
+            caller=f"cards:{due.isoformat()}",
+            key=authorization_id,
+            customers=(customer_id,),
+            references=authorizing.references_of(row.card_id, row.network_reference),
+            card_id=row.card_id,
+            network_reference=row.network_reference,
+            merchant=msgspec.json.decode(row.merchant, type=authorizing.Merchant),
+            due=due,
+        )
+    )
 
 
 async def place_order(bank: Bank, job: ScheduledJob) -> None:

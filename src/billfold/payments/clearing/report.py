@@ -1,15 +1,91 @@
-"""What the rails hold, the payments that explain it, and what does not settle when it should."""
+"""Balances of the rails, the payments that explain them, late settlements, and liquidity of the coming days."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import TradeActivity
+from billfold.payments.clearing.rules import ClearingTotals, OpenPayment, SettlementBlock
 from billfold.payments.clearing.store import DATE_MAX, EVER, SettlementPeriod, balances, list_cleared, list_open
-from billfold.payments.clearing.types import ClearingTotals, OpenPayment
+from billfold.payments.clearing.worker import find_unsettled
+from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_instant
+
+HORIZON = timedelta(days=7)
+FACE_CENTS = 100_00
+_NEWEST = """
+SELECT settles_on, cusip, side, units, block_cents, closed_on FROM settlement
+ ORDER BY settles_on DESC, cusip, price_micros, side LIMIT $1
+"""
+
+
+class SettledBlock(NamedTuple):
+    """A block of one bill that the bank has settled."""
+
+    settles_on: date
+    cusip: str
+    side: str
+    units: int
+    cents: int
+    closed_on: date
+
+
+class LiquidityDay(NamedTuple):
+    """Inflow and outflow of one day, in cents."""
+
+    day: date
+    inflow: int
+    outflow: int
+
+    @property
+    def net(self) -> int:
+        """Inflow less outflow; the bank has to fund a negative amount."""
+        return self.inflow - self.outflow
+
+
+async def list_settled(conn: Connection, limit: int) -> list[SettledBlock]:
+    """Return the newest blocks that are settled."""
+    return [SettledBlock(*row) for row in await conn.fetch(_NEWEST, limit)]
+
+
+async def list_coming(conn: Connection, today: date) -> list[SettlementBlock]:
+    """Return the blocks that are not settled and settle by the end of the horizon."""
+    return list(await find_unsettled(conn, today + HORIZON))
+
+
+def liquidity(
+    bank: Bank,
+    today: date,
+    units: Mapping[str, int],
+    *,
+    blocks: Iterable[SettlementBlock],
+    rails: Iterable[ClearingTotals],
+) -> list[LiquidityDay]:
+    """Return the days to come with something in or out: `units` of bills by CUSIP mature at face.
+
+    What is late counts today.
+    """
+    ends = today + HORIZON
+    inflow, outflow = defaultdict[date, int](int), defaultdict[date, int](int)
+    maturing = {cusip: bank.market.bill(cusip).maturity for cusip in units}
+    for cusip, day in maturing.items():
+        if today <= day <= ends:
+            inflow[day] += units[cusip] * FACE_CENTS
+    for block in blocks:
+        if block.side != TradeActivity.MATURITY:
+            day = max(bank.calendars.settlement_on_or_after(block.settles_on), today)
+            (outflow if block.side == TradeActivity.BUY else inflow)[day] += block.customers_cents
+    for each in rails:
+        inflow[max(each.settles_on, today)] += each.unsettled_in
+        outflow[max(each.settles_on, today)] += each.unsettled_out
+    days = sorted(day for day in inflow.keys() | outflow.keys() if day <= ends)
+    return [LiquidityDay(day, inflow[day], outflow[day]) for day in days if inflow[day] or outflow[day]]
+
 
 _ONE_MICROSECOND, _ONE_DAY = timedelta(microseconds=1), timedelta(days=1)
 RECENT = timedelta(days=7)
@@ -43,7 +119,7 @@ _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 
 
 class InTransit(NamedTuple):
-    """What is not settled of the last days and of those to come: dates that are over are breaks."""
+    """Unsettled amounts of the last days and of those to come: dates that are over are breaks."""
 
     open_day: date
     dates: list[ClearingTotals]
@@ -57,7 +133,7 @@ class InTransit(NamedTuple):
 
     @property
     def coming(self) -> list[tuple[ClearingTotals, int]]:
-        """What settles today and later; none of it is late."""
+        """Dates that settle today and later; none is late."""
         return [(each, 0) for each in self.dates if each.settles_on >= self.open_day]
 
 

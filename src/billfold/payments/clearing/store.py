@@ -1,20 +1,14 @@
 """Queries of what moved by each rail and what of it is settled.
 
 A customer's payment settles at the instant of its transaction, a journal entry of the bank on its
-settlement date. A rail of another kind has a module `movements` below `billfold.payments`: its `MOVEMENTS` is a
-query of the same columns and parameters.
-"""
+settlement date."""
 
-import importlib
-import pkgutil
-from collections.abc import Iterator
 from datetime import date, datetime
 from typing import NamedTuple
 from uuid import UUID
 
-from billfold import payments
-from billfold.payments.clearing.types import ClearingTotals, OpenPayment
-from billfold.platform.database.connection import Connection, Pool
+from billfold.payments.clearing.rules import ClearingTotals, OpenPayment
+from billfold.platform.database.connection import Db
 from billfold.platform.dates import et_instant
 
 _EASTERN = "(settles_at AT TIME ZONE 'America/New_York')::date"
@@ -35,14 +29,32 @@ SELECT upper(substr(a.kind, 6)) AS rail, j.settles_on,
  WHERE j.customer_id = $1 AND j.kind NOT IN ('clearing', 'settlement')
    AND a.kind LIKE 'rail:%' AND j.settles_on BETWEEN $2 AND $4
 """
-
-
-def _of_other_rails() -> Iterator[str]:
-    modules = sorted(each.name for each in pkgutil.walk_packages(payments.__path__, "billfold.payments."))
-    yield from (importlib.import_module(name).MOVEMENTS for name in modules if name.endswith(".movements"))
-
-
-_MOVEMENTS = " UNION ALL ".join((_OF_CUSTOMERS, _OF_THE_BANK, *_of_other_rails()))
+# The records of the processor's settlement that are booked to cards.
+_OF_CARDS = """
+SELECT 'CARD' AS rail, settles_on, settles_on::timestamp AT TIME ZONE 'America/New_York' AS settles_at,
+       CASE WHEN kind IN ('REFUND', 'CHARGEBACK') THEN 'CREDIT' ELSE 'DEBIT' END AS direction,
+       amount, customer_id, entry_no, transaction_id AS activity_id
+  FROM card_payment WHERE settles_on BETWEEN $2 AND $4
+"""
+_MOVED = """
+SELECT 'CRYPTO' AS rail, (t.settles_at AT TIME ZONE 'America/New_York')::date AS settles_on, t.settles_at, t.direction,
+       t.amount, t.customer_id, t.entry_no, t.activity_id
+  FROM transaction t JOIN
+"""
+_OF_WITHDRAWAL = f"""{_MOVED} crypto_withdrawal w ON t.customer_id = w.customer_id AND t.pocket_id = w.pocket_id
+       AND t.details->>'crypto_transfer_id' = w.withdrawal_id::text AND t.entry_no =
+"""
+# Deposits also where an operator released them. A withdrawal settles when it is booked, and when it comes back.
+_OF_CRYPTO = f"""
+{_MOVED} crypto_deposit d
+    ON d.customer_id = t.customer_id AND d.deposit_id::text = t.details->>'crypto_transfer_id'
+ WHERE t.type = 'GENERIC' AND t.direction = 'CREDIT' AND t.settles_at >= $3 AND t.settles_at <= $5
+ UNION ALL
+{_OF_WITHDRAWAL} w.entry_no WHERE w.created_at >= $3 AND w.created_at <= $5
+ UNION ALL
+{_OF_WITHDRAWAL} w.return_entry_no WHERE w.status = 'REJECTED' AND w.updated_at >= $3 AND w.updated_at <= $5
+"""
+_MOVEMENTS = " UNION ALL ".join((_OF_CUSTOMERS, _OF_THE_BANK, _OF_CARDS, _OF_CRYPTO))
 _CLEARED = f"""
 SELECT rail, settles_on, coalesce(payments, 0)::bigint AS payments,
        coalesce(m.inflow, 0)::bigint AS inflow, coalesce(m.outflow, 0)::bigint AS outflow,
@@ -83,20 +95,18 @@ class SettlementPeriod(NamedTuple):
 EVER = SettlementPeriod(DATE_MIN, et_instant(DATE_MIN, 0), DATE_MAX, ends=et_instant(DATE_MAX, 0))
 
 
-async def list_cleared(conn: Connection | Pool, bank_id: UUID, span: SettlementPeriod) -> list[ClearingTotals]:
+async def list_cleared(conn: Db, bank_id: UUID, span: SettlementPeriod) -> list[ClearingTotals]:
     """Return per rail the dates with unsettled amounts."""
     rows = await conn.fetch(_CLEARED, bank_id, *span, timeout=_QUERY_TIMEOUT_SECONDS)
     return [ClearingTotals(*row) for row in rows]
 
 
-async def list_open(
-    conn: Connection | Pool, bank_id: UUID, span: SettlementPeriod, *, limit: int = 200
-) -> list[OpenPayment]:
+async def list_open(conn: Db, bank_id: UUID, span: SettlementPeriod, *, limit: int = 200) -> list[OpenPayment]:
     """Return the payments that settle within the period, earliest first."""
     return [OpenPayment(*row) for row in await conn.fetch(_OPEN, bank_id, *span, limit)]
 
 
-async def balances(conn: Connection | Pool) -> dict[str, int]:
+async def balances(conn: Db) -> dict[str, int]:
     """Return the sum of the clearing accounts of all customers and the bank."""
     return {row["kind"]: row["balance"] for row in await conn.fetch(_BALANCES)}
 

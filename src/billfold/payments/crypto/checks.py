@@ -6,15 +6,10 @@ Addresses: each follows from its extended public key and index.
 from functools import cache
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
-from billfold.payments.crypto.addresses import WatchOnlyAddresses
-from billfold.payments.crypto.deposits.commands import CreditDeposit, RecordUnbooked
+from billfold.payments.crypto.chains import WatchOnlyAddresses
+from billfold.payments.crypto.deposits.rules import CreditDeposit, RecordUnbooked
 from billfold.payments.crypto.deposits.store import CARRIED
-from billfold.payments.crypto.withdrawals.commands import (
-    CompleteWithdrawal,
-    RejectWithdrawal,
-    SendUsdc,
-    SubmitWithdrawal,
-)
+from billfold.payments.crypto.withdrawals import rules
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 
@@ -61,7 +56,7 @@ _OF_DEPOSITS = {
 }
 _WITHDRAWAL = "SELECT w.customer_id, w.withdrawal_id FROM crypto_withdrawal w"
 _TRANSACTION = "SELECT t.customer_id, t.withdrawal_id FROM crypto_transaction t"
-_KINDS = names_in_sql(SendUsdc, SubmitWithdrawal, CompleteWithdrawal, RejectWithdrawal)
+_KINDS = names_in_sql(rules.SendUsdc, rules.SubmitWithdrawal, rules.CompleteWithdrawal, rules.RejectWithdrawal)
 _OF_WITHDRAWALS = {
     (_SENT, Certainty.DERIVED): {
         "status is {status}, but its last command left {expected}, or other values differ": f"""
@@ -122,7 +117,7 @@ _OF_WITHDRAWALS = {
                    OR b.intent = 'CANCEL' AND s.intent <> 'CANCEL')"""
     },
 }
-_TRACKED = TrackedTable(_SENT, "withdrawal_id", (SendUsdc,), created_at="created_at")
+_TRACKED = TrackedTable(_SENT, "withdrawal_id", (rules.SendUsdc,), created_at="created_at")
 CHECKS = (
     *creation_checks(TrackedTable(_DEPOSIT, "deposit_id", (CreditDeposit, RecordUnbooked), created_at="created_at")),
     *creation_checks(_TRACKED),

@@ -17,17 +17,15 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
-from billfold.payments.crypto.addresses import read_address
-from billfold.payments.crypto.chains import Chains
+from billfold.payments.crypto.chains import Chains, read_address
 from billfold.payments.crypto.deposits import store as deposits
-from billfold.payments.crypto.deposits.commands import ChainDeposit, CreditDeposit, DepositStatus
-from billfold.payments.crypto.deposits.rules import UNAVAILABLE
+from billfold.payments.crypto.deposits.rules import UNAVAILABLE, ChainDeposit, CreditDeposit, DepositStatus
 from billfold.payments.crypto.deposits.store import TransferStatus
 from billfold.payments.crypto.withdrawals import store as withdrawals
-from billfold.payments.crypto.withdrawals.commands import WithdrawalStatus
+from billfold.payments.crypto.withdrawals.rules import WithdrawalStatus
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.crypto.withdrawals.transactions import OperatorRequest
-from billfold.payments.suspense.commands import AssignFromSuspense
+from billfold.payments.suspense.rules import AssignFromSuspense
 from billfold.payments.suspense.store import get_item
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

@@ -1,8 +1,7 @@
 """Bills from and to other custodians: each transfer equals what its commands left and its trades moved."""
 
 from billfold.ledger.checks import TrackedTable, outcome_checks
-from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.payments.custody.rules import RECORDED
+from billfold.payments.custody.rules import RECORDED, DeliverBills, EndDelivery, ReceiveBills
 from billfold.platform.checks import Check
 
 CHECKS = (

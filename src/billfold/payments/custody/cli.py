@@ -13,8 +13,8 @@ from billfold.data_keys.types import PartyField
 from billfold.dual_control.proposing import propose_as_operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.payments.custody.commands import DeliverBills, ReceiveBills
-from billfold.payments.custody.store import list_transfers
+from billfold.payments.custody.rules import DeliverBills, ReceiveBills
+from billfold.payments.custody.worker import list_transfers
 from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.money import format_usd

@@ -5,6 +5,8 @@ rejected delivery is reversed lot by lot.
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from enum import StrEnum
 from uuid import UUID
 
 import msgspec
@@ -18,23 +20,112 @@ from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.holdings import Lot, PocketBook
-from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.commands import AuditedAction, Books, Command, Outcome, Reference, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
-from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
-from billfold.payments.custody.types import (
-    MovedLot,
-    SecurityTransfer,
-    SecurityTransferDirection,
-    SecurityTransferStatus,
-)
-from billfold.payments.on_us.types import PendingTransfer
+from billfold.payments.on_us.commands import PendingTransfer
+from billfold.platform.database.rows import Row
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import cents_for
 from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
+
+
+class SecurityTransferStatus(StrEnum):
+    """The status of a security transfer."""
+
+    PENDING = "PENDING"
+    COMPLETED = "COMPLETED"
+    REJECTED = "REJECTED"
+
+
+class SecurityTransferDirection(StrEnum):
+    """From another custodian, or to one."""
+
+    IN = "IN"
+    OUT = "OUT"
+
+
+class MovedLot(msgspec.Struct, frozen=True, array_like=True):
+    """A transferred lot: its journal entry, acquisition date, units, tax basis in cents, and the account it left."""
+
+    entry_no: int
+    acquired_on: date
+    units: int
+    tax_basis: int
+    account_no: int | None = None
+
+
+class SecurityTransfer(Row, frozen=True, kw_only=True):
+    """A security transfer as stored. `market_value` is in cents at booking.
+
+    `lots` is the JSON text of what `moved_lots` returns.
+    """
+
+    table = "security_transfer"
+    key_column = "transfer_id"
+
+    customer_id: UUID
+    transfer_id: UUID
+    pocket_id: UUID
+    direction: SecurityTransferDirection
+    cusip: str
+    units: int
+    market_value: int
+    status: SecurityTransferStatus
+    counterparty_name: str
+    counterparty_account: str
+    lots: str
+    created_at: datetime
+    reason: str | None = None
+    ended_at: datetime | None = None
+
+    def moved_lots(self) -> tuple[MovedLot, ...]:
+        """Return the transferred lots."""
+        return msgspec.json.decode(self.lots, type=tuple[MovedLot, ...])
+
+
+class ReceiveBills(Command, frozen=True, kw_only=True):
+    """Receive one lot. `cost_cents` is its tax basis; None: its value on arrival."""
+
+    audit = AuditedAction("pocket", "received", fields=("cusip", "units", "counterparty_name"))
+    needs_identifiers = False
+
+    transfer_id: UUID
+    pocket_id: UUID
+    cusip: str
+    units: int
+    counterparty_name: str
+    counterparty_account: str
+    acquired_on: date | None = None
+    cost_cents: int | None = None
+
+
+class DeliverBills(Command, frozen=True, kw_only=True):
+    """Deliver `units` of a bill, oldest lots first."""
+
+    audit = AuditedAction("pocket", "delivered", fields=("cusip", "units", "counterparty_name"))
+    needs_identifiers = False
+
+    transfer_id: UUID
+    pocket_id: UUID
+    cusip: str
+    units: int
+    counterparty_name: str
+    counterparty_account: str
+
+
+class EndDelivery(Command, frozen=True, kw_only=True):
+    """Record the result from the custodian: delivered, or rejected for a `reason`."""
+
+    reference_kinds = (Reference.SECURITY_TRANSFER,)
+    needs_identifiers = False
+
+    transfer_id: UUID
+    reason: str | None = None
+
 
 ACTIVITY = TradeActivity.EXTERNAL_SECURITY_TRANSFER
 APPOINTMENT = "custody.deliver"

@@ -1,4 +1,6 @@
-"""Deliveries: a booked delivery is ordered from the custodian, and the result is recorded."""
+"""Security transfers: queries of them, and a booked delivery is ordered from the custodian."""
+
+from typing import Protocol, runtime_checkable
 
 import msgspec
 import structlog
@@ -7,10 +9,31 @@ from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.custody.commands import EndDelivery
-from billfold.payments.custody.ports import Custodian
-from billfold.payments.custody.store import get_transfer
-from billfold.payments.custody.types import SecurityTransferStatus
+from billfold.payments.custody.rules import EndDelivery, SecurityTransfer, SecurityTransferStatus
+from billfold.platform.database.connection import Db
+from billfold.platform.database.rows import Table
+
+_transfers = Table(SecurityTransfer)
+_LIST = f"{_transfers.select} ORDER BY created_at DESC, written_no DESC LIMIT $1"
+get_transfer = _transfers.get
+load_references = _transfers.load_references
+
+
+async def list_transfers(conn: Db, *, limit: int = 200) -> list[SecurityTransfer]:
+    """Return the newest security transfers."""
+    return await _transfers.all(conn, _LIST, limit)
+
+
+@runtime_checkable
+class Custodian(Protocol):
+    """The custodian."""
+
+    async def deliver(self, transfer: SecurityTransfer) -> str | None:
+        """Deliver bills, free of payment; return the reason if the other side rejects them.
+
+        Idempotent by the transfer's id. Raises Unavailable if the custodian does not answer.
+        """
+
 
 log = structlog.get_logger(__name__)
 

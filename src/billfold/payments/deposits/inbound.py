@@ -13,10 +13,9 @@ from billfold.data_keys.types import DataKey, PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.types import Rail
-from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.deposits.types import IncomingAch, IncomingPayment, IncomingWire
-from billfold.payments.wires.rules import incoming
-from billfold.payments.wires.sealed_messages import seal_payment, seal_remittance, seal_text
+from billfold.payments.deposits.rules import IncomingAch, IncomingPayment, IncomingWire, ReceiveMoney
+from billfold.payments.wires.messages import seal_payment, seal_remittance, seal_text
+from billfold.payments.wires.rules import recording
 
 log = structlog.get_logger(__name__)
 
@@ -74,9 +73,9 @@ def _command(
         key=payment.wire_id,
         rail=Rail.WIRE,
         description=seal_text(data_key, payment.description) or "",
-        details=incoming.details_of(wire, payment.wire_id),
+        details=recording.details_of(wire, payment.wire_id),
         sender=_sender(payment, data_key),
-        remittance=incoming.remittance_of(payment.message, *seal_remittance(data_key, payment.message)),
+        remittance=recording.remittance_of(payment.message, *seal_remittance(data_key, payment.message)),
         wire=wire,
     )
 

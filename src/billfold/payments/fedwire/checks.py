@@ -1,8 +1,8 @@
 """Wires, their messages and recalls: rows equal the outcomes of commands, and the money moved accordingly."""
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks, directory_checks
-from billfold.payments.deposits.commands import ReceiveMoney
-from billfold.payments.suspense.commands import AssignFromSuspense
+from billfold.payments.deposits.rules import ReceiveMoney
+from billfold.payments.suspense.rules import AssignFromSuspense
 from billfold.payments.wires.commands import (
     CompleteWire,
     ReceiveWireReturn,
@@ -81,7 +81,7 @@ _WIRES = {
         "it is to be sent, and its message is missing": f"""
             {_WIRE} WHERE w.direction = 'OUTGOING' AND w.entry_no IS NOT NULL AND NOT EXISTS (
                  SELECT 1 FROM wire_message m WHERE m.wire_id = w.wire_id
-                    AND m.kind = CASE w.wire_type WHEN 'RETURN' THEN 'pacs.004' ELSE 'pacs.008' END)""",
+                    AND m.kind = CASE w.wire_type WHEN 'RETURN' THEN 'pacs.004' ELSE 'pacs.008' END)"""
     },
 }
 
@@ -142,7 +142,7 @@ _MESSAGES = {
                                  FROM wire_sequence) s
               FULL JOIN (SELECT left(imad, 8) AS opens, count(*) AS last FROM wire_message
                           WHERE imad IS NOT NULL GROUP BY 1) m USING (opens)
-             WHERE s.last IS DISTINCT FROM m.last""",
+             WHERE s.last IS DISTINCT FROM m.last"""
     },
     ("wire", Certainty.SUSPECT): {
         "its IMAD differs from its message's": f"""
@@ -150,7 +150,7 @@ _MESSAGES = {
                     AND m.kind LIKE 'pacs.%' LEFT JOIN rail_file f USING (file_id)
              WHERE w.direction = 'OUTGOING' AND w.imad IS DISTINCT FROM m.imad
                AND CASE WHEN w.imad IS NULL THEN f.state <> 'CREATED' AND w.status <> 'REJECTED'
-                        ELSE m.imad IS NOT NULL OR w.status = 'PENDING' END""",
+                        ELSE m.imad IS NOT NULL OR w.status = 'PENDING' END"""
     },
     ("wire", Certainty.DERIVED): {
         "no command or journal was booked at its settled_at": f"""
@@ -160,7 +160,7 @@ _MESSAGES = {
                AND NOT EXISTS (
                SELECT 1 FROM journal_entry j WHERE j.customer_id = w.customer_id
                   AND w.direction = 'INCOMING' AND j.entry_no = w.entry_no
-                  AND j.booked_at = w.settled_at)""",
+                  AND j.booked_at = w.settled_at)"""
     },
 }
 
@@ -192,7 +192,7 @@ _CASES = {
                 WHERE m.customer_id = c.customer_id AND m.wire_id = c.wire_id
                   AND m.kind = CASE c.direction WHEN 'OUTGOING' THEN 'camt.056'
                                     ELSE 'camt.029' END
-                  AND m.terms->>'case_id' = c.case_id)""",
+                  AND m.terms->>'case_id' = c.case_id)"""
     },
     ("wire_case", Certainty.MISSING): {
         "a message refers to it, and it is missing": """
@@ -201,7 +201,7 @@ _CASES = {
              WHERE m.kind LIKE 'camt.%' AND NOT EXISTS (
                SELECT 1 FROM wire_case c WHERE c.wire_id = m.wire_id)
                AND EXISTS (SELECT 1 FROM wire w
-                            WHERE w.customer_id = m.customer_id AND w.wire_id = m.wire_id)""",
+                            WHERE w.customer_id = m.customer_id AND w.wire_id = m.wire_id)"""
     },
 }
 

@@ -16,20 +16,19 @@ from billfold.data_keys.payment_keys import bank_key
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.fedwire.inbound.suspense import hold_rejected
+from billfold.payments.fedwire.booking import hold_rejected
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import read_content, seal_content
+from billfold.payments.files.exchange import RailExchanges
 from billfold.payments.files.inbound import WAIT
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.store import read_content, seal_content
 from billfold.payments.files.types import RailFile
-from billfold.payments.wires.commands import RejectWire, SubmitWire
+from billfold.payments.wires import store
+from billfold.payments.wires.commands import RejectWire, SubmitWire, WireDirection
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.iso20022.types import FEDWIRE_ROUTING_NUMBER, FedwireMessage, Header
+from billfold.payments.wires.messages import environment_of, fedwire_day, message_to_send
 from billfold.payments.wires.rules import cut_offs
-from billfold.payments.wires.sent_messages import environment_of, fedwire_day, message_to_send
-from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.store.message_queue import PendingMessage, SentMessage
-from billfold.payments.wires.types import WireDirection
+from billfold.payments.wires.store import PendingMessage, SentMessage
 from billfold.platform.database.claims import claimed
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
@@ -84,10 +83,10 @@ class FedwireSender:
         """Write due messages into a file and store it; None if nothing is due."""
         now, data_key = await bank.now(), await bank_key(bank)
         await bank.ports[DataKeys].load(
-            bank.pool, await queue.list_pending_customers(bank.pool, now, MESSAGES_PER_FILE)
+            bank.pool, await store.list_pending_customers(bank.pool, now, MESSAGES_PER_FILE)
         )
         async with bank.pool.acquire() as conn, conn.transaction():
-            pending = await queue.claim_pending(conn, now, MESSAGES_PER_FILE)
+            pending = await store.claim_pending(conn, now, MESSAGES_PER_FILE)
             if not pending:
                 return None
             numbered_messages = await _number(conn, bank, pending, now=now)
@@ -95,7 +94,7 @@ class FedwireSender:
             content = write_messages([_wire(bank, ring, *each, now) for each in numbered_messages], "outgoing")
             first = numbered_messages[0][1]
             file_id = derive(bank.seed, command_id("wire-file", first), 0)
-            await queue.mark_sent(conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now=now)
+            await store.mark_sent(conn, [(each.message_id, imad) for each, imad in numbered_messages], file_id, now=now)
             sealed = seal_content(data_key, file_id, content)
             return await files_store.save_outbound(
                 conn, file_id, "WIRE", name=f"fedwire-{first}.xml", content=sealed, now=now
@@ -103,7 +102,7 @@ class FedwireSender:
 
     async def _transmit(self, bank: Bank, file: RailFile) -> None:
         """Mark the wires of a file as submitted, and transmit the file."""
-        messages = await queue.list_of_file(bank.pool, file.file_id)
+        messages = await store.list_of_file(bank.pool, file.file_id)
         for answer in await bank.engine.submit_all([_submit_command(each) for each in _own_wires(messages)]):
             if isinstance(answer, BillfoldError):
                 raise answer
@@ -118,7 +117,7 @@ class FedwireSender:
 
 async def _reject_stopped(bank: Bank) -> None:
     """Reject wires whose customer was frozen, or counterparty stopped by sanctions screening, while they waited."""
-    for customer_id, wire_id, is_frozen in await queue.list_stopped(bank.pool, await bank.now()):
+    for customer_id, wire_id, is_frozen in await store.list_stopped(bank.pool, await bank.now()):
         answer = await bank.engine.submit(
             RejectWire(
                 caller="wire-room:stopped",
@@ -157,7 +156,7 @@ async def _number(
     """Assign every message its IMAD: Fedwire business day, our source and the sequence of the day."""
     day = fedwire_day(bank, now)
     source = bank.settings.bank_bic[:8].ljust(8, "0")
-    numbers = await queue.allocate_numbers(conn, day, len(pending))
+    numbers = await store.allocate_numbers(conn, day, len(pending))
     return [(each, f"{day:%Y%m%d}{source}{number:06}") for each, number in zip(pending, numbers, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """Files to and from the rails: each is archived byte for byte, and agrees with the messages in it."""
 
 from billfold.data_keys.types import DataKey
-from billfold.payments.files.contents import open_content
+from billfold.payments.files.store import open_content
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
@@ -9,13 +9,13 @@ from billfold.platform.errors import InvariantError
 _FILES = {
     ("rail_file", Certainty.CHANGED): {
         "sha256 is not the hash of its content": """
-            SELECT file_id FROM rail_file WHERE sha256 IS DISTINCT FROM sha256(content)""",
+            SELECT file_id FROM rail_file WHERE sha256 IS DISTINCT FROM sha256(content)"""
     },
     ("rail_file", Certainty.DERIVED): {
         "its report differs from its state or name": """
             SELECT file_id FROM rail_file
              WHERE direction = 'IN' AND done_at IS NOT NULL
-               AND (report->>'state', report->>'file') IS DISTINCT FROM (state, name)""",
+               AND (report->>'state', report->>'file') IS DISTINCT FROM (state, name)"""
     },
     ("rail_file", Certainty.SUSPECT): {
         "its name or report differs from its messages": """
@@ -43,13 +43,13 @@ _FILES = {
                                  SELECT file_id, count(*) FROM ach_entry
                                   WHERE way = 'RECEIVING' GROUP BY 1) n
              WHERE NOT EXISTS (SELECT 1 FROM rail_file f WHERE f.file_id = n.file_id)
-               AND times > 1""",
+               AND times > 1"""
     },
     ("received_wire_message", Certainty.MISSING): {
         "a wire arrived with it, and it is missing": """
             SELECT 'uetr:' || w.uetr AS number FROM wire w
              WHERE w.direction = 'INCOMING' AND w.wire_type = 'PAYMENT' AND w.message IS NOT NULL
-               AND NOT EXISTS (SELECT 1 FROM received_wire_message a WHERE a.number = 'uetr:' || w.uetr)""",
+               AND NOT EXISTS (SELECT 1 FROM received_wire_message a WHERE a.number = 'uetr:' || w.uetr)"""
     },
     ("received_wire_message", Certainty.DERIVED): {
         "its file reports more messages than were recorded": """
@@ -57,18 +57,18 @@ _FILES = {
               SELECT file_id, count(*) AS numbers FROM received_wire_message
                WHERE number NOT LIKE 'uetr:%' GROUP BY 1) a USING (file_id)
              WHERE f.state = 'PROCESSED' AND f.report->'closed' IS NULL
-               AND f.report->>'messages' <> a.numbers::text""",
+               AND f.report->>'messages' <> a.numbers::text"""
     },
     ("received_wire_message", Certainty.SUSPECT): {
         "its file is missing or was refused": """
             SELECT a.number FROM received_wire_message a WHERE NOT EXISTS (
               SELECT 1 FROM rail_file f WHERE f.file_id = a.file_id AND f.rail = 'WIRE'
-                 AND f.direction = 'IN' AND f.state <> 'REFUSED')""",
+                 AND f.direction = 'IN' AND f.state <> 'REFUSED')"""
     },
 }
 CHECKS = tuple(declared(_FILES))
 COUNTED = ("rail_file",)
-_SEALED = "SELECT file_id, content, digest FROM rail_file WHERE digest IS NOT NULL ORDER BY file_id"
+_SEALED = "SELECT file_id, content, digest FROM rail_file ORDER BY file_id"
 
 
 async def check_opened(conn: Connection, findings: Findings, bank_key: DataKey) -> None:

@@ -16,8 +16,8 @@ from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
-from billfold.payments.files.closing import propose_close
-from billfold.payments.files.contents import read_content
+from billfold.payments.files.retries import propose_close
+from billfold.payments.files.store import read_content
 from billfold.payments.files.types import RailFile
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound

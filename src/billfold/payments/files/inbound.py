@@ -9,7 +9,6 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from hashlib import sha256
 from typing import Any, ClassVar, NamedTuple
 from uuid import UUID
 
@@ -22,8 +21,8 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import is_content_of, read_content, seal_content
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.exchange import RailExchanges
+from billfold.payments.files.store import is_content_of, read_content, seal_content
 from billfold.payments.files.types import RETRY_FIELDS, DuplicateFile, InvalidFile, OversizedFile, RailFile
 from billfold.platform.clock import wall_now
 from billfold.platform.database.claims import claimed
@@ -86,13 +85,7 @@ class InboundFiles(ABC):
             content = await asyncio.to_thread(seal_content, data_key, file_id, plain)
             try:
                 file = await files_store.save_inbound(
-                    bank.pool,
-                    file_id,
-                    self.rail,
-                    name=name,
-                    content=content,
-                    plain_sha256=sha256(plain).digest(),
-                    now=await bank.now(),
+                    bank.pool, file_id, self.rail, name=name, content=content, now=await bank.now()
                 )
             except DuplicateFile as duplicate:
                 await self._refuse_duplicate(bank, name, duplicate)

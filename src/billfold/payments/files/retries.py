@@ -1,4 +1,4 @@
-"""Inbound files that fail are retried later and block no other file.
+"""Inbound files that fail are retried later and block no other file, until they succeed or are closed.
 
 The retry state is stored in the file's report until the file is completed. Delays are wall time:
 they pass even when the bank's clock stands still.
@@ -11,14 +11,21 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from billfold.dual_control.decisions import propose_movement
+from billfold.dual_control.types import FreezeProposal
 from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.bank import Bank
-from billfold.payments.files.store import COLUMNS, find_file
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import Rail
+from billfold.payments.files.rules import CloseRailFile
+from billfold.payments.files.store import COLUMNS, RAIL_FILES, find_file
 from billfold.payments.files.types import RailFile, RetryState
+from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.database.failed_work import retry_delay
 from billfold.platform.dates import iso_z
+from billfold.platform.errors import Refused
 
 log = structlog.get_logger(__name__)
 
@@ -68,7 +75,7 @@ async def postpone_file(bank: Bank, file: RailFile, *, error: str | None = None,
     return report
 
 
-async def retry_now(conn: Connection | Pool, file: RailFile, wall: datetime) -> None:
+async def retry_now(conn: Db, file: RailFile, wall: datetime) -> None:
     """Make a postponed file due now."""
     await conn.execute(_RETRY_NOW, file.file_id, iso_z(wall))
 
@@ -81,16 +88,41 @@ async def retry_as_operator(bank: Bank, file_id: UUID, by: Operator) -> RailFile
     return file
 
 
-async def list_due(conn: Connection | Pool, rail: str, wall: datetime) -> list[RailFile]:
+async def list_due(conn: Db, rail: str, wall: datetime) -> list[RailFile]:
     """Return incomplete inbound files whose retry is due, oldest first."""
-    return [RailFile(*row) for row in await conn.fetch(_DUE, rail, wall)]
+    return await RAIL_FILES.all(conn, _DUE, rail, wall)
 
 
-async def list_refused(conn: Connection | Pool, since: datetime) -> list[RailFile]:
+async def list_refused(conn: Db, since: datetime) -> list[RailFile]:
     """Return files that were refused since an instant of business time and have not come again, oldest first."""
-    return [RailFile(*row) for row in await conn.fetch(_REFUSED, since)]
+    return await RAIL_FILES.all(conn, _REFUSED, since)
 
 
-async def list_failing(conn: Connection | Pool) -> list[RailFile]:
+async def list_failing(conn: Db) -> list[RailFile]:
     """Return inbound files of all rails that failed and wait for a retry, oldest first."""
-    return [RailFile(*row) for row in await conn.fetch(_FAILING)]
+    return await RAIL_FILES.all(conn, _FAILING)
+
+
+async def propose_close(bank: Bank, file_id: UUID, *, reason: str, by: Operator) -> FreezeProposal:
+    """Propose to complete a file that waits, without what cannot be booked of it.
+
+    `reason` says what was done about that: it stays in the file's report.
+
+    Raises NotFound, InvalidInput, Refused `file-not-waiting`, `proposal-open`.
+    """
+    by.require(Power.MOVE_MONEY)
+    file = await find_file(bank.pool, file_id)
+    failure = retry_state_of(file)
+    if failure is None:
+        raise Refused("file-not-waiting", f"{file.name} is {file.state}: nothing of it waits.")
+    command = CloseRailFile(
+        caller="operator",
+        key=ids.new(),
+        customers=(bank_customer_id(bank.seed),),
+        origin=by.origin,
+        file_id=file_id,
+        rail=Rail(file.rail),
+        reason=reason,
+    )
+    words = f"Close {file.rail} file {file.name}, of which this is never booked: {failure.words()}"
+    return await propose_movement(bank, command, about=file_id, words=words, reason=reason, by=by)

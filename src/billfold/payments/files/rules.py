@@ -1,13 +1,26 @@
 """Closing a file of a rail: it moves nothing, and what was not booked of the file never is."""
 
-from billfold.ledger.commands import Books, Outcome, book_of, decides
+from uuid import UUID
+
+from billfold.ledger.commands import AuditedAction, Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.payments.files.commands import CloseRailFile
+from billfold.ledger.types import Rail
+
+
+class CloseRailFile(Command, frozen=True, kw_only=True):
+    """Complete an inbound file of which something cannot be booked; `reason` says what was done about that."""
+
+    audit = AuditedAction("files", "closed", fields=("file_id", "reason"))
+    needs_identifiers = False
+
+    file_id: UUID
+    rail: Rail
+    reason: str
 
 
 @decides(CloseRailFile)
 def close_rail_file(books: Books, cmd: CloseRailFile, ctx: Context) -> Outcome:
-    """Schedule the close of the file: whoever books it at this moment finishes first."""
+    """Schedule the close of the file: a process that books it at this moment finishes first."""
     book_of(books, cmd.customers[0]).schedule(close_job(cmd.rail), cmd.file_id, ctx.now)
     return {"file_id": str(cmd.file_id)}
 

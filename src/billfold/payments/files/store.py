@@ -5,20 +5,24 @@ holds the result: lines and reasons of a refused file, the retry state (`excepti
 incomplete one. `now` is business time.
 """
 
+import asyncio
 from datetime import datetime
 from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.types import SEALED_BYTES
+from billfold.data_keys.payment_keys import bank_key
+from billfold.data_keys.types import SEALED_BYTES, DataKey
+from billfold.ledger.bank import Bank
 from billfold.payments.files.types import DuplicateFile, RailFile, SealedContent
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.crypto import associated_data
+from billfold.platform.database.connection import Db
+from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 
 OUT, IN = "OUT", "IN"
-
-COLUMNS = f"""file_id, rail, direction, name, coalesce(digest, sha256) AS digest, state, report,
-       length(content) - CASE WHEN digest IS NULL THEN 0 ELSE {SEALED_BYTES} END AS size_bytes, created_at, done_at"""
+RAIL_FILES = Table(RailFile, "rail_file", noun="file")
+COLUMNS = RAIL_FILES.columns(size_bytes=f"length(content) - {SEALED_BYTES}")
 _INSERT = f"""
 INSERT INTO rail_file (file_id, rail, direction, name, content, digest, sha256, state, created_at)
 VALUES ($1, $2, $3, $4, $5, $6, sha256($5), $7, $8) ON CONFLICT DO NOTHING RETURNING {COLUMNS}
@@ -26,7 +30,7 @@ VALUES ($1, $2, $3, $4, $5, $6, sha256($5), $7, $8) ON CONFLICT DO NOTHING RETUR
 _GET = f"SELECT {COLUMNS} FROM rail_file WHERE file_id = $1"
 _SAME_CONTENT = f"""
 SELECT {COLUMNS} FROM rail_file
- WHERE rail = $1 AND coalesce(digest, sha256) = ANY($2::bytea[]) AND direction = 'IN' AND state <> 'REFUSED'
+ WHERE rail = $1 AND coalesce(digest, sha256) = $2 AND direction = 'IN' AND state <> 'REFUSED'
    AND file_id <> $3
 """
 _UNFINISHED = f"""
@@ -44,83 +48,92 @@ UPDATE rail_file SET state = $2, report = $3, done_at = $4 WHERE file_id = $1 AN
 """
 
 
-_CONTENT = "SELECT content, digest IS NOT NULL AS is_sealed FROM rail_file WHERE file_id = $1"
+_CONTENT = "SELECT content FROM rail_file WHERE file_id = $1"
 
 
 async def save_outbound(
-    conn: Connection | Pool, file_id: UUID, rail: str, name: str, content: SealedContent, *, now: datetime
+    conn: Db, file_id: UUID, rail: str, name: str, content: SealedContent, *, now: datetime
 ) -> RailFile:
     """Store an outbound file. A stored file with this id stays unchanged."""
     return await _save(conn, file_id, rail, direction=OUT, name=name, content=content, now=now)
 
 
 async def save_inbound(
-    conn: Connection | Pool,
-    file_id: UUID,
-    rail: str,
-    name: str,
-    content: SealedContent,
-    *,
-    plain_sha256: bytes,
-    now: datetime,
+    conn: Db, file_id: UUID, rail: str, name: str, content: SealedContent, *, now: datetime
 ) -> RailFile:
     """Store an inbound file. Raises DuplicateFile if the same content was received before.
 
-    `plain_sha256` finds what an earlier release stored; its unfinished file of this name is continued.
+    An unfinished file of this name is continued.
     """
-    same = await conn.fetchrow(_SAME_CONTENT, rail, [content.digest, plain_sha256], file_id)
-    if same is None:
+    file = await RAIL_FILES.first(conn, _SAME_CONTENT, rail, content.digest, file_id)
+    if file is None:
         return await _save(conn, file_id, rail, direction=IN, name=name, content=content, now=now)
-    file = RailFile(*same)
     if file.name != name or file.done_at is not None:
         raise DuplicateFile(file.name, file.created_at)
     return file
 
 
 async def complete_file(
-    conn: Connection | Pool, file_id: UUID, state: str, *, now: datetime, report: dict[str, object] | None = None
+    conn: Db, file_id: UUID, state: str, *, now: datetime, report: dict[str, object] | None = None
 ) -> None:
     """Set the final state of a file: TRANSMITTED, PROCESSED or REFUSED. A completed file stays unchanged."""
     report_text = None if report is None else msgspec.json.encode(report).decode()
     await conn.execute(_FINISH, file_id, state, report_text, now)
 
 
-async def list_unfinished(conn: Connection | Pool, rail: str, direction: str) -> list[RailFile]:
+async def list_unfinished(conn: Db, rail: str, direction: str) -> list[RailFile]:
     """Return incomplete files, oldest first."""
-    return [RailFile(*row) for row in await conn.fetch(_UNFINISHED, rail, direction)]
+    return await RAIL_FILES.all(conn, _UNFINISHED, rail, direction)
 
 
 async def list_files(
-    conn: Connection | Pool,
-    *,
-    rail: str | None = None,
-    direction: str | None = None,
-    state: str | None = None,
-    limit: int = 100,
+    conn: Db, *, rail: str | None = None, direction: str | None = None, state: str | None = None, limit: int = 100
 ) -> list[RailFile]:
     """Return files, newest first."""
-    return [RailFile(*row) for row in await conn.fetch(_LIST, rail, direction, state, limit)]
+    return await RAIL_FILES.all(conn, _LIST, rail, direction, state, limit)
 
 
-async def find_file(conn: Connection | Pool, file_id: UUID) -> RailFile:
+async def find_file(conn: Db, file_id: UUID) -> RailFile:
     """Return one file. Raises NotFound."""
-    row = await conn.fetchrow(_GET, file_id)
-    if row is None:
-        raise NotFound("There is no such file.")
-    return RailFile(*row)
+    return await RAIL_FILES.one(conn, _GET, file_id)
 
 
-async def get_content(conn: Connection | Pool, file_id: UUID) -> tuple[bytes, bool]:
-    """Return the content of a file as it is stored, and whether it is sealed. Raises NotFound."""
-    row = await conn.fetchrow(_CONTENT, file_id)
-    if row is None:
+async def get_content(conn: Db, file_id: UUID) -> bytes:
+    """Return the content of a file as it is stored: sealed. Raises NotFound."""
+    content: bytes | None = await conn.fetchval(_CONTENT, file_id)
+    if content is None:
         raise NotFound("There is no such file.")
-    return row["content"], row["is_sealed"]
+    return content
 
 
 async def _save(
-    conn: Connection | Pool, file_id: UUID, rail: str, direction: str, name: str, content: SealedContent, now: datetime
+    conn: Db, file_id: UUID, rail: str, direction: str, name: str, content: SealedContent, now: datetime
 ) -> RailFile:
     state = "CREATED" if direction == OUT else "ARRIVED"
-    row = await conn.fetchrow(_INSERT, file_id, rail, direction, name, *content, state, now)
-    return await find_file(conn, file_id) if row is None else RailFile(*row)
+    saved = await RAIL_FILES.first(conn, _INSERT, file_id, rail, direction, name, *content, state, now)
+    return saved or await find_file(conn, file_id)
+
+
+def seal_content(data_key: DataKey, file_id: UUID, plain: bytes) -> SealedContent:
+    """Return the content of a file as it is stored."""
+    return SealedContent(data_key.seal(plain, _place(data_key, file_id)), data_key.digest(plain))
+
+
+def open_content(data_key: DataKey, file_id: UUID, stored: bytes) -> bytes:
+    """Return the content of a file. Raises InvariantError when it was altered or moved."""
+    return data_key.open(stored, _place(data_key, file_id))
+
+
+async def read_content(bank: Bank, file_id: UUID) -> bytes:
+    """Return the content of a file. Raises NotFound, and InvariantError when it was altered or moved."""
+    stored = await get_content(bank.pool, file_id)
+    return await asyncio.to_thread(open_content, await bank_key(bank), file_id, stored)
+
+
+def is_content_of(data_key: DataKey, file: RailFile, plain: bytes) -> bool:
+    """Tell whether a file has this content."""
+    return file.digest == data_key.digest(plain)
+
+
+def _place(data_key: DataKey, file_id: UUID) -> bytes:
+    return associated_data("rail_file", "content", file_id, tenant_id=data_key.subject_id)

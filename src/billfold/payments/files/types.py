@@ -19,10 +19,7 @@ class SealedContent(NamedTuple):
 
 
 class RailFile(msgspec.Struct, frozen=True):
-    """One file without its content. `report` is JSON text.
-
-    `digest` recognizes the content; it is the SHA-256 of what an earlier release stored in plain text.
-    """
+    """One file without its content, which `digest` recognizes. `report` is JSON text."""
 
     file_id: UUID
     rail: str

@@ -48,7 +48,7 @@ _QUERIES = {
         "its transfer is missing": """
             SELECT a.customer_id, a.pocket_id, a.entry_no, a.posting_no FROM transaction a
               LEFT JOIN transfer t ON t.transfer_id::text = a.details->>'on_us_transfer_id'
-             WHERE a.type = 'ON_US' AND t.transfer_id IS NULL""",
+             WHERE a.type = 'ON_US' AND t.transfer_id IS NULL"""
     },
 }
 CHECKS = (*creation_checks(_TRANSFERS), *directory_checks(_TRANSFERS), *declared(_QUERIES))

@@ -1,9 +1,86 @@
 """The command of a transfer between two pockets of the bank."""
 
+from datetime import datetime
+from enum import StrEnum
+from typing import Literal, NamedTuple
 from uuid import UUID
 
+import msgspec
+
 from billfold.ledger.commands import Command, Reference
-from billfold.payments.on_us.types import TransferOrder
+from billfold.platform.database.rows import Row
+
+
+class TransferStatus(StrEnum):
+    """The status of an on-us transfer."""
+
+    PENDING = "PENDING"
+    COMPLETED = "COMPLETED"
+    REJECTED = "REJECTED"
+
+
+class PendingTransfer(NamedTuple):
+    """A recorded transfer that is not executed yet."""
+
+    from_pocket_id: UUID
+    to_pocket_id: UUID | None
+
+    def touches(self, pocket_id: UUID) -> bool:
+        """Tell whether it moves money of this pocket."""
+        return pocket_id in self
+
+
+class TransferOrder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The order of the payer. Stored as JSON under these names.
+
+    `content_hash` is the SHA-256 of the request that created it, in hexadecimal: the same
+    transfer id with another content is refused.
+    """
+
+    counterparty_id: UUID | None = None
+    transfer_type: Literal["BANK_TRANSFER", "SECURITY_TRANSFER"] | None = None
+    description: str | None = None
+    end_to_end_identification: str | None = None
+    source: str | None = None
+    target: str | None = None
+    async_mode: bool = False
+    content_hash: str = ""
+
+    @property
+    def referenced(self) -> tuple[UUID, ...]:
+        """Return the ids that the order references in addition to its Pockets."""
+        return () if self.counterparty_id is None else (self.counterparty_id,)
+
+    @property
+    def in_kind(self) -> bool:
+        """Tell whether bills are moved instead of money."""
+        return self.transfer_type == "SECURITY_TRANSFER"
+
+
+class OnUsTransferRow(Row, frozen=True):
+    """A transfer as stored; `request` is the JSON text of its order."""
+
+    table = "transfer"
+    key_column = "transfer_id"
+
+    customer_id: UUID
+    transfer_id: UUID
+    partner_id: UUID
+    type: str
+    status: TransferStatus
+    reason: str | None
+    from_pocket_id: UUID
+    to_pocket_id: UUID | None
+    amount: int
+    request: str
+    created_at: datetime
+
+
+class TransferRow(OnUsTransferRow, frozen=True):
+    """A transfer as queried: `payee_id` is the customer of the receiving pocket."""
+
+    payee_id: UUID | None
+    order: TransferOrder
 
 
 class TransferOnUs(Command, frozen=True, kw_only=True):

@@ -1,29 +1,64 @@
 """On-us transfers of the Partner API: money or bills between Pockets of this bank."""
 
+from collections.abc import Sequence
 from hashlib import sha256
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.store import PeerKey, PeerRow
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
+from billfold.payments.on_us import schemas
 from billfold.payments.on_us import store as on_us_store
-from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.payee_lookup import Peer, PeerLookup
-from billfold.payments.on_us.schemas import (
-    AccountRef,
-    CreateTransfer,
-    FullWithdrawal,
-    OnUsTransfer,
-    render_ordered,
-    render_transfer,
-    requested_cents,
-    with_amount,
-)
-from billfold.payments.on_us.types import TransferOrder
+from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.on_us.worker import execute_if_pending
+from billfold.platform.database.connection import Pool
+from billfold.platform.database.pool import Batcher
 from billfold.platform.errors import InvalidInput, NotFound, Refused
+
+
+class Peer(NamedTuple):
+    """The receiving Pocket, and the network addresses of the sending and the receiving Pocket."""
+
+    customer_id: UUID
+    pocket_id: UUID
+    addresses: tuple[str | None, str | None]
+
+
+class PeerLookup:
+    """Looks up counterparties that are paid within the bank."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._batcher: Batcher[PeerKey, PeerRow | None] = Batcher(self._find)
+
+    async def find(self, payer: UUID, pocket_id: UUID, counterparty_id: UUID) -> Peer:
+        """Return the receiving Pocket of a customer's counterparty.
+
+        Raises NotFound, and Refused counterparty-not-verified if it is not linked.
+        """
+        peer = await self._batcher.ask((payer, pocket_id, counterparty_id))
+        if peer is None:
+            raise NotFound("There is no such counterparty.")
+        if peer.type != "on_us" or peer.status not in {"LINKED", "VERIFIED"}:
+            raise Refused(
+                "counterparty-not-verified", f"The counterparty is {peer.status}; link an on_us counterparty."
+            )
+        if peer.customer_id is None or peer.pocket_id is None:
+            raise NotFound("The counterparty has no Pocket at this bank.")
+        return Peer(peer.customer_id, peer.pocket_id, (peer.payer_address, peer.payee_address))
+
+    async def close(self) -> None:
+        """Wait for the look-ups in progress."""
+        await self._batcher.settle()
+
+    async def _find(self, links: Sequence[PeerKey]) -> list[PeerRow | None]:
+        return await counterparty_store.find_peers(self._pool, links)
+
 
 _DIRECTION_RULES = {
     "PARTNER_CUSTOMER_FUNDING": "moves money from a pocket of your own to one of a customer",
@@ -49,25 +84,26 @@ _DIRECTION_RULES = {
         "transfer-type-not-allowed",
     ),
 )
-async def create_on_us_transfer(caller: Caller, bank: Bank, peers: PeerLookup, data: CreateTransfer) -> OnUsTransfer:
+async def create_on_us_transfer(
+    caller: Caller, bank: Bank, peers: PeerLookup, data: schemas.CreateTransfer
+) -> schemas.OnUsTransfer:
     """Create on-us transfer
 
     Moves money or bills. A transfer that the bank cannot make is REJECTED with a reason and moves
     nothing.
     """
-    spellings = data, with_amount(data)
-    check_fields(spellings[-1])
-    data = _without_default(spellings[-1])
-    # Earlier releases stored the hash of a request as it was spelled.
-    order, hashes = _order(data), {_hash_of(each) for each in (data, *spellings)}
-    if (existing := await _find_existing(caller, bank, data.transfer_id, hashes=hashes)) is not None:
+    data = schemas.with_amount(data)
+    check_fields(data)
+    data = _without_default(data)
+    order = _order(data)
+    if (existing := await _find_existing(caller, bank, data.transfer_id, order=order)) is not None:
         return existing
     command = await _command(caller, bank, data, peers=peers, order=order)
     try:
         answer = await bank.engine.submit(command)
     except Refused:
         # The same transfer, sent under another key at the same time, was made first.
-        if (existing := await _find_existing(caller, bank, data.transfer_id, hashes=hashes)) is None:
+        if (existing := await _find_existing(caller, bank, data.transfer_id, order=order)) is None:
             raise
         return existing
     outcome = answer.outcome
@@ -75,20 +111,20 @@ async def create_on_us_transfer(caller: Caller, bank: Bank, peers: PeerLookup, d
     if outcome["status"] == "PENDING":
         bank.background.start(execute_if_pending(bank, command.customers[0], transfer_id))
     pockets = (command.from_pocket_id, command.to_pocket_id)
-    return render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
+    return schemas.render_ordered(order, outcome, transfer_id=transfer_id, kind=data.type, pockets=pockets)
 
 
 @get("/api/v1/transfers/on-us/{transfer_id}/", tag="transfers")
-async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> OnUsTransfer:
+async def get_on_us_transfer(caller: Caller, bank: Bank, transfer_id: UUID) -> schemas.OnUsTransfer:
     """Get on-us transfer
 
     A transfer with its status.
     """
     owner, own_id = await caller.owned(bank, "transfer", transfer_id)
-    return render_transfer(await on_us_store.get_transfer(bank.pool, owner, own_id))
+    return schemas.render_transfer(await on_us_store.get_transfer(bank.pool, owner, own_id))
 
 
-def check_fields(data: CreateTransfer) -> None:
+def check_fields(data: schemas.CreateTransfer) -> None:
     """Raise InvalidInput if fields are missing or do not go together."""
     peer = data.type == "PEER_TO_PEER"
     _check_presence(data, "counterparty_id", peer)
@@ -98,16 +134,16 @@ def check_fields(data: CreateTransfer) -> None:
     if data.transfer_type is not None and data.type != "INTERNAL_REALLOCATION":
         raise InvalidInput.at("body", "transfer_type", msg="is only allowed with INTERNAL_REALLOCATION")
     funding = data.type == "PARTNER_CUSTOMER_FUNDING"
-    if funding and isinstance(data.amount, FullWithdrawal):
+    if funding and isinstance(data.amount, schemas.FullWithdrawal):
         raise InvalidInput.at("body", "amount", msg="is required for a funding: FULL_WITHDRAWAL is not allowed")
 
 
-def _without_default(data: CreateTransfer) -> CreateTransfer:
+def _without_default(data: schemas.CreateTransfer) -> schemas.CreateTransfer:
     """Return a request without the transfer type that it has anyway: the same transfer, said or not."""
     return msgspec.structs.replace(data, transfer_type=None) if data.transfer_type == "BANK_TRANSFER" else data
 
 
-def _check_presence(data: CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001 - the condition is the point of it
+def _check_presence(data: schemas.CreateTransfer, name: str, needed: bool) -> None:  # noqa: FBT001 - the condition is the point of it
     given = getattr(data, name) is not None
     if needed and not given:
         raise InvalidInput.at("body", name, msg=f"is required for {data.type}", kind="missing")
@@ -115,18 +151,20 @@ def _check_presence(data: CreateTransfer, name: str, needed: bool) -> None:  # n
         raise InvalidInput.at("body", name, msg=f"is not allowed with {data.type}")
 
 
-async def _find_existing(caller: Caller, bank: Bank, transfer_id: UUID | None, hashes: set[str]) -> OnUsTransfer | None:
+async def _find_existing(
+    caller: Caller, bank: Bank, transfer_id: UUID | None, order: TransferOrder
+) -> schemas.OnUsTransfer | None:
     """Return the transfer with this id if a request of equal content created it. Raises Refused `duplicate-id`."""
     entry = None if transfer_id is None else await bank.directory.find("transfer", transfer_id)
     if entry is None:
         return None
     row = await on_us_store.get_transfer(bank.pool, entry.customer_id, entry.object_id)
-    if entry.partner_id != caller.partner_id or row.order.content_hash not in hashes:
+    if entry.partner_id != caller.partner_id or row.order.content_hash != order.content_hash:
         raise Refused("duplicate-id", "Another transfer already has this transfer_id.")
-    return render_transfer(row)
+    return schemas.render_transfer(row)
 
 
-def _order(data: CreateTransfer) -> TransferOrder:
+def _order(data: schemas.CreateTransfer) -> TransferOrder:
     return TransferOrder(
         counterparty_id=data.counterparty_id,
         transfer_type=data.transfer_type,
@@ -135,16 +173,12 @@ def _order(data: CreateTransfer) -> TransferOrder:
         source=data.source,
         target=data.target,
         async_mode=data.async_mode,
-        content_hash=_hash_of(data),
+        content_hash=sha256(msgspec.json.encode(data)).hexdigest(),
     )
 
 
-def _hash_of(data: CreateTransfer) -> str:
-    return sha256(msgspec.json.encode(data)).hexdigest()
-
-
 async def _command(
-    caller: Caller, bank: Bank, data: CreateTransfer, *, peers: PeerLookup, order: TransferOrder
+    caller: Caller, bank: Bank, data: schemas.CreateTransfer, *, peers: PeerLookup, order: TransferOrder
 ) -> TransferOnUs:
     payer, from_pocket = await _resolve_account(caller, bank, "from_account", account=data.from_account)
     payee, to_pocket, addresses = await _destination(caller, bank, peers, data=data, origin=(payer, from_pocket))
@@ -157,7 +191,7 @@ async def _command(
         type=data.type,
         from_pocket_id=from_pocket,
         to_pocket_id=to_pocket,
-        amount=requested_cents(data.amount),
+        amount=schemas.requested_cents(data.amount),
         partner_id=caller.partner_id,
         addresses=addresses,
         later=order.async_mode,
@@ -166,7 +200,7 @@ async def _command(
     )
 
 
-async def _resolve_account(caller: Caller, bank: Bank, name: str, account: AccountRef) -> tuple[UUID, UUID]:
+async def _resolve_account(caller: Caller, bank: Bank, name: str, account: schemas.AccountRef) -> tuple[UUID, UUID]:
     """Return (customer_id, pocket_id) of an account. Raises NotFound that names the field."""
     try:
         return await caller.pocket(bank, account.id)
@@ -175,7 +209,7 @@ async def _resolve_account(caller: Caller, bank: Bank, name: str, account: Accou
 
 
 async def _destination(
-    caller: Caller, bank: Bank, peers: PeerLookup, data: CreateTransfer, origin: tuple[UUID, UUID]
+    caller: Caller, bank: Bank, peers: PeerLookup, data: schemas.CreateTransfer, origin: tuple[UUID, UUID]
 ) -> Peer:
     """Return the receiving Pocket, with both network addresses for a peer-to-peer payment."""
     if data.to_account is not None:
@@ -184,7 +218,7 @@ async def _destination(
     return await peers.find(*origin, data.counterparty_id)
 
 
-def _check_direction(caller: Caller, data: CreateTransfer, payer: UUID, payee: UUID) -> None:
+def _check_direction(caller: Caller, data: schemas.CreateTransfer, payer: UUID, payee: UUID) -> None:
     """Raise Refused if the owners of the Pockets do not match the type."""
     own = caller.own_customer_id
     is_allowed = {

@@ -22,16 +22,8 @@ from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.holdings import Lot, PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context, SaleTerms
-from billfold.ledger.types import (
-    NOT_CLOSED,
-    AccountKind,
-    Direction,
-    JournalKind,
-    TradeActivity,
-    TransactionType,
-)
-from billfold.payments.on_us.commands import TransferOnUs
-from billfold.payments.on_us.types import OnUsTransferRow, PendingTransfer, TransferStatus
+from billfold.ledger.types import NOT_CLOSED, AccountKind, Direction, JournalKind, TradeActivity, TransactionType
+from billfold.payments.on_us.commands import OnUsTransferRow, PendingTransfer, TransferOnUs, TransferStatus
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of

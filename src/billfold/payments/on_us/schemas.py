@@ -8,7 +8,7 @@ import msgspec
 
 from billfold.accounts.pockets.schemas import Fee
 from billfold.http.schemas import Amount, one_of, usd
-from billfold.payments.on_us.types import TransferOrder, TransferRow, TransferStatus
+from billfold.payments.on_us.commands import TransferOrder, TransferRow, TransferStatus
 from billfold.platform.errors import InvalidInput
 
 MOST_CENTS = 999_999_999_999

@@ -1,25 +1,24 @@
 """Queries of on-us transfers."""
 
 from collections.abc import Collection, Mapping
-from hashlib import sha256
 from uuid import UUID
 
 import msgspec
 from asyncpg import Record
 
 from billfold.ledger.book.book import Book
-from billfold.payments.on_us.types import PendingTransfer, TransferOrder, TransferRow
-from billfold.platform.database.connection import Connection, Pool
+from billfold.payments.on_us.commands import OnUsTransferRow, PendingTransfer, TransferOrder, TransferRow
+from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
 
-_COLUMNS = """
-SELECT t.customer_id, t.transfer_id, t.partner_id, t.type, t.status, t.reason, t.from_pocket_id,
-       t.to_pocket_id, t.amount, t.request, t.created_at, d.customer_id AS payee_id
+_SELECT = f"""
+SELECT {Table(OnUsTransferRow).columns("t")}, d.customer_id AS payee_id
   FROM transfer t LEFT JOIN directory d ON d.kind = 'pocket' AND d.value = t.to_pocket_id::text
 """
-_GET = f"{_COLUMNS} WHERE t.customer_id = $1 AND t.transfer_id = $2"
+_GET = f"{_SELECT} WHERE t.customer_id = $1 AND t.transfer_id = $2"
 _PENDING = f"""
-{_COLUMNS} WHERE t.status = 'PENDING' AND t.transfer_id <> ALL($2::uuid[])
+{_SELECT} WHERE t.status = 'PENDING' AND t.transfer_id <> ALL($2::uuid[])
  ORDER BY t.created_at, t.transfer_id LIMIT $1
 """
 # Two tables in one query: it runs whenever the book of a payer is loaded.
@@ -32,13 +31,13 @@ SELECT customer_id, transfer_id, pocket_id, NULL FROM security_transfer
 """
 
 
-async def find_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> TransferRow | None:
+async def find_transfer(conn: Db, customer_id: UUID, transfer_id: UUID) -> TransferRow | None:
     """Return the customer's transfer, or None."""
     row = await conn.fetchrow(_GET, customer_id, transfer_id)
     return None if row is None else _read(row)
 
 
-async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: UUID) -> TransferRow:
+async def get_transfer(conn: Db, customer_id: UUID, transfer_id: UUID) -> TransferRow:
     """Return the customer's transfer. Raises NotFound."""
     found = await find_transfer(conn, customer_id, transfer_id)
     if found is None:
@@ -46,9 +45,7 @@ async def get_transfer(conn: Connection | Pool, customer_id: UUID, transfer_id: 
     return found
 
 
-async def list_pending(
-    conn: Connection | Pool, *, limit: int = 100, except_for: Collection[UUID] = ()
-) -> list[TransferRow]:
+async def list_pending(conn: Db, *, limit: int = 100, except_for: Collection[UUID] = ()) -> list[TransferRow]:
     """Return recorded transfers that are not executed yet, oldest first."""
     return [_read(row) for row in await conn.fetch(_PENDING, limit, list(except_for))]
 
@@ -61,8 +58,4 @@ async def load_pending(conn: Connection, books: Mapping[UUID, Book]) -> None:
 
 
 def _read(row: Record) -> TransferRow:
-    text = row["request"]
-    order = msgspec.json.decode(text, type=TransferOrder)
-    if not order.content_hash:  # a row of a release that stored the request itself
-        order = msgspec.structs.replace(order, content_hash=sha256(text.encode()).hexdigest())
-    return msgspec.convert(dict(row) | {"order": order}, TransferRow)
+    return msgspec.convert(dict(row) | {"order": msgspec.json.decode(row["request"], type=TransferOrder)}, TransferRow)

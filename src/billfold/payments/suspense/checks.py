@@ -1,22 +1,20 @@
 """Suspense: every item equals what its commands left, and the account is the sum of what is held."""
 
 from billfold.ledger.checks import TrackedTable, account_total, outcome_checks
-from billfold.payments.suspense.commands import (
-    AssignFromSuspense,
-    HoldInSuspense,
-    ReleaseFromSuspense,
-    ReturnFromSuspense,
-    WriteOffFromSuspense,
-)
-from billfold.payments.suspense.rules import RECORDED
+from billfold.payments.suspense import rules
 from billfold.platform.checks import Certainty, Check
 
 CHECKS = (
     *outcome_checks(
-        TrackedTable("suspense_item", "item_id", (HoldInSuspense,), created_at="created_at"),
+        TrackedTable("suspense_item", "item_id", (rules.HoldInSuspense,), created_at="created_at"),
         # Outcomes are never rewritten: they keep the name that the column had before.
-        columns={name: name for name in RECORDED} | {"entry_no": "journal_no"},
-        ended_by=(ReturnFromSuspense, AssignFromSuspense, ReleaseFromSuspense, WriteOffFromSuspense),
+        columns={name: name for name in rules.RECORDED} | {"entry_no": "journal_no"},
+        ended_by=(
+            rules.ReturnFromSuspense,
+            rules.AssignFromSuspense,
+            rules.ReleaseFromSuspense,
+            rules.WriteOffFromSuspense,
+        ),
         ended_at="ended_at",
         initial_status="'HELD'",
         ended={"ended_entry_no": "journal_no", "return_reason": "return_reason", "owner_id": "owner_id"},

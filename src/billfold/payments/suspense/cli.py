@@ -11,8 +11,8 @@ from billfold.dual_control.proposing import said_of
 from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
 from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
+from billfold.payments.suspense.rules import SuspenseStatus
 from billfold.payments.suspense.store import list_items
-from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform.money import format_usd
 
 group = CommandGroup(

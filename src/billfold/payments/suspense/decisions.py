@@ -1,9 +1,10 @@
-"""What operators do with an item of suspense: return it to its sender, credit it to its owner, or write it off.
+"""Decisions of operators on items in suspense: return to the sender, credit to the owner, or write off.
 
-One proposes it here, and another confirms it.
+One operator proposes, and another confirms.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -15,14 +16,14 @@ from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.types import FreezeProposal
 from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.return_codes import RETURN_REASONS
-from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense, WriteOffFromSuspense
+from billfold.payments.suspense import rules
 from billfold.payments.suspense.store import get_item
-from billfold.payments.suspense.types import SuspenseItem
 from billfold.payments.wires.iso20022.types import CreditTransfer, PaymentReturn
-from billfold.payments.wires.sealed_messages import open_message, payment_details, seal_message
+from billfold.payments.wires.messages import open_message, payment_details, seal_message
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.platform.money import format_usd
@@ -30,7 +31,7 @@ from billfold.platform.money import format_usd
 _IDENTIFICATION = "individual_identification_number"
 
 
-async def details_for_owner(bank: Bank, item: SuspenseItem, owner: UUID) -> dict[str, Any]:
+async def details_for_owner(bank: Bank, item: rules.SuspenseItem, owner: UUID) -> dict[str, Any]:
     """Return the details of an item, sealed for the customer whom it is assigned to."""
     keys = await PaymentKeys.prepare(bank, (owner,))
     details: dict[str, Any] = msgspec.json.decode(item.details)
@@ -50,7 +51,6 @@ async def details_for_owner(bank: Bank, item: SuspenseItem, owner: UUID) -> dict
     return details | payment_details(own, message, plain("description"), details.get("omad"))
 
 
-_CALLER = "operator"
 _POCKET = "SELECT pocket_id FROM portal WHERE customer_id = $1 AND portal_id = $2"
 _DIGITS_SHOWN = 4
 _RETURN_CODE = re.compile(r"R\d\d$")
@@ -69,19 +69,10 @@ async def propose_return(
     item = await get_item(bank.pool, item_id)
     if item.rail == Rail.ACH and not by_hand:
         _require_return_code(item, reason)
-    command = ReturnFromSuspense(
-        caller=_CALLER,
-        key=ids.new(),
-        customers=(bank_customer_id(bank.seed),),
-        origin=by.origin,
-        item_id=item_id,
-        reason=reason,
-        by_hand=by_hand,
-        references=(item_id,),
-    )
     how = "Say that people have returned" if by_hand else "Return"
-    words = f"{how} {_amount_of(item)} in suspense to the sender by {item.rail}: item {item_id}"
-    return await propose_movement(bank, command, about=item_id, words=words, reason=reason, by=by)
+    words = f"{how} {_amount_of(item)} in suspense to the sender by {item.rail}"
+    fields = {"reason": reason, "by_hand": by_hand}
+    return await _propose(bank, rules.ReturnFromSuspense, item, words=words, why=reason, by=by, **fields)
 
 
 async def propose_write_off(bank: Bank, item_id: UUID, *, reason: str, by: Operator) -> FreezeProposal:
@@ -91,17 +82,8 @@ async def propose_write_off(bank: Bank, item_id: UUID, *, reason: str, by: Opera
     """
     by.require(Power.MOVE_MONEY)
     item = await get_item(bank.pool, item_id)
-    command = WriteOffFromSuspense(
-        caller=_CALLER,
-        key=ids.new(),
-        customers=(bank_customer_id(bank.seed),),
-        origin=by.origin,
-        item_id=item_id,
-        reason=reason,
-        references=(item_id,),
-    )
-    words = f"Write off {_amount_of(item)} in suspense, which came by {item.rail}: item {item_id}"
-    return await propose_movement(bank, command, about=item_id, words=words, reason=reason, by=by)
+    words = f"Write off {_amount_of(item)} in suspense, which came by {item.rail}"
+    return await _propose(bank, rules.WriteOffFromSuspense, item, words=words, why=reason, by=by, reason=reason)
 
 
 async def propose_assignment(
@@ -117,23 +99,40 @@ async def propose_assignment(
     if entry is None:
         raise NotFound(f"No portal has the account number {account_number}.")
     pocket_id = await bank.pool.fetchval(_POCKET, entry.customer_id, entry.object_id)
-    command = AssignFromSuspense(
-        caller=_CALLER,
-        key=ids.new(),
-        customers=(bank_customer_id(bank.seed), entry.customer_id),
-        origin=by.origin,
-        item_id=item_id,
+    account = f"the account that ends in {account_number[-_DIGITS_SHOWN:]}, Pocket {pocket_id}"
+    return await _propose(
+        bank,
+        rules.AssignFromSuspense,
+        item,
+        entry.customer_id,
+        words=f"Credit {format_usd(item.amount)} in suspense to {account}",
+        why=item.reason,
+        by=by,
         portal_id=entry.object_id,
         pocket_id=pocket_id,
-        references=(item_id,),
         details=await details_for_owner(bank, item, entry.customer_id),
     )
-    account = f"the account that ends in {account_number[-_DIGITS_SHOWN:]}, Pocket {pocket_id}"
-    words = f"Credit {format_usd(item.amount)} in suspense to {account}: item {item_id}"
-    return await propose_movement(bank, command, about=item_id, words=words, reason=item.reason, by=by)
 
 
-def _require_return_code(item: SuspenseItem, reason: str) -> None:
+async def _propose(
+    bank: Bank,
+    command: Callable[..., Command],
+    item: rules.SuspenseItem,
+    *owner: UUID,
+    words: str,
+    why: str,
+    by: Operator,
+    **fields: Any,
+) -> FreezeProposal:
+    """Propose a command on an item, of the bank and its `owner` if it gets one."""
+    fields |= {"item_id": item.item_id, "references": (item.item_id,)}
+    customers = (bank_customer_id(bank.seed), *owner)
+    made = command(caller="operator", key=ids.new(), customers=customers, origin=by.origin, **fields)
+    words = f"{words}: item {item.item_id}"
+    return await propose_movement(bank, made, about=item.item_id, words=words, reason=why, by=by)
+
+
+def _require_return_code(item: rules.SuspenseItem, reason: str) -> None:
     """Refuse a code that is none of returns, and any for a return of ours that dishonors another."""
     answer = msgspec.json.decode(item.details).get("answer")
     if answer is None or not _RETURN_CODE.match(reason) or reason == answer["reason"]:
@@ -144,6 +143,6 @@ def _require_return_code(item: SuspenseItem, reason: str) -> None:
         raise InvalidInput.at("reason", msg=f"must be {answer['reason']}: it goes back as a dishonored return")
 
 
-def _amount_of(item: SuspenseItem) -> str:
+def _amount_of(item: rules.SuspenseItem) -> str:
     kind = "a debit of " if item.direction == Direction.DEBIT else ""
     return f"{kind}{format_usd(item.amount)}"

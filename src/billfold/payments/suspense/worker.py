@@ -5,7 +5,7 @@ Until then the operator can assign them to their owner.
 
 from collections.abc import Sequence
 from contextlib import suppress
-from datetime import datetime, time
+from datetime import date, datetime, time
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob
-from billfold.payments.suspense.commands import HoldInSuspense, ReturnFromSuspense
+from billfold.payments.suspense.rules import HoldInSuspense, ReturnFromSuspense
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import Refused
@@ -30,7 +30,7 @@ RETURN_REFUSED_REASON = (
 )
 """Why money in suspense cannot be returned by an entry."""
 RETURN_TIME = time(12)
-"""When it is returned (ET), on the next banking day: the time frame of a return is two days."""
+"""The time of the return (ET), on the next banking day: the time frame of a return is two days."""
 
 
 class UnclaimedPayment(NamedTuple):
@@ -44,6 +44,7 @@ class UnclaimedPayment(NamedTuple):
     amount: int
     reason: str
     details: dict[str, Any]
+    settles_on: date | None = None
 
 
 async def hold_unclaimed_payments(
@@ -59,8 +60,10 @@ async def hold_unclaimed_payments(
     ]
     async for _ in submit_in_lots(bank, commands):
         pass
-    at = return_due_at(await bank.now(), bank.calendars)
     returnable = [each.item_id for each in payments if each.details.get("answer") is not None]
+    if not returnable:
+        return
+    at = return_due_at(await bank.now(), bank.calendars)
     await jobs_store.schedule(bank.pool, [ScheduledJob(UNCLAIMED_RETURN_JOB, it, bank_id, at=at) for it in returnable])
 
 

@@ -12,16 +12,12 @@ from billfold.audit.record import AuditedAction
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.types import Origin
-from billfold.payments.wires.commands import ReturnWire
+from billfold.payments.wires import store
+from billfold.payments.wires.commands import ReturnWire, WireDirection, WireRow
 from billfold.payments.wires.iso20022.types import CreditTransfer, ReturnRequest
-from billfold.payments.wires.queueing import queue_about
+from billfold.payments.wires.messages import fedwire_day, message_sent, queue_about
 from billfold.payments.wires.rules import messages
-from billfold.payments.wires.sent_messages import fedwire_day, message_sent
-from billfold.payments.wires.store import cases
-from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.store.cases import CaseRow
-from billfold.payments.wires.store.wires import find_wire, get_outstanding
-from billfold.payments.wires.types import WireDirection, WireRow
+from billfold.payments.wires.store import CaseRow, find_wire, get_outstanding
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
@@ -40,9 +36,9 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
         raise Refused("wire-not-completed", f"The wire is {wire.direction} and {wire.status}.")
     if await get_outstanding(bank.pool, wire) <= 0:
         raise Refused("wire-already-returned", "The wire is already returned.")
-    requests = await cases.list_cases_of(bank.pool, wire_id, WireDirection.OUTGOING)
+    requests = await store.list_cases_of(bank.pool, wire_id, WireDirection.OUTGOING)
     _expect_answered(requests, today=fedwire_day(bank, await bank.now()))
-    sent = await queue.find_last_sent(bank.pool, wire_id, ["pacs.008"])
+    sent = await store.find_last_sent(bank.pool, wire_id, ["pacs.008"])
     message = None if sent is None else await message_sent(bank, sent)
     if not isinstance(message, CreditTransfer):
         raise InvariantError("A settled wire has no message.", wire_id=str(wire_id))
@@ -61,7 +57,7 @@ async def recall(bank: Bank, wire_id: UUID, code: str) -> str:
             message=msgspec.json.encode(terms).decode(),
             opened_at=await bank.now(audited.conn),
         )
-        if not await cases.open_case(audited.conn, case):
+        if not await store.open_case(audited.conn, case):
             raise Refused("wire-already-recalled", "Another request for this wire is in progress. Try again.")
     return case_id
 
@@ -91,7 +87,7 @@ async def refuse(bank: Bank, wire_id: UUID, code: str) -> None:
     """Refuse to return a recalled wire (camt.029). Raises NotFound if no case is open."""
     wire = await get_wire(bank, wire_id)
     async with _audited_case(bank, wire, "wire.kept", code=code) as audited:
-        case = await cases.get_open_case(audited.conn, wire_id, WireDirection.INCOMING)
+        case = await store.get_open_case(audited.conn, wire_id, WireDirection.INCOMING)
         await _answer(bank, audited.conn, wire, case=case, reason=code)
 
 
@@ -99,7 +95,7 @@ async def _consent(bank: Bank, wire: WireRow) -> None:
     """Accept the open case about a wire, if there is one."""
     async with bank.pool.acquire() as conn, conn.transaction():
         try:
-            case = await cases.get_open_case(conn, wire.wire_id, WireDirection.INCOMING)
+            case = await store.get_open_case(conn, wire.wire_id, WireDirection.INCOMING)
         except NotFound:
             return
         await _answer(bank, conn, wire, case=case, reason=None)
@@ -117,7 +113,7 @@ async def _answer(bank: Bank, conn: Connection, wire: WireRow, case: CaseRow, *,
     await queue_about(bank, conn, wire.wire_id, customer_id=wire.customer_id, kind="camt.029", terms=terms)
     status = "ACCEPTED" if reason is None else "REFUSED"
     now = await bank.now(conn)
-    await cases.close_case(conn, WireDirection.INCOMING, case.case_id, status=status, now=now)
+    await store.close_case(conn, WireDirection.INCOMING, case.case_id, status=status, now=now)
 
 
 def _audited_case(bank: Bank, wire: WireRow, action: str, code: str) -> AbstractAsyncContextManager[AuditedAction]:

@@ -11,8 +11,8 @@ from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.dual_control.proposing import propose_as_operator
 from billfold.ledger.bank import Bank
 from billfold.payments.wires import cases as wire_cases
+from billfold.payments.wires import store
 from billfold.payments.wires.commands import ReturnWire
-from billfold.payments.wires.store import cases
 from billfold.platform.money import format_usd
 
 group = CommandGroup("wires", "Recall a wire, return one, or refuse a recall.", example="cases")
@@ -37,7 +37,7 @@ Status = Annotated[Literal["OPEN", "ACCEPTED", "REFUSED"] | None, typer.Option(c
 )
 async def list_cases(bank: Bank, status: Status = None) -> Iterable[Row]:
     """List recalls: OUTGOING ones are ours, INCOMING ones are the senders'."""
-    found = await cases.list_cases(bank.pool, status=status)
+    found = await store.list_cases(bank.pool, status=status)
     return [(each.wire_id, each.direction, each.case_id, each.status, each.reason, each.opened_at) for each in found]
 
 

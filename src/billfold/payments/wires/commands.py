@@ -1,8 +1,141 @@
 """Commands on wires. `references` names the wire, or the counterparty of a new one."""
 
+from datetime import datetime
+from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
+from typing_extensions import override
+
 from billfold.ledger.commands import AuditedAction, Command, Reference
+from billfold.platform.database.rows import Row
+
+
+class WireDirection(StrEnum):
+    """The direction from the bank's point of view."""
+
+    INCOMING = "INCOMING"
+    OUTGOING = "OUTGOING"
+
+
+class WireType(StrEnum):
+    """A payment, the reversal of a rejected one, or a return."""
+
+    PAYMENT = "PAYMENT"
+    REVERSAL = "REVERSAL"
+    RETURN = "RETURN"
+
+
+class WireStatus(StrEnum):
+    """The status of a wire."""
+
+    PENDING = "PENDING"
+    PROCESSING = "PROCESSING"
+    COMPLETED = "COMPLETED"
+    REJECTED = "REJECTED"
+
+
+class WireRow(Row, frozen=True, kw_only=True):
+    """A wire as stored. `request` and `message` are JSON text; `fee` and `amount` are cents.
+
+    `entry_no` is its journal entry; None if no money moved.
+    """
+
+    table = "wire"
+    key_column = "wire_id"
+    fingerprinted = True
+    changing = frozenset({"status", "reason", "imad", "omad", "settled_at", "updated_at"})
+
+    customer_id: UUID
+    wire_id: UUID
+    partner_id: UUID
+    pocket_id: UUID
+    portal_id: UUID | None = None
+    direction: WireDirection
+    wire_type: WireType
+    original_wire_id: UUID | None = None
+    status: WireStatus
+    reason: str | None = None
+    amount: int
+    fee: int = 0
+    counterparty_id: UUID | None = None
+    counterparty_name: str
+    reference_number: str
+    uetr: str
+    imad: str | None = None
+    omad: str | None = None
+    description: str | None = None
+    wire_instructions: str | None = None
+    end_to_end_identification: str | None = None
+    created_by: str | None = None
+    request: str = "{}"
+    message: str | None = None
+    transaction_id: UUID | None = None
+    entry_no: int | None = None
+    send_at: datetime | None = None
+    created_at: datetime
+    settled_at: datetime | None = None
+    updated_at: datetime
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be settled by the network, or rejected."""
+        in_process = self.status in {WireStatus.PENDING, WireStatus.PROCESSING}
+        return in_process and self.direction == WireDirection.OUTGOING
+
+    @property
+    @override
+    def lasting(self) -> tuple[object, ...]:
+        # An incoming wire has the IMAD of its sender; an outgoing one gets it with its message.
+        return (*super().lasting, self.imad if self.direction == WireDirection.INCOMING else None)
+
+
+class ReferencedWire(NamedTuple):
+    """A wire as a rule sees it.
+
+    `outstanding` are the cents that have not come back. `booked_journal_no` is the latest journal entry
+    that booked its money: its own, or the reversal of a rejected return.
+    """
+
+    row: WireRow
+    outstanding: int
+    booked_journal_no: int | None
+
+
+class IncomingWireFields(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of the message of an incoming wire. `message` is its JSON text, `imad` its number.
+
+    `original_wire_id` is set for the return of a wire that we sent.
+    """
+
+    uetr: str
+    imad: str
+    omad: str | None
+    sender_name: str
+    reference_number: str
+    instructions: str | None
+    end_to_end: str | None
+    message: str | None
+    original_wire_id: UUID | None = None
+
+
+class QueuedMessage(Row, frozen=True, kw_only=True):
+    """A queued message. `terms` is the JSON text of its content (`rules.messages`)."""
+
+    table = "wire_message"
+    key_column = "message_id"
+    fingerprinted = True
+    changing = frozenset({"send_at"})
+    # Recalls and their answers move no customer's money; nor do the bank's own returns.
+    proof_needed = "t.kind LIKE 'pacs.%' AND t.customer_id <> (SELECT bank_customer_id FROM bank)"
+
+    message_id: UUID
+    customer_id: UUID
+    wire_id: UUID
+    kind: str
+    send_at: datetime
+    terms: str
 
 
 class SendWire(Command, frozen=True, kw_only=True):

@@ -16,10 +16,9 @@ from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.payments.on_us.schemas import requested_cents, with_amount
-from billfold.payments.wires.commands import SendWire
+from billfold.payments.wires import store
+from billfold.payments.wires.commands import SendWire, WireRow
 from billfold.payments.wires.schemas import CreateWire, Wire, WireFilters, render_wire
-from billfold.payments.wires.store import wires as store
-from billfold.payments.wires.types import WireRow
 from billfold.platform.errors import NotFound, Refused
 
 WIRES_FEATURE = "wires"
@@ -52,16 +51,11 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
 
     The wire is booked at once and sent when Fedwire is next open.
     """
-    sent, data = data, with_amount(data)
     owner, pocket_id = await caller.pocket(bank, account_id)
     await require_feature(bank.pool, owner, WIRES_FEATURE)
-    data, plain = await _sealed(bank, owner, data), data
-    # Earlier releases stored a request as it was spelled.
-    request, *_ = requests = [
-        msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(each)}).decode()
-        for each in (data, plain, sent)
-    ]
-    if (existing := await _find_existing(caller, bank, data.wire_id, requests=requests)) is not None:
+    data = await _sealed(bank, owner, with_amount(data))
+    request = msgspec.json.encode({"account_id": pocket_id, **msgspec.to_builtins(data)}).decode()
+    if (existing := await _find_existing(caller, bank, data.wire_id, request=request)) is not None:
         return existing
     command = SendWire(
         **caller.command_fields(owner),
@@ -81,7 +75,7 @@ async def create_wire(caller: Caller, bank: Bank, account_id: UUID, data: Create
         answer = await bank.engine.submit(command)
     except Refused:
         # The same wire, sent under another key at the same time, was made first.
-        if (existing := await _find_existing(caller, bank, data.wire_id, requests=requests)) is None:
+        if (existing := await _find_existing(caller, bank, data.wire_id, request=request)) is None:
             raise
         return existing
     return await _read(bank, owner, UUID(answer.outcome["wire_id"]))
@@ -123,13 +117,13 @@ async def get_wire(caller: Caller | CustomerCaller, bank: Bank, wire_id: UUID, c
     return await _read(bank, owner, wire_id)
 
 
-async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID | None, requests: Sequence[str]) -> Wire | None:
+async def _find_existing(caller: Caller, bank: Bank, wire_id: UUID | None, request: str) -> Wire | None:
     """Return the wire with this id if a request of equal content created it. Raises Refused `duplicate-id`."""
     entry = None if wire_id is None else await bank.directory.find("wire", wire_id)
     if entry is None:
         return None
     row = await store.get_wire(bank.pool, entry.customer_id, entry.object_id)
-    if entry.partner_id != caller.partner_id or row.request not in requests:
+    if entry.partner_id != caller.partner_id or row.request != request:
         raise Refused("duplicate-id", "Another wire already has this wire_id.")
     return (await _rendered(bank, [row]))[0]
 

@@ -12,8 +12,8 @@ from billfold.data_keys.types import PartyField
 from billfold.http.parameters import Query
 from billfold.http.schemas import Amount, usd
 from billfold.payments.on_us.schemas import Cents, FullWithdrawal, RequestedAmount
-from billfold.payments.wires.sealed_messages import open_message
-from billfold.payments.wires.types import WireDirection, WireRow
+from billfold.payments.wires.commands import WireDirection, WireRow
+from billfold.payments.wires.messages import open_message
 
 Note = Annotated[str, msgspec.Meta(max_length=140)]
 

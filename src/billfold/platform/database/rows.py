@@ -25,7 +25,8 @@ Statements by hand use `one` (or NotFound), `first` (or None), `all`, `select` a
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from operator import attrgetter, itemgetter
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
+from uuid import UUID
 
 import msgspec
 from asyncpg import Record
@@ -93,7 +94,7 @@ def reads(struct: type[StructType]) -> Callable[[Record], StructType]:
 class Table(Generic[StructType]):
     """The rows of a class, as stores read and write them."""
 
-    __slots__ = ("_get", "insertion", "noun", "read", "row", "select")
+    __slots__ = ("_get", "_key_column", "_of_customers", "insertion", "noun", "read", "row", "select")
 
     def __init__(
         self, row: type[StructType], table: str = "", *, key: Sequence[str] = (), noun: str | None = None
@@ -102,9 +103,13 @@ class Table(Generic[StructType]):
         table = table or getattr(row, "table")  # noqa: B009 -- a struct that is no Row has none
         key = key or [each for each in ("customer_id", getattr(row, "key_column", None)) if each]
         self.row = row
+        self._key_column = key[-1] if key else ""
         self.read = reads(row)
         self.noun = noun or getattr(row, "noun", None) or table.replace("_", " ")
         self.select = f"SELECT {self.columns()} FROM {table}"
+        self._of_customers = (
+            f"{self.select} WHERE customer_id = ANY($1::uuid[]) AND {self._key_column} = ANY($2::uuid[])"
+        )
         self._get = f"{self.select} WHERE {' AND '.join(f'{name} = ${n}' for n, name in enumerate(key, 1))}"
         places = ", ".join(f"${n}" for n in range(1, len(names) + 1))
         self.insertion = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({places})"
@@ -122,6 +127,13 @@ class Table(Generic[StructType]):
     async def find(self, conn: Db, *key: object) -> StructType | None:
         """Return the row with this key, or None."""
         return await self.first(conn, self._get, *key)
+
+    async def load_references(
+        self, conn: Db, customer_ids: Sequence[object], ids: Sequence[object]
+    ) -> list[tuple[UUID, UUID, Any]]:
+        """Return the rows of these customers whose key is among the ids, as (customer, id, row)."""
+        records = await conn.fetch(self._of_customers, customer_ids, ids)
+        return [(record["customer_id"], record[self._key_column], self.read(record)) for record in records]
 
     async def one(self, conn: Db, sql: str, *values: object) -> StructType:
         """Return the first row of a statement. Raises NotFound."""

@@ -11,9 +11,11 @@ from uuid import UUID
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach import store as ach_entries
+from billfold.payments.ach.commands import AchWay
+from billfold.payments.ach.inbound_files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
-from billfold.payments.ach.nacha.types import (
+from billfold.payments.ach.nacha.records import (
     NOC_ENTRY_CLASS,
     AchFile,
     Addenda,
@@ -24,14 +26,11 @@ from billfold.payments.ach.nacha.types import (
 )
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.rules import windows
-from billfold.payments.ach.store import entries as ach_entries
-from billfold.payments.ach.store.files import NumberedFile
-from billfold.payments.ach.types import AchWay
-from billfold.payments.deposits.types import IncomingAch
+from billfold.payments.ach.store import NumberedFile
+from billfold.payments.deposits.rules import IncomingAch
 from billfold.payments.files import store as files_store
-from billfold.payments.files.contents import read_content
-from billfold.payments.files.folder_exchange import ExchangeFolders
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
+from billfold.payments.files.store import read_content
 from billfold.platform.dates import ET
 from billfold.platform.errors import Refused
 from billfold.platform.ids import digits

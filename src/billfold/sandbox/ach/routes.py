@@ -17,10 +17,16 @@ from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
+from billfold.payments.ach.commands import (
+    AMOUNT_MAX_CENTS,
+    AchStatus,
+    ReinitiateAch,
+    ReturnAchEntry,
+    ReverseAch,
+    ReviewAch,
+)
 from billfold.payments.ach.nacha.writer import to_ach_text
 from billfold.payments.ach.rules.entries import ACH_WINDOW
-from billfold.payments.ach.types import AMOUNT_MAX_CENTS, AchStatus
 from billfold.payments.return_codes import RECEIVED_RETURN_REASONS, RETURN_REASONS, ReturnReason
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.sandbox.ach.network import EntryOrder, SimulatedAchNetwork

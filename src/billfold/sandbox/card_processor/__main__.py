@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from billfold.payments.cards.ports import PinError, PublicKeyError
-from billfold.payments.cards.types import Padding
+from billfold.payments.cards.commands import Padding
+from billfold.payments.cards.processor import PinError, PublicKeyError
 from billfold.sandbox.card_processor.vault import CardVault
 from billfold.sandbox.line_process import serve_lines
 

@@ -15,8 +15,8 @@ import structlog
 
 from billfold.cli.child_python import python_command
 from billfold.cli.context import CliError
-from billfold.payments.cards.ports import EncryptedDetail, IssuedCard, PinError, PublicKeyError
-from billfold.payments.cards.types import CardOrderRow, CardStatus, Padding
+from billfold.payments.cards.commands import CardOrderRow, CardStatus, Padding
+from billfold.payments.cards.processor import EncryptedDetail, IssuedCard, PinError, PublicKeyError
 from billfold.platform.errors import InvariantError
 from billfold.platform.network.addresses import own_url_host
 from billfold.platform.settings.settings import Settings

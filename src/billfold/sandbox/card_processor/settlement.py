@@ -16,14 +16,12 @@ import msgspec
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Direction, ScheduledJob
+from billfold.payments.cards.authorizations.commands import AuthorizationStatus, Merchant
 from billfold.payments.cards.authorizations.store import get_authorization
-from billfold.payments.cards.authorizations.types import AuthorizationStatus, Merchant
-from billfold.payments.cards.settlement.booking import book_record
 from billfold.payments.cards.settlement.file_format import write_file
-from billfold.payments.cards.settlement.inbound import CardSettlementFiles
-from billfold.payments.cards.settlement.types import FORMAT, VERSION, Fee, FeeKind, Header, Presentment, RecordOfCard
-from billfold.payments.files.folder_exchange import ExchangeFolders
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.cards.settlement.inbound import CardSettlementFiles, book_record
+from billfold.payments.cards.settlement.records import FORMAT, VERSION, Fee, FeeKind, Header, Presentment, RecordOfCard
+from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
 from billfold.platform.money import round_half_up

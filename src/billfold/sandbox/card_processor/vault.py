@@ -21,9 +21,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from stdnum import luhn
 
-from billfold.payments.cards.detail_keys import load_detail_key
-from billfold.payments.cards.ports import PinError
-from billfold.payments.cards.types import Padding
+from billfold.payments.cards.commands import Padding
+from billfold.payments.cards.processor import PinError, load_detail_key
 from billfold.sandbox.line_process import kept_file
 
 ISSUER_NUMBER: Final = "40000012"

@@ -6,7 +6,7 @@ Deposit addresses come from the well-known mnemonic "test test ... junk", accoun
 from coincurve import PrivateKey
 from eth_hash.auto import keccak
 
-from billfold.payments.crypto.addresses import checksum_address
+from billfold.payments.crypto.chains import checksum_address
 
 CHAIN_ID = 31337
 CHAIN_NAME = "ETHEREUM"

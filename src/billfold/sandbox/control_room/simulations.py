@@ -19,8 +19,7 @@ from billfold.http.operations import Operation, operations_below
 from billfold.http.responses import HttpResponse
 from billfold.onboarding.applications.routes.business import list_business_applications
 from billfold.payments.ach.routes import list_customer_ach_originations
-from billfold.payments.cards.routes.cards import list_customer_cards
-from billfold.payments.cards.routes.orders import list_customer_card_orders
+from billfold.payments.cards.routes import list_customer_card_orders, list_customer_cards
 from billfold.payments.wires.routes import list_wires
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.sandbox.control_room.overview import WHOLE

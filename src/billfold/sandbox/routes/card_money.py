@@ -9,8 +9,7 @@ from billfold.http.schemas import one_of
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.authorizations import store
-from billfold.payments.cards.authorizations.messages import Message, MessageType, answer_message
-from billfold.payments.cards.authorizations.types import (
+from billfold.payments.cards.authorizations.commands import (
     Decision,
     DeclineReason,
     EntryMode,
@@ -18,14 +17,14 @@ from billfold.payments.cards.authorizations.types import (
     NetworkReference,
     authorization_id_of,
 )
-from billfold.payments.cards.authorizations.worker import release_hold
-from billfold.payments.cards.commands import ProduceCard
+from billfold.payments.cards.authorizations.messages import Message, MessageType, answer_message
+from billfold.payments.cards.commands import CardType, ProduceCard
 from billfold.payments.cards.processor import holder_of, processor_of
 from billfold.payments.cards.rules import require_order_open
-from billfold.payments.cards.settlement.booking import book_record
-from billfold.payments.cards.settlement.types import Chargeback, Presentment, RecordOfCard, Refund, Representment
+from billfold.payments.cards.settlement.inbound import book_record
+from billfold.payments.cards.settlement.records import Chargeback, Presentment, RecordOfCard, Refund, Representment
 from billfold.payments.cards.store import get_card, get_order
-from billfold.payments.cards.types import CardType
+from billfold.payments.cards.worker import release_hold
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import derive

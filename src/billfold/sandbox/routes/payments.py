@@ -14,8 +14,8 @@ from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
+from billfold.payments.custody.rules import DeliverBills, ReceiveBills
 from billfold.payments.deposits.inbound import receive
 from billfold.platform.database.connection import Pool
 from billfold.platform.errors import InvalidInput, Refused

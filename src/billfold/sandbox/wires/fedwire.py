@@ -11,21 +11,19 @@ from uuid import UUID
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.fedwire.inbound.booking import payment_id
-from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
+from billfold.payments.fedwire.booking import payment_id
+from billfold.payments.fedwire.inbound_files import FedwireFileProcessor
 from billfold.payments.fedwire.outbound import FedwireSender
-from billfold.payments.files.contents import read_content
-from billfold.payments.files.folder_exchange import ExchangeFolders
-from billfold.payments.files.ports import RailExchanges
+from billfold.payments.files.exchange import ExchangeFolders, RailExchanges
+from billfold.payments.files.store import read_content
+from billfold.payments.wires import store
+from billfold.payments.wires.commands import WireDirection, WireRow, WireType
 from billfold.payments.wires.iso20022.envelope import read_messages, write_messages
 from billfold.payments.wires.iso20022.types import CreditTransfer, FedwireMessage, PaymentReturn, ReturnRequest
+from billfold.payments.wires.messages import fedwire_day as _day
+from billfold.payments.wires.messages import message_sent
 from billfold.payments.wires.rules import messages
-from billfold.payments.wires.sent_messages import fedwire_day as _day
-from billfold.payments.wires.sent_messages import message_sent
-from billfold.payments.wires.store import cases
-from billfold.payments.wires.store import message_queue as queue
-from billfold.payments.wires.store.wires import find_wire, get_outstanding, get_wire
-from billfold.payments.wires.types import WireDirection, WireRow, WireType
+from billfold.payments.wires.store import find_wire, get_outstanding, get_wire
 from billfold.platform.errors import InvalidInput, InvariantError, Refused
 from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
 
@@ -84,7 +82,7 @@ class SimulatedFedwire:
         """Let the message of a wire go before its hour, or see that it has gone. Refuses: wire-not-pending."""
         wire = await get_wire(bank.pool, customer_id, wire_id)
         if wire.status == "PENDING":
-            await queue.expedite(bank.pool, wire_id, await bank.now())
+            await store.expedite(bank.pool, wire_id, await bank.now())
             await self.sender.send(bank)
             wire = await get_wire(bank.pool, customer_id, wire_id)
         if wire.direction != WireDirection.OUTGOING or wire.status != "PROCESSING":
@@ -189,15 +187,15 @@ async def _is_unanswered(bank: Bank, wire: FedwireMessage) -> bool:
     """Is this message of ours not answered yet?"""
     message = wire.message
     if isinstance(message, ReturnRequest):
-        return bool(await cases.find_open_cases(bank.pool, [message.case_id]))
-    sent = (await queue.find_sent(bank.pool, [message.message_id])).get(message.message_id)
+        return bool(await store.find_open_cases(bank.pool, [message.case_id]))
+    sent = (await store.find_sent(bank.pool, [message.message_id])).get(message.message_id)
     if sent is None:
         return False
     return sent.status in _OPEN_STATUSES or sent.direction != WireDirection.OUTGOING
 
 
 async def _sent_message(bank: Bank, wire: WireRow) -> CreditTransfer | PaymentReturn:
-    sent = await queue.find_last_sent(bank.pool, wire.wire_id, ["pacs.008", "pacs.004"])
+    sent = await store.find_last_sent(bank.pool, wire.wire_id, ["pacs.008", "pacs.004"])
     message = None if sent is None else await message_sent(bank, sent)
     if not isinstance(message, CreditTransfer | PaymentReturn):
         raise InvariantError("A wire has left without a message.", wire_id=str(wire.wire_id))

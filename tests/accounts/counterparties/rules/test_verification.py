@@ -19,7 +19,7 @@ from billfold.accounts.counterparties.commands import (
 from billfold.accounts.counterparties.rules.notification_of_change import Correction
 from billfold.accounts.counterparties.rules.verification_kinds import Account, payment_refusal
 from billfold.ledger.screening import NoScreening
-from billfold.payments.deposits.commands import ReceiveMoney
+from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.platform.errors import Refused
 
 ACCOUNT = {"routing_number": "021000021", "account_number": "12345678", "account_type": "CHECKING"}

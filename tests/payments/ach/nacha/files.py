@@ -6,7 +6,15 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from billfold.payments.ach.nacha.types import AchFile, Addenda, Batch, Entry, NocAddenda, PaymentAddenda, ReturnAddenda
+from billfold.payments.ach.nacha.records import (
+    AchFile,
+    Addenda,
+    Batch,
+    Entry,
+    NocAddenda,
+    PaymentAddenda,
+    ReturnAddenda,
+)
 
 BANK = "12100024"
 ROUTING_NUMBERS = ("021000021", "011000015", "121182904", "084106768", "122105155", "091000019")

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.payments.ach.nacha.files import BACKWARD, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
 from billfold.payments.ach.nacha.reader import normalize, read_batch_mistakes, read_file, read_lines
-from billfold.payments.ach.nacha.types import AchFileMistake, EntryLine, PaymentAddenda
+from billfold.payments.ach.nacha.records import AchFileMistake, EntryLine, PaymentAddenda
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files.types import InvalidFile
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.payments.ach.nacha.files import BANK, FORWARD, a_batch, a_change, a_file, a_return, an_entry, files
 
-from billfold.payments.ach.nacha.types import PaymentAddenda
+from billfold.payments.ach.nacha.records import PaymentAddenda
 from billfold.payments.ach.nacha.writer import to_ach_text, write_file
 
 

@@ -7,8 +7,16 @@ import msgspec
 from tests.fixtures.teller import Customers
 
 from billfold.ledger.book.rows import Posting
-from billfold.payments.ach.commands import CollectAch, OriginateAch, ReceiveAch, ReceiveAchReturn
-from billfold.payments.ach.types import AchEntry, IncomingEntry, PendingReturn, ReturnEntry
+from billfold.payments.ach.commands import (
+    AchEntry,
+    CollectAch,
+    IncomingEntry,
+    OriginateAch,
+    PendingReturn,
+    ReceiveAch,
+    ReceiveAchReturn,
+    ReturnEntry,
+)
 
 FILE_ID = UUID("ac000000-0000-4000-8000-00000000f11e")
 INCOMING = IncomingEntry(

@@ -7,8 +7,7 @@ from tests.payments.ach.rules.entries import FILE_ID, Entries, sent
 
 from billfold.ledger.book.rows import EventEntry, Update
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.ach.commands import MarkAchTransmitted, RescheduleAch, SettleAch
-from billfold.payments.ach.types import AchEntry
+from billfold.payments.ach.commands import AchEntry, MarkAchTransmitted, RescheduleAch, SettleAch
 
 
 def test_each_customer_is_notified_once_of_transmitted_entries():

@@ -15,7 +15,7 @@ from billfold.ledger.jobs.store import schedule
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.authorizations import messages
 from billfold.payments.cards.authorizations.checks import check_rows
-from billfold.payments.cards.authorizations.processor_api import processor_key, sign_message
+from billfold.payments.cards.authorizations.messages import processor_key, sign_message
 from billfold.platform.clock import wall_now
 from billfold.wiring.server import make_host_router
 

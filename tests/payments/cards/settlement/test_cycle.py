@@ -9,7 +9,7 @@ from tests.support.whole_bank import expect_clean
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.settlement import cli, store
-from billfold.payments.suspense.commands import ReleaseFromSuspense
+from billfold.payments.suspense.rules import ReleaseFromSuspense
 from billfold.platform import ids
 from billfold.platform.errors import Refused, Unavailable
 

@@ -9,7 +9,7 @@ from tests.support.cards import TUESDAY, Processor, chargeback, fee, presentment
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.cards.settlement import inbound, store
-from billfold.payments.cards.settlement.booking import book_record
+from billfold.payments.cards.settlement.inbound import book_record
 from billfold.platform import ids
 from billfold.platform.dates import et_instant
 

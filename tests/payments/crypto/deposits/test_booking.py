@@ -11,11 +11,11 @@ from billfold.monitoring.health import bank_checks
 from billfold.payments.crypto import cli
 from billfold.payments.crypto.chains import Chains, TokenTransfer
 from billfold.payments.crypto.deposits import store
-from billfold.payments.crypto.deposits.agreement import Nodes
-from billfold.payments.crypto.deposits.booking import DepositBooking
-from billfold.payments.crypto.deposits.commands import CreditDeposit, WriteOffDeposit
 from billfold.payments.crypto.deposits.reorgs import write_off_above
+from billfold.payments.crypto.deposits.rules import CreditDeposit, WriteOffDeposit
 from billfold.payments.crypto.deposits.store import TransferStatus
+from billfold.payments.crypto.deposits.watcher import DepositBooking
+from billfold.payments.crypto.nodes import Nodes
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.sandbox.chain.accounts import TEST_DOLLAR, address_of

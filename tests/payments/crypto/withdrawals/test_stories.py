@@ -14,8 +14,9 @@ from billfold.accounts.counterparties.commands import SettleScreening
 from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.payments.crypto import cli
 from billfold.payments.crypto.chains import units_of
-from billfold.payments.crypto.withdrawals import destination, nonces
-from billfold.payments.crypto.withdrawals.commands import CompleteWithdrawal, RejectWithdrawal
+from billfold.payments.crypto.withdrawals import nonces
+from billfold.payments.crypto.withdrawals import wallet as destination
+from billfold.payments.crypto.withdrawals.rules import CompleteWithdrawal, RejectWithdrawal
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.platform import ids
 from billfold.sandbox.chain.accounts import FAUCET_KEY, TEST_DOLLAR

@@ -12,8 +12,7 @@ from tests.support.whole_bank import ADDRESS, BETA
 from billfold.accounts.counterparties.types import Payee
 from billfold.accounts.pockets.commands import SetPocketState
 from billfold.ledger.book.rows import EventEntry, TransactionEntry
-from billfold.payments.wires.commands import SendWire
-from billfold.payments.wires.types import QueuedMessage
+from billfold.payments.wires.commands import QueuedMessage, SendWire
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import new

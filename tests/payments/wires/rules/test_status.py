@@ -6,8 +6,7 @@ import msgspec
 from tests.payments.wires.rules.test_send import funded, send
 
 from billfold.ledger.book.rows import EventEntry, JournalEntry, TransactionEntry
-from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
-from billfold.payments.wires.types import ReferencedWire, WireRow
+from billfold.payments.wires.commands import CompleteWire, ReferencedWire, RejectWire, SubmitWire, WireRow
 
 IMAD = "20250602BLFDQGV1000001"
 

@@ -8,7 +8,7 @@ from tests.support.approvals import confirm_as_otto
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.adjustments import cli as adjustments_cli
-from billfold.payments.suspense.types import NOT_RETURNABLE
+from billfold.payments.suspense.rules import NOT_RETURNABLE
 from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
 from billfold.platform import ids
 from billfold.platform.errors import Refused, Unavailable

@@ -6,32 +6,33 @@ wrong refuses no file: its mistake is told with its place, and the others are re
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, time
-from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
 import msgspec
-from stdnum.us import rtn
 
 from billfold.payments.ach.nacha import layout
-from billfold.payments.ach.nacha.control_totals import ControlTotals, TotalsCounter
 from billfold.payments.ach.nacha.layout import InvalidField, Record
-from billfold.payments.ach.nacha.text import lines_of, normalize
-from billfold.payments.ach.nacha.types import (
+from billfold.payments.ach.nacha.records import (
     ADVICE,
     AchFile,
     AchFileMistake,
     Addenda,
     Batch,
+    ControlTotals,
     Entry,
     EntryLine,
     NocAddenda,
     OtherAddenda,
     PaymentAddenda,
     ReturnAddenda,
+    TotalsCounter,
+    lines_of,
+    normalize,
 )
 from billfold.payments.files.types import MISTAKES_MAX, InvalidFile
+from billfold.payments.routing_numbers import is_routing_number
 
 __all__ = ["normalize", "read_batch_mistakes", "read_file", "read_header", "read_lines"]
 
@@ -294,7 +295,7 @@ class _Reader:
         is_advice = self._batch is not None and self._batch["standard_entry_class_code"] == ADVICE
         if values["transaction_code"] not in (_ADVICE_CODES if is_advice else _TRANSACTION_CODES):
             self._mark_entry(f"{values['transaction_code']} is not a transaction code")
-        if not _is_routing_number(values["routing_number"]):
+        if not is_routing_number(values["routing_number"]):
             self._mark_entry(f"routing number {values['routing_number']} fails its check digit")
         if not values["dfi_account_number"]:
             self._mark_entry("dfi account number is missing")
@@ -370,11 +371,6 @@ def _read_as(records: tuple[Record, ...], line: str) -> tuple[dict[str, Any], li
     """Return what a line says as the first of these records that it can be read as."""
     first, *others = (record.read_tolerantly(line) for record in records)
     return next((read for read in (first, *others) if not read[1]), first)
-
-
-@lru_cache(maxsize=50_000)
-def _is_routing_number(number: str) -> bool:
-    return bool(rtn.is_valid(number))
 
 
 def _entry_of(values: Mapping[str, Any], addenda: tuple[Addenda, ...]) -> Entry:

@@ -6,26 +6,15 @@ from datetime import timedelta
 
 import msgspec
 
-from billfold.payments.ach.nacha import layout
-from billfold.payments.ach.nacha.control_totals import TotalsCounter
-from billfold.payments.ach.nacha.types import (
-    AchFile,
-    Addenda,
-    Batch,
-    Entry,
-    NocAddenda,
-    OtherAddenda,
-    PaymentAddenda,
-    ReturnAddenda,
-)
+from billfold.payments.ach.nacha import layout, records
 
 _LINE = layout.WIDTH + 1
 """Bytes of a line including its line feed."""
-_ADDENDA: Mapping[type[Addenda], layout.Record] = {
-    PaymentAddenda: layout.PAYMENT,
-    NocAddenda: layout.CHANGE,
-    ReturnAddenda: layout.RETURN,
-    OtherAddenda: layout.OTHER,
+_ADDENDA: Mapping[type[records.Addenda], layout.Record] = {
+    records.PaymentAddenda: layout.PAYMENT,
+    records.NocAddenda: layout.CHANGE,
+    records.ReturnAddenda: layout.RETURN,
+    records.OtherAddenda: layout.OTHER,
 }
 
 
@@ -36,24 +25,24 @@ class NachaWriter:
     `to_ach_text` for names and descriptions first.
     """
 
-    def __init__(self, file_header: AchFile) -> None:
+    def __init__(self, file_header: records.AchFile) -> None:
         self._out = bytearray()
-        self._batch: Batch | None = None
+        self._batch: records.Batch | None = None
         self._header_at = 0
         self._last_trace = ""
-        self._batch_totals, self._file_totals = TotalsCounter(), TotalsCounter()
+        self._batch_totals, self._file_totals = records.TotalsCounter(), records.TotalsCounter()
         self._batches = 0
         self._line(_file_header(file_header))
 
-    def begin(self, batch: Batch) -> None:
+    def begin(self, batch: records.Batch) -> None:
         """Begin a batch and end the one before."""
         self._end_batch()
-        self._batch, self._batch_totals, self._last_trace = batch, TotalsCounter(), ""
+        self._batch, self._batch_totals, self._last_trace = batch, records.TotalsCounter(), ""
         self._header_at = len(self._out)
         # The header is written at the end of the batch: the service class depends on the entries.
         self._out += b" " * _LINE
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: records.Entry) -> None:
         """Write an entry of the batch."""
         if entry.trace_number <= self._last_trace:
             reason = f"trace {entry.trace_number} stands after {self._last_trace}: "
@@ -96,7 +85,7 @@ class NachaWriter:
         self._batches += 1
 
 
-def write_file(file: AchFile) -> bytes:
+def write_file(file: records.AchFile) -> bytes:
     """Return the content of a whole file. Raises ValueError as the writer does."""
     writer = NachaWriter(file)
     for batch in file.batches:
@@ -118,18 +107,18 @@ def to_ach_text(text: str, width: int) -> str:
     return " ".join(text.upper().split())[:width].rstrip()
 
 
-def _file_header(file: AchFile) -> str:
+def _file_header(file: records.AchFile) -> str:
     at = file.created_at
     clock = {"file_creation_date": at.date(), "file_creation_time": timedelta(hours=at.hour, minutes=at.minute)}
     return layout.FILE_HEADER.write({**msgspec.structs.asdict(file), **clock})
 
 
-def _entry_line(entry: Entry) -> str:
+def _entry_line(entry: records.Entry) -> str:
     indicator = "1" if entry.addenda else "0"
     return layout.ENTRY.write({**msgspec.structs.asdict(entry), "addenda_record_indicator": indicator})
 
 
-def _addenda_line(addenda: Addenda, number: int, entry: Entry) -> str:
+def _addenda_line(addenda: records.Addenda, number: int, entry: records.Entry) -> str:
     numbers = {
         "addenda_sequence_number": number,
         "entry_detail_sequence_number": entry.trace_number[8:],

@@ -19,21 +19,54 @@ from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.directory.rules import require_active
-from billfold.ledger.types import Direction, PocketStatus, Rail
-from billfold.payments.ach.commands import CollectAch, OriginateAch
-from billfold.payments.ach.rules.entries import (
-    IDENTIFICATION_WIDTH,
-    add_entry,
-    approve,
-    book_entry,
-    referenced_entry,
-    update_entry,
-)
-from billfold.payments.ach.rules.risk import review_reason
+from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, Rail
+from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, CollectAch, OriginateAch, SendMicroDeposits
+from billfold.payments.ach.rules import entries
+from billfold.payments.ach.rules.review import review_reason
 from billfold.payments.ach.rules.windows import schedule
-from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.withdraw import InsufficientFunds
+
+PURPOSE = "ACCTVERIFY"
+"""The entry description that Nacha requires for micro-deposits."""
+
+
+@decides(SendMicroDeposits)
+def send_micro_deposits(books: Books, cmd: SendMicroDeposits, ctx: Context) -> Outcome:
+    """Pay from `promotions` and schedule the entries for their window."""
+    book = book_of(books, cmd.customers[0])
+    ach_ids = []
+    for amount in cmd.amounts:
+        times = schedule(ctx.now, amount, ctx.calendars, is_credit=True, cutoff=ctx.terms.ach_cutoff)
+        entry_no = book.begin(JournalKind.ACH, ctx, settles_on=times.effective_on, business_date=book.business_date)
+        book.post(book.internal_account(AccountKind.PROMOTIONS), book.internal_account(AccountKind.RAIL_ACH), amount)
+        book.close()
+        ach_id = ctx.ids.next()
+        entry = AchEntry(
+            customer_id=book.customer_id,
+            ach_id=ach_id,
+            pocket_id=None,
+            partner_id=None,
+            way=AchWay.ORIGINATION,
+            direction=Direction.CREDIT,
+            status=AchStatus.PENDING,
+            sec_code="PPD",
+            company_name=cmd.company_name,
+            description=PURPOSE,
+            amount=amount,
+            counterparty_id=cmd.counterparty_id,
+            routing_number=cmd.routing_number,
+            account_number=cmd.account_number,
+            account_type=cmd.account_type,
+            party_name=cmd.party_name,
+            identification=ach_id.hex[: entries.IDENTIFICATION_WIDTH].upper(),
+            entry_no=entry_no,
+            created_at=ctx.now,
+            updated_at=ctx.now,
+        )
+        entries.add_entry(book, msgspec.structs.replace(entry, **entries.approve(book, entry, times, ctx=ctx)))
+        ach_ids.append(str(ach_id))
+    return {"ach_ids": ach_ids}
 
 
 @decides(OriginateAch)
@@ -60,15 +93,15 @@ def originate_ach(books: Books, cmd: OriginateAch, ctx: Context) -> Outcome:
     if held_for_review is not None:
         entry = msgspec.structs.replace(entry, reason=held_for_review)
     else:
-        entry = msgspec.structs.replace(entry, **approve(book, entry, times, ctx=ctx))
-    add_entry(book, entry)
+        entry = msgspec.structs.replace(entry, **entries.approve(book, entry, times, ctx=ctx))
+    entries.add_entry(book, entry)
     return {"ach_id": str(cmd.ach_id), "status": entry.status}
 
 
 def pay_out(book: Book, pocket: PocketBook, ctx: Context, entry: AchEntry, *, settles_at: datetime) -> AchEntry:
     """Post the debit of an entry to a pocket, at T+1. Raises Refused insufficient-funds."""
     try:
-        return book_entry(book, pocket, entry, ctx=ctx, settles_at=settles_at)
+        return entries.book_entry(book, pocket, entry, ctx=ctx, settles_at=settles_at)
     except InsufficientFunds:
         raise Refused(
             "insufficient-funds", f"The pocket cannot raise {entry.amount} cents, less fees and holds."
@@ -103,7 +136,7 @@ def _entry_of(book: Book, pocket: PocketBook, payee: Payee, cmd: OriginateAch, c
         account_number=payee.details["account_number"],
         account_type=payee.details["account_type"],
         party_name=payee.name,
-        identification=cmd.ach_id.hex[:IDENTIFICATION_WIDTH].upper(),
+        identification=cmd.ach_id.hex[: entries.IDENTIFICATION_WIDTH].upper(),
         request=cmd.request,
         created_at=max(ctx.now, book.booked_at),
         updated_at=ctx.now,
@@ -118,7 +151,7 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     holds the money in suspense.
     """
     book = book_of(books, cmd.customers[0])
-    entry = referenced_entry(book, cmd.ach_id)
+    entry = entries.referenced_entry(book, cmd.ach_id)
     if entry.pocket_id is None:
         raise NotFound
     if entry.status not in {AchStatus.IN_TRANSIT, AchStatus.PROCESSED} or entry.entry_no is not None:
@@ -126,9 +159,9 @@ def collect_ach(books: Books, cmd: CollectAch, ctx: Context) -> Outcome:
     pocket = book.pockets[entry.pocket_id]
     if pocket.status == PocketStatus.CLOSED:
         return {"status": "NO_POCKET", "amount": entry.amount}
-    booked = book_entry(book, pocket, entry, ctx=ctx, settles_at=entry.settled_at)
+    booked = entries.book_entry(book, pocket, entry, ctx=ctx, settles_at=entry.settled_at)
     _place_hold(book, pocket, entry)
-    update_entry(book, entry, ctx, entry_no=booked.entry_no)
+    entries.update_entry(book, entry, ctx, entry_no=booked.entry_no)
     return {"status": "BOOKED"}
 
 

@@ -7,17 +7,10 @@ import msgspec
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import Direction
-from billfold.payments.ach.commands import ReinitiateAch, ReverseAch
-from billfold.payments.ach.rules.entries import (
-    IDENTIFICATION_WIDTH,
-    add_entry,
-    approve,
-    referenced_entry,
-    update_entry,
-)
+from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, ReinitiateAch, ReverseAch
+from billfold.payments.ach.rules import entries
 from billfold.payments.ach.rules.originate import pay_out
 from billfold.payments.ach.rules.windows import reversible_until, schedule
-from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.payments.return_codes import may_reinitiate
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
@@ -33,7 +26,7 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
     Refuses: ach-origination-not-reversible, insufficient-funds.
     """
     book = book_of(books, cmd.customers[0])
-    entry = referenced_entry(book, cmd.ach_id)
+    entry = entries.referenced_entry(book, cmd.ach_id)
     if entry.pocket_id is None:
         raise NotFound
     _must_be_reversible(entry, ctx)
@@ -48,9 +41,9 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
         pocket = book.pockets[entry.pocket_id]
         new_entry = pay_out(book, pocket, ctx, entry=new_entry, settles_at=times.settled_at)
     # The money that a reversal brings back is the customer's own: nothing is held.
-    approval = approve(book, new_entry, times, ctx=ctx) | {"held_until": None}
+    approval = entries.approve(book, new_entry, times, ctx=ctx) | {"held_until": None}
     new_entry = msgspec.structs.replace(new_entry, **approval)
-    add_entry(book, new_entry)
+    entries.add_entry(book, new_entry)
     return {"ach_id": str(new_entry.ach_id), "status": new_entry.status}
 
 
@@ -58,7 +51,7 @@ def reverse_ach(books: Books, cmd: ReverseAch, ctx: Context) -> Outcome:
 def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
     """Schedule a returned debit again. Refuses: ach-origination-not-returned."""
     book = book_of(books, cmd.customers[0])
-    entry = referenced_entry(book, cmd.ach_id)
+    entry = entries.referenced_entry(book, cmd.ach_id)
     if entry.pocket_id is None:
         raise NotFound
     today = et_date(ctx.now)
@@ -73,11 +66,11 @@ def reinitiate_ach(books: Books, cmd: ReinitiateAch, ctx: Context) -> Outcome:
         )
     times = schedule(ctx.now, entry.amount, ctx.calendars, is_credit=False, cutoff=ctx.terms.ach_cutoff)
     new_entry = _copy_of(entry, ctx, direction=Direction.DEBIT, description=RETRY, reverses_id=None)
-    approval = approve(book, new_entry, times, ctx=ctx)
+    approval = entries.approve(book, new_entry, times, ctx=ctx)
     new_entry = msgspec.structs.replace(new_entry, times=entry.times + 1, **approval)
-    add_entry(book, new_entry)
+    entries.add_entry(book, new_entry)
     # The returned entry itself is not reinitiated again.
-    entry = update_entry(book, entry, ctx, times=2)
+    entry = entries.update_entry(book, entry, ctx, times=2)
     book.keep_fingerprint(entry)
     return {"ach_id": str(new_entry.ach_id), "status": new_entry.status}
 
@@ -122,7 +115,7 @@ def _copy_of(
         account_number=entry.account_number,
         account_type=entry.account_type,
         party_name=entry.party_name,
-        identification=ach_id.hex[:IDENTIFICATION_WIDTH].upper(),
+        identification=ach_id.hex[: entries.IDENTIFICATION_WIDTH].upper(),
         reverses_id=reverses_id,
         created_at=ctx.now,
         updated_at=ctx.now,

@@ -4,17 +4,32 @@ from billfold.events import kinds
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import Direction
-from billfold.payments.ach.commands import ReviewAch
-from billfold.payments.ach.rules.entries import (
-    approve_stored,
-    raise_ach_event,
-    referenced_entry,
-    reverse_booking,
-    update_entry,
-)
+from billfold.payments.ach.commands import AchStatus, OriginationHistory, ReviewAch
+from billfold.payments.ach.rules import entries
 from billfold.payments.ach.rules.windows import schedule
-from billfold.payments.ach.types import AchStatus
 from billfold.platform.errors import Refused
+
+_RATES = (("unauthorised", 5), ("administrative", 30), ("returned", 150))
+_DEBITS_MIN = 20
+"""Return rates are checked from this many debits on."""
+ADMINISTRATIVE = frozenset({"R02", "R03", "R04"})
+UNAUTHORISED = frozenset({"R05", "R07", "R10", "R11", "R29", "R51"})
+HISTORY_DAYS = 60
+
+
+def review_reason(amount: int, history: OriginationHistory, *, above_cents: int) -> str | None:
+    """Return why an operator has to decide about an entry; None if it is approved by rule.
+
+    An operator decides about entries above the customer's daily limit, and about all entries of a
+    customer whose return rates exceed those that Nacha allows.
+    """
+    if history.today_cents + amount > above_cents:
+        return f"The day's entries come to more than {above_cents} cents."
+    if history.debits >= _DEBITS_MIN:
+        for name, per_mille in _RATES:
+            if getattr(history, name) * 1000 > history.debits * per_mille:
+                return f"The rate of {name} debits is above {per_mille / 10:g} %."
+    return None
 
 
 @decides(ReviewAch)
@@ -24,7 +39,7 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
     An approved entry can be CANCELLED until it is in a file.
     """
     book = book_of(books, cmd.customers[0])
-    entry = referenced_entry(book, cmd.ach_id)
+    entry = entries.referenced_entry(book, cmd.ach_id)
     waits = entry.status == AchStatus.APPROVED and entry.file_id is None
     if entry.status != AchStatus.PENDING and not (waits and cmd.decision == AchStatus.CANCELLED):
         raise Refused("ach-origination-not-pending", f"The origination is {entry.status}.")
@@ -36,10 +51,10 @@ def review_ach(books: Books, cmd: ReviewAch, ctx: Context) -> Outcome:
             is_credit=entry.direction == Direction.CREDIT,
             cutoff=ctx.terms.ach_cutoff,
         )
-        approve_stored(book, entry, times, ctx=ctx)
+        entries.approve_stored(book, entry, times, ctx=ctx)
     else:
         if entry.entry_no is not None and entry.pocket_id is not None:
-            reverse_booking(book, book.pockets[entry.pocket_id], entry, ctx=ctx, ending=" not sent")
-        update_entry(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)
-        raise_ach_event(book, ctx, entry, kind=kinds.ACH_OUT_REJECTED)
+            entries.reverse_booking(book, book.pockets[entry.pocket_id], entry, ctx=ctx, ending=" not sent")
+        entries.update_entry(book, entry, ctx, status=cmd.decision, reason=cmd.reason or entry.reason)
+        entries.raise_ach_event(book, ctx, entry, kind=kinds.ACH_OUT_REJECTED)
     return {"ach_id": str(cmd.ach_id), "status": cmd.decision}

@@ -24,11 +24,7 @@ class Window(NamedTuple):
     settles: time
 
 
-SAME_DAY = (
-    Window(time(10, 30), time(13)),
-    Window(time(14, 45), time(17)),
-    Window(time(16, 45), time(18)),
-)
+SAME_DAY = (Window(time(10, 30), time(13)), Window(time(14, 45), time(17)), Window(time(16, 45), time(18)))
 NEXT_DAY = Window(time(2, 15), time(8, 30))
 """Its deadline is in the night after the day of sending."""
 
@@ -36,7 +32,7 @@ NEXT_DAY = Window(time(2, 15), time(8, 30))
 HELD_DAYS = {"CCD": 3, "PPD": 5, "WEB": 5}
 """Banking days after settlement for which the money of a debit is held."""
 RETURNS_IN_BY = time(7)
-"""When the returns of a day have arrived (ET), before business opens."""
+"""The time by which the returns of a day have arrived (ET), before business opens."""
 REVERSAL_DAYS = 5
 """Banking days after settlement within which its originator may reverse an entry."""
 

@@ -4,16 +4,7 @@ What was approved after it had been declined is reversed, or will be by a schedu
 """
 
 from billfold.ledger.checks import TrackedTable, change_check, creation_checks
-from billfold.payments.cards.authorizations.commands import (
-    AuthorizeCard,
-    ChargeBack,
-    ClearCard,
-    RefundCard,
-    Represent,
-    ReverseAuthorization,
-    SetCardLimits,
-)
-from billfold.payments.cards.authorizations.types import EXPIRY_JOB, LATE, LATE_JOB, PROCESSOR
+from billfold.payments.cards.authorizations import commands
 from billfold.platform.checks import Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 from billfold.platform.ids import command_id
@@ -36,7 +27,7 @@ _QUERIES = {
         "it holds money, and its expiry is not scheduled": f"""
             {_HOLD} WHERE h.remaining > 0 AND NOT EXISTS (
               SELECT 1 FROM scheduled_job j
-               WHERE j.kind = '{EXPIRY_JOB}' AND j.object_id = h.authorization_id
+               WHERE j.kind = '{commands.EXPIRY_JOB}' AND j.object_id = h.authorization_id
                  AND j.customer_id = h.customer_id AND j.due_at = h.expires_at)""",
         "its card is of another Pocket": f"""
             {_HOLD} WHERE NOT EXISTS (SELECT 1 FROM card c
@@ -63,14 +54,14 @@ _QUERIES = {
         "no record of the card processor's settlement explains it": f"""
             SELECT a.customer_id, a.pocket_id, a.entry_no, a.posting_no FROM transaction a
              WHERE a.type = 'CARD' AND a.swept AND NOT EXISTS (SELECT 1 FROM {_PAYMENT} p
-               WHERE p.customer_id = a.customer_id AND p.entry_no = a.entry_no)""",
+               WHERE p.customer_id = a.customer_id AND p.entry_no = a.entry_no)"""
     },
     ("account", Certainty.SUSPECT): {
         "{reserved} cents are reserved, but payments by card hold {held}": f"""
             SELECT a.customer_id, a.account_no, a.reserved, coalesce(h.held, 0)::bigint AS held FROM account a
               LEFT JOIN (SELECT customer_id, pocket_id, sum(remaining) AS held FROM {_AUTHORIZATION}
                           GROUP BY customer_id, pocket_id) h USING (customer_id, pocket_id)
-             WHERE a.kind = 'cash' AND a.reserved <> coalesce(h.held, 0)""",
+             WHERE a.kind = 'cash' AND a.reserved <> coalesce(h.held, 0)"""
     },
 }
 CHECKS = (
@@ -78,14 +69,19 @@ CHECKS = (
         TrackedTable(
             _AUTHORIZATION,
             "authorization_id",
-            (AuthorizeCard, ReverseAuthorization, ClearCard),
+            (commands.AuthorizeCard, commands.ReverseAuthorization, commands.ClearCard),
             created_at="created_at",
         )
     ),
     *creation_checks(
-        TrackedTable(_PAYMENT, "record_id", (ClearCard, RefundCard, ChargeBack, Represent), created_at="created_at")
+        TrackedTable(
+            _PAYMENT,
+            "record_id",
+            (commands.ClearCard, commands.RefundCard, commands.ChargeBack, commands.Represent),
+            created_at="created_at",
+        )
     ),
-    *creation_checks(TrackedTable(_LIMITS, "card_id", (SetCardLimits,), created_at="created_at")),
+    *creation_checks(TrackedTable(_LIMITS, "card_id", (commands.SetCardLimits,), created_at="created_at")),
     change_check(_AUTHORIZATION, "updated_at", "authorization_id"),
     change_check(_PAYMENT, "updated_at", "record_id"),
     *declared(_QUERIES),
@@ -93,7 +89,7 @@ CHECKS = (
 _LATE_MESSAGES = f"""
 SELECT m.customer_id, m.message_id FROM card_late_message m
  WHERE NOT EXISTS (SELECT 1 FROM scheduled_job j
-        WHERE j.kind = '{LATE_JOB}' AND j.object_id = m.message_id AND j.customer_id = m.customer_id)
+        WHERE j.kind = '{commands.LATE_JOB}' AND j.object_id = m.message_id AND j.customer_id = m.customer_id)
 """
 _APPROVED = """
 SELECT d.customer_id, d.message_id, (c.outcome->>'approved_amount')::bigint AS cents, r.command_id AS reversed_by
@@ -106,7 +102,9 @@ SELECT d.customer_id, d.message_id, (c.outcome->>'approved_amount')::bigint AS c
 async def check_rows(conn: Connection, findings: Findings) -> None:
     """Find messages that were declined as too late, and hold money all the same."""
     late = await conn.fetch(_LATE_MESSAGES)
-    decided, reversals = ([command_id(who, each["message_id"]) for each in late] for who in (PROCESSOR, LATE))
+    decided, reversals = (
+        [command_id(who, each["message_id"]) for each in late] for who in (commands.PROCESSOR, commands.LATE)
+    )
     keys = [[each[name] for each in late] for name in ("customer_id", "message_id")]
     for each in await conn.fetch(_APPROVED, *keys, decided, reversals):
         if each["cents"] is None or (each["cents"] and each["reversed_by"] is None):

@@ -1,15 +1,234 @@
 """Commands about the money of cards. All reference the card, and the authorization or purchase that they are about."""
 
 from datetime import date, datetime
-from uuid import UUID
+from enum import StrEnum
+from typing import Annotated, Final
+from uuid import UUID, uuid5
+
+import msgspec
 
 from billfold.ledger.commands import AuditedAction, Command, Reference
-from billfold.payments.cards.authorizations.types import (
-    EntryMode,
-    Merchant,
-    authorization_id_of,
-    spending_id_of,
-)
+from billfold.platform.database.rows import Row
+
+EXPIRY_JOB: Final = "card.hold_expiry"
+"""Releases a hold that nobody cleared; its object is the authorization."""
+LATE_JOB: Final = "card.late"
+"""Reverses what was decided after the processor had its answer; its object is the message."""
+PROCESSOR: Final = "card-processor"
+"""Who sends messages about cards, as the caller of commands."""
+LATE: Final = "card-processor:late"
+"""Reverses what was approved too late, under the key of the message."""
+CHARGEBACK_DAYS: Final = 120
+"""For how long after its settlement date a payment can be charged back."""
+
+
+class EntryMode(StrEnum):
+    """How the card was presented."""
+
+    CHIP = "CHIP"
+    CONTACTLESS = "CONTACTLESS"
+    MAGSTRIPE = "MAGSTRIPE"
+    KEYED = "KEYED"
+    ECOMMERCE = "ECOMMERCE"
+    RECURRING = "RECURRING"
+    ATM = "ATM"
+
+
+class Decision(StrEnum):
+    """The bank's answer to the card processor."""
+
+    APPROVED = "APPROVED"
+    PARTIALLY_APPROVED = "PARTIALLY_APPROVED"
+    DECLINED = "DECLINED"
+
+
+class DeclineReason(StrEnum):
+    """Why the bank declines. TIMED_OUT: it decided too late, and reversed what it had approved."""
+
+    AGREEMENT_NOT_ACCEPTED = "AGREEMENT_NOT_ACCEPTED"
+    CARD_CLOSED = "CARD_CLOSED"
+    CARD_EXPIRED = "CARD_EXPIRED"
+    CARD_FROZEN = "CARD_FROZEN"
+    CARD_LIMIT = "CARD_LIMIT"
+    CARD_NOT_ACTIVATED = "CARD_NOT_ACTIVATED"
+    CARD_NOT_FOUND = "CARD_NOT_FOUND"
+    CARD_OFFLINE = "CARD_OFFLINE"
+    CATEGORY_BLOCKED = "CATEGORY_BLOCKED"
+    CATEGORY_LIMIT = "CATEGORY_LIMIT"
+    CUSTOMER_NOT_OPEN = "CUSTOMER_NOT_OPEN"
+    DUPLICATE = "DUPLICATE"
+    INSUFFICIENT_FUNDS = "INSUFFICIENT_FUNDS"
+    MAGSTRIPE_OFF = "MAGSTRIPE_OFF"
+    NO_AUTHORIZATION = "NO_AUTHORIZATION"
+    POCKET_FROZEN = "POCKET_FROZEN"
+    POCKET_NOT_OPEN = "POCKET_NOT_OPEN"
+    SUSPECTED_FRAUD = "SUSPECTED_FRAUD"
+    TIMED_OUT = "TIMED_OUT"
+    UNAVAILABLE = "UNAVAILABLE"
+
+
+class AuthorizationStatus(StrEnum):
+    """PENDING while cash is held. A clearing that comes later posts all the same: then it is CLEARED."""
+
+    PENDING = "PENDING"
+    CLEARED = "CLEARED"
+    REVERSED = "REVERSED"
+    EXPIRED = "EXPIRED"
+    DECLINED = "DECLINED"
+
+
+class CardPaymentKind(StrEnum):
+    """What a record of the processor's settlement moved."""
+
+    PURCHASE = "PURCHASE"
+    REFUND = "REFUND"
+    CHARGEBACK = "CHARGEBACK"
+    REPRESENTMENT = "REPRESENTMENT"
+
+
+Text = Annotated[str, msgspec.Meta(max_length=100)]
+CategoryCode = Annotated[str, msgspec.Meta(pattern=r"^[0-9]{4}\Z", max_length=4)]
+NetworkReference = Annotated[str, msgspec.Meta(min_length=1, max_length=40, pattern=r"^[!-~]+\Z")]
+"""What all messages of a purchase name."""
+
+
+class Merchant(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a card pays. `category_code` is that of ISO 18245, `country` and `state` are codes or null."""
+
+    name: Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=r"\S")]
+    category_code: CategoryCode
+    street_address: Text | None = None
+    city: Text | None = None
+    state: Annotated[str, msgspec.Meta(max_length=3)] | None = None
+    country: Annotated[str, msgspec.Meta(max_length=3)] | None = None
+    terminal_id: Annotated[str, msgspec.Meta(max_length=16)] | None = None
+    acquirer_id: Annotated[str, msgspec.Meta(max_length=16)] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for texts that are not one printable line: some databases cannot hold them."""
+        if not "".join(filter(None, msgspec.structs.astuple(self))).isprintable():
+            raise ValueError("must be printable characters on one line")
+
+
+class AuthorizationRow(Row, frozen=True, kw_only=True):
+    """What a card may take for one purchase. Amounts are cents; `merchant` is JSON text.
+
+    `remaining` is held in cash now; `hold_entry_no` is the journal entry that reserved it, and the `places`-th
+    member of `transaction_id` its transaction. `authorized_on` is the Eastern day on which it was raised last: limits
+    count on it what exceeds `spent_before`.
+    """
+
+    table = "card_authorization"
+    key_column = "authorization_id"
+    noun = "authorization"
+    fingerprinted = True
+
+    customer_id: UUID
+    authorization_id: UUID
+    card_id: UUID
+    pocket_id: UUID
+    network_reference: str
+    status: AuthorizationStatus
+    reason: DeclineReason | None = None
+    approved: int = 0
+    reversed: int = 0
+    cleared: int = 0
+    remaining: int = 0
+    entry_mode: EntryMode | None
+    is_preauthorization: bool
+    category_code: str
+    merchant: str
+    authorized_on: date
+    spent_before: int = 0
+    expires_at: datetime
+    transaction_id: UUID
+    places: int = 0
+    hold_entry_no: int | None = None
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def spent(self) -> int:
+        """Cents that it took, or may still take."""
+        return max(self.approved - self.reversed, self.cleared)
+
+    @property
+    def spent_that_day(self) -> int:
+        """Cents that the limits of the card count on the day on which it was raised last."""
+        return max(self.spent - self.spent_before, 0)
+
+
+class CardPaymentRow(Row, frozen=True, kw_only=True):
+    """Money that a record of the processor's settlement moved, in cents.
+
+    `original_id` is the purchase of a chargeback or representment; `disputed` is what of a purchase is charged back.
+    """
+
+    table = "card_payment"
+    key_column = "record_id"
+    fingerprinted = True
+
+    customer_id: UUID
+    record_id: UUID
+    kind: CardPaymentKind
+    card_id: UUID
+    pocket_id: UUID
+    authorization_id: UUID | None = None
+    original_id: UUID | None = None
+    amount: int
+    disputed: int = 0
+    interchange: int = 0
+    merchant: str
+    settles_on: date
+    entry_no: int
+    transaction_id: UUID
+    created_at: datetime
+    updated_at: datetime
+
+
+class CardLimitsRow(Row, frozen=True, kw_only=True):
+    """What a card may spend in a day, in cents: in all, and by merchant category (JSON text). Zero blocks."""
+
+    table = "card_limits"
+    key_column = "card_id"
+    fingerprinted = True
+
+    customer_id: UUID
+    card_id: UUID
+    daily: int | None
+    categories: str
+    created_at: datetime
+    updated_at: datetime
+
+
+class LateMessageRow(Row, frozen=True, kw_only=True):
+    """A message of the processor, as JSON text, that was declined because the bank had not decided in time."""
+
+    table = "card_late_message"
+    key_column = "message_id"
+
+    message_id: UUID
+    customer_id: UUID
+    message: str
+
+
+class CardSpending(msgspec.Struct, frozen=True):
+    """The limits of a card, and what it spent by merchant category on the day it was used last."""
+
+    limits: CardLimitsRow | None
+    day: date | None
+    spent: dict[str, int]
+
+
+def authorization_id_of(card_id: UUID, network_reference: str) -> UUID:
+    """Return the id of the authorization of a purchase: all its messages name the same reference."""
+    return uuid5(card_id, network_reference)
+
+
+def spending_id_of(card_id: UUID) -> UUID:
+    """Return the id under which rules find the limits of a card."""
+    return uuid5(card_id, "limits")
+
 
 _SEEN = (Reference.CARD_AUTHORIZATION,)
 

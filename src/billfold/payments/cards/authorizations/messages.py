@@ -6,6 +6,7 @@ bank decides of it is reversed by a job, and it is a decline whenever it is sent
 
 import asyncio
 import hashlib
+import hmac
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
@@ -13,30 +14,18 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.http.api import Api
+from billfold.http.operations import OPEN, Proof, post
+from billfold.http.raw_request import RawRequest, decode
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.jobs.store import schedule
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.cards.authorizations import store
-from billfold.payments.cards.authorizations.commands import (
-    AuthorizeCard,
-    IncrementAuthorization,
-    InquireBalance,
-    ReverseAuthorization,
-    references_of,
-)
-from billfold.payments.cards.authorizations.types import (
-    LATE_JOB,
-    PROCESSOR,
-    Decision,
-    DeclineReason,
-    EntryMode,
-    LateMessageRow,
-    Merchant,
-    NetworkReference,
-)
-from billfold.platform.errors import InvalidInput, MarketDataStale, Unavailable
+from billfold.payments.cards.authorizations import commands, store
+from billfold.platform.clock import wall_now
+from billfold.platform.errors import InvalidInput, MarketDataStale, Refused, Unavailable
+from billfold.platform.settings.settings import Settings
 
 DEADLINE_SECONDS: Final = 1.7
 """Of the two seconds of the network; the rest is for the way."""
@@ -70,39 +59,39 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     message_id: UUID
     type: MessageType
     card_id: UUID
-    network_reference: NetworkReference
+    network_reference: commands.NetworkReference
     amount: Cents | None
-    merchant: Merchant
+    merchant: commands.Merchant
     transmitted_at: datetime
     currency: Literal["USD"] = "USD"
     cash: Cents = 0
     is_partial_allowed: bool = False
     is_purchase_only_allowed: bool = False
     is_preauthorization: bool = False
-    entry_mode: EntryMode | None = None
+    entry_mode: commands.EntryMode | None = None
 
 
 class MessageAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The bank's decision. `approved_amount` is cents: of an inquiry what the card could pay now."""
 
-    decision: Decision
+    decision: commands.Decision
     approved_amount: int = 0
-    reason: DeclineReason | None = None
+    reason: commands.DeclineReason | None = None
     authorization_id: UUID | None = None
 
 
 _TERMS: Final = ("cash", "is_partial_allowed", "is_purchase_only_allowed")
-"""What of a message decides how much of its amount can be approved."""
-_TIMED_OUT: Final = MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.TIMED_OUT)
+"""The fields that decide how much of the amount can be approved."""
+_TIMED_OUT: Final = MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.TIMED_OUT)
 
 
 async def answer_message(bank: Bank, message: Message) -> MessageAnswer:
     """Decide a message. Raises InvalidInput, Unavailable, and Refused for an id that another message has."""
     entry = await bank.directory.find("card", message.card_id)
     if entry is None:
-        return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.CARD_NOT_FOUND)
+        return MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.CARD_NOT_FOUND)
     if message.type == MessageType.REFUND:  # announced: its money comes by clearing
-        return MessageAnswer(decision=Decision.APPROVED, approved_amount=message.amount or 0)
+        return MessageAnswer(decision=commands.Decision.APPROVED, approved_amount=message.amount or 0)
     return await _decide(bank, message, command_of(message, entry.customer_id))
 
 
@@ -112,13 +101,16 @@ async def _decide(bank: Bank, message: Message, command: Command) -> MessageAnsw
     try:
         answer = await asyncio.wait_for(asyncio.shield(decision), DEADLINE_SECONDS)
     except TimeoutError:
-        if not isinstance(command, AuthorizeCard | IncrementAuthorization) or message.type == MessageType.ADVICE:
+        if (
+            not isinstance(command, commands.AuthorizeCard | commands.IncrementAuthorization)
+            or message.type == MessageType.ADVICE
+        ):
             raise Unavailable("The bank takes too long. Send the message again.", retry_after_seconds=1) from None
         decision.add_done_callback(_forget)
         await _keep_late(bank, message, command.customers[0])
         return _TIMED_OUT
     except MarketDataStale:
-        return MessageAnswer(decision=Decision.DECLINED, reason=DeclineReason.UNAVAILABLE)
+        return MessageAnswer(decision=commands.Decision.DECLINED, reason=commands.DeclineReason.UNAVAILABLE)
     if (answer.replayed or is_repeated) and await store.is_late(bank.pool, message.message_id):
         return _TIMED_OUT
     names = MessageAnswer.__struct_fields__
@@ -127,8 +119,8 @@ async def _decide(bank: Bank, message: Message, command: Command) -> MessageAnsw
 
 async def _keep_late(bank: Bank, message: Message, customer_id: UUID) -> None:
     """Keep a message that is about to be declined. Raises Unavailable: then the processor must reverse it."""
-    job = ScheduledJob(LATE_JOB, message.message_id, customer_id, await bank.now())
-    late = LateMessageRow(
+    job = ScheduledJob(commands.LATE_JOB, message.message_id, customer_id, await bank.now())
+    late = commands.LateMessageRow(
         message_id=message.message_id, customer_id=customer_id, message=msgspec.json.encode(message).decode()
     )
     try:
@@ -140,7 +132,7 @@ async def _keep_late(bank: Bank, message: Message, customer_id: UUID) -> None:
 
 
 def _forget(decision: asyncio.Future[Answer]) -> None:
-    """Take note of an error that nobody waits for any more."""
+    """Retrieve the error of an abandoned decision, so that it is not reported as unhandled."""
     if not decision.cancelled():
         decision.exception()
 
@@ -148,34 +140,81 @@ def _forget(decision: asyncio.Future[Answer]) -> None:
 def command_of(message: Message, customer_id: UUID) -> Command:
     """Return the command of a message. Raises InvalidInput."""
     common: dict[str, Any] = {
-        "caller": PROCESSOR,
+        "caller": commands.PROCESSOR,
         "key": message.message_id,
         "customers": (customer_id,),
         "request_hash": _fingerprint(message),
-        "references": references_of(message.card_id, message.network_reference),
+        "references": commands.references_of(message.card_id, message.network_reference),
         "card_id": message.card_id,
     }
     if message.type == MessageType.BALANCE_INQUIRY:
-        return InquireBalance(**common, entry_mode=message.entry_mode)
+        return commands.InquireBalance(**common, entry_mode=message.entry_mode)
     about: dict[str, Any] = {name: getattr(message, name) for name in ("network_reference", "merchant", "entry_mode")}
     about["is_preauthorization"] = message.is_preauthorization
     if message.type == MessageType.REVERSAL:
-        return ReverseAuthorization(**common, **about, amount=message.amount)
+        return commands.ReverseAuthorization(**common, **about, amount=message.amount)
     if message.amount is None:
         raise InvalidInput.at("body", "amount", msg="is only left out of a reversal")
     if message.cash > message.amount:
         raise InvalidInput.at("body", "cash", msg="is at most the amount")
     about |= {name: getattr(message, name) for name in ("amount", *_TERMS)}
     if message.type == MessageType.INCREMENT:
-        return IncrementAuthorization(**common, **about)
-    return AuthorizeCard(**common, **about, is_advice=message.type == MessageType.ADVICE)
+        return commands.IncrementAuthorization(**common, **about)
+    return commands.AuthorizeCard(**common, **about, is_advice=message.type == MessageType.ADVICE)
 
 
 def _fingerprint(message: Message) -> bytes:
-    """Return what tells one message from another with its id; the time of sending does not.
-
-    What earlier releases did not know is left out where it says nothing: their messages may be sent again.
-    """
-    unsaid = {"transmitted_at", *(name for name in ("cash", "is_purchase_only_allowed") if not getattr(message, name))}
-    said = {name: getattr(message, name) for name in message.__struct_fields__ if name not in unsaid}
+    """Return what tells one message from another with its id; the time of sending does not."""
+    said = {name: getattr(message, name) for name in message.__struct_fields__ if name != "transmitted_at"}
     return hashlib.sha256(msgspec.json.encode(said)).digest()
+
+
+WINDOW_SECONDS: Final = 300
+_KEY_PERSON: Final = b"billfold.cards"
+
+
+def processor_key(settings: Settings, seed: bytes) -> bytes | None:
+    """Return the key of messages: the one of the settings, or of a sandbox's seed; None: there is no processor."""
+    if settings.card_processor_key is not None:
+        return settings.card_processor_key
+    return None if settings.is_production else hashlib.blake2b(seed, digest_size=32, person=_KEY_PERSON).digest()
+
+
+def sign_message(key: bytes, timestamp: str, body: bytes) -> str:
+    """Return the signature of a message."""
+    return hmac.digest(key, timestamp.encode() + body, "sha256").hex()
+
+
+@post("/v1/messages/", OPEN, tag="cards", status=200, any_query=True)
+async def decide_message(request: RawRequest, bank: Bank) -> MessageAnswer:
+    """Decide a message about a card."""
+    _require_signed(bank, request)
+    request.check_content_type()
+    message: Message = decode(request.body, Message)
+    return await answer_message(bank, message)
+
+
+def _require_signed(bank: Bank, request: RawRequest) -> None:
+    """Raise Refused invalid-signature unless the processor has just signed the body."""
+    key = processor_key(bank.settings, bank.seed)
+    timestamp, signature = request.header(b"x-timestamp") or "", request.header(b"x-signature") or ""
+    is_recent = timestamp.isascii() and timestamp.isdigit() and len(timestamp) <= len("9999999999")
+    is_recent = is_recent and abs(wall_now().timestamp() - int(timestamp)) <= WINDOW_SECONDS
+    if key is None or not is_recent:
+        raise Refused("invalid-signature", "The message is not signed, or not within five minutes.")
+    if not hmac.compare_digest(sign_message(key, timestamp, request.body).encode(), signature.lower().encode()):
+        raise Refused("invalid-signature", "The signature does not match timestamp and body.")
+
+
+class CardProcessorApi(Api):
+    """The API of the card processor."""
+
+    def __init__(self) -> None:
+        super().__init__([decide_message], frozenset({Proof.NONE}))
+
+
+def create_card_processor_app(bank: Bank) -> CardProcessorApi:
+    """Return the ASGI application of one worker."""
+    api = CardProcessorApi()
+    api.open(bank, None)
+    return api

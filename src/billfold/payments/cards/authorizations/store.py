@@ -6,23 +6,15 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.payments.cards.authorizations.types import (
-    AuthorizationRow,
-    CardLimitsRow,
-    CardPaymentRow,
-    CardSpending,
-    LateMessageRow,
-    authorization_id_of,
-    spending_id_of,
-)
-from billfold.payments.cards.types import CardRow
+from billfold.payments.cards.authorizations import commands
+from billfold.payments.cards.commands import CardRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import Table
 
-_cards, _authorizations = Table(CardRow), Table(AuthorizationRow)
-_payments, _limits = Table(CardPaymentRow), Table(CardLimitsRow)
-_late = Table(LateMessageRow, key=("message_id",), noun="message")
+_cards, _authorizations = Table(CardRow), Table(commands.AuthorizationRow)
+_payments, _limits = Table(commands.CardPaymentRow), Table(commands.CardLimitsRow)
+_late = Table(commands.LateMessageRow, key=("message_id",), noun="message")
 # One query, as a card waits for it: cards, authorizations, payments, limits with what was spent on the last day.
 _REFERENCED = """
 WITH k AS MATERIALIZED (SELECT $1::text::uuid[] AS customers, $2::text::uuid[] AS ids)
@@ -57,12 +49,12 @@ get_late = _late.get
 
 async def find_authorization(
     conn: Db, customer_id: UUID, card_id: UUID, network_reference: str
-) -> AuthorizationRow | None:
+) -> commands.AuthorizationRow | None:
     """Return the authorization of a purchase, if there is one."""
-    return await _authorizations.find(conn, customer_id, authorization_id_of(card_id, network_reference))
+    return await _authorizations.find(conn, customer_id, commands.authorization_id_of(card_id, network_reference))
 
 
-async def keep_late(conn: Db, late: LateMessageRow) -> None:
+async def keep_late(conn: Db, late: commands.LateMessageRow) -> None:
     """Keep a message that was not decided in time; one that is kept stays."""
     await _late.insert(conn, late, "ON CONFLICT (message_id) DO NOTHING")
 
@@ -86,8 +78,8 @@ async def load_references(
         *(
             (
                 row["customer_id"],
-                spending_id_of(row["card_id"]),
-                CardSpending(_limits.read(row), day, msgspec.json.decode(cents or "{}")),
+                commands.spending_id_of(row["card_id"]),
+                commands.CardSpending(_limits.read(row), day, msgspec.json.decode(cents or "{}")),
             )
             for row, day, cents in zip(limits, days, spent, strict=True)
         ),

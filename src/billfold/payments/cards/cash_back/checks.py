@@ -1,8 +1,7 @@
 """Cash back: every month is what the payments of a customer's cards and the rule in force make of it."""
 
 from billfold.ledger.checks import TrackedTable, creation_checks
-from billfold.payments.cards.cash_back.commands import GiveCashBack
-from billfold.payments.cards.cash_back.types import CASH_BACK_JOB, NEVER_PURCHASES
+from billfold.payments.cards.cash_back.rules import CASH_BACK_JOB, NEVER_PURCHASES, GiveCashBack
 from billfold.platform.checks import Certainty, declared
 
 _CASH = ", ".join(f"'{each}'" for each in NEVER_PURCHASES)
@@ -70,7 +69,7 @@ _QUERIES = {
     ("cash_back_rule", Certainty.SUSPECT): {
         "no job gives by it": f"""
             SELECT r.customer_id, r.version FROM cash_back_rule r WHERE NOT EXISTS (
-              SELECT 1 FROM scheduled_job j WHERE j.kind = '{CASH_BACK_JOB}' AND j.object_id = r.partner_id)""",
+              SELECT 1 FROM scheduled_job j WHERE j.kind = '{CASH_BACK_JOB}' AND j.object_id = r.partner_id)"""
     },
 }
 CHECKS = (

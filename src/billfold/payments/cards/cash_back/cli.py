@@ -11,7 +11,7 @@ from billfold.identity.partners import store as partner_store
 from billfold.identity.partners.types import PartnerRow
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.cash_back import store
-from billfold.payments.cards.cash_back.rule_versions import set_rule
+from billfold.payments.cards.cash_back.worker import set_rule
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import InvalidInput
 from billfold.platform.money import format_usd
@@ -34,12 +34,7 @@ async def set_partner_rule(
     partner = await _partner(bank.pool, slug)
     try:
         rule = await set_rule(
-            bank,
-            partner,
-            basis_points=basis_points,
-            excluded_categories=exclude or (),
-            cap=cap,
-            from_month=from_month,
+            bank, partner, basis_points=basis_points, excluded_categories=exclude or (), cap=cap, from_month=from_month
         )
     except InvalidInput as invalid:
         raise CliError(f"The rule is not valid: {invalid.detail}", "See `billfold cash-back set --help`.") from None

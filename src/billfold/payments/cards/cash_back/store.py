@@ -8,7 +8,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.ledger.types import ScheduledJob
-from billfold.payments.cards.cash_back.types import NEVER_PURCHASES, CardMonth, CashBackRow, CashBackRule
+from billfold.payments.cards.cash_back.rules import NEVER_PURCHASES, CardMonth, CashBackRow, CashBackRule
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import Table
 

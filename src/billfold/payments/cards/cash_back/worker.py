@@ -1,17 +1,22 @@
 """Cash back of a month is given once the month is over: a scheduled job per partner, safe to repeat."""
 
+import re
+from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from typing import Final
 from uuid import UUID
 
+from billfold.audit.record import audited
+from billfold.identity.partners.types import PartnerRow
 from billfold.ledger.bank import Bank
 from billfold.ledger.bulk import submit_in_lots
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.types import ScheduledJob
-from billfold.payments.cards.cash_back import store
-from billfold.payments.cards.cash_back.commands import GiveCashBack
-from billfold.payments.cards.cash_back.types import CASH_BACK_JOB, CardMonth, CashBackRule
+from billfold.ledger.types import Origin, ScheduledJob
+from billfold.payments.cards.cash_back import rules, store
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import fingerprint
 from billfold.platform.dates import et_date, et_instant
+from billfold.platform.errors import InvalidInput
 from billfold.platform.ids import command_id
 
 CALLER: Final = "cash-back"
@@ -31,9 +36,9 @@ async def give_month(bank: Bank, job: ScheduledJob) -> None:
     await jobs_store.schedule(bank.pool, [next_job(partner_id, job.at)])
 
 
-def _command(rule: CashBackRule, period: str, month: CardMonth) -> GiveCashBack:
+def _command(rule: rules.CashBackRule, period: str, month: rules.CardMonth) -> rules.GiveCashBack:
     cash_back_id = command_id(f"cash-back:{period}", month.card_id)
-    return GiveCashBack(
+    return rules.GiveCashBack(
         caller=CALLER,
         key=cash_back_id,
         customers=(month.customer_id,),
@@ -59,4 +64,65 @@ def month_before(day: date) -> tuple[date, date]:
 def next_job(partner_id: UUID, now: datetime) -> ScheduledJob:
     """Return the job that gives the cash back of the month which `now` is in."""
     first = (et_date(now).replace(day=1) + timedelta(days=31)).replace(day=1)
-    return ScheduledJob(CASH_BACK_JOB, partner_id, None, at=et_instant(first, GIVEN_AT))
+    return ScheduledJob(rules.CASH_BACK_JOB, partner_id, None, at=et_instant(first, GIVEN_AT))
+
+
+_MONTH: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])", re.ASCII)
+_CATEGORY: Final = re.compile(r"\d{4}", re.ASCII)
+_LOCK_PARTNER = "SELECT 1 FROM partner WHERE partner_id = $1 FOR UPDATE"
+
+
+async def set_rule(
+    bank: Bank,
+    partner: PartnerRow,
+    *,
+    basis_points: int,
+    excluded_categories: Sequence[str] = (),
+    cap: int | None = None,
+    from_month: str | None = None,
+) -> rules.CashBackRule:
+    """Set the rule of a partner from a month on, by default this one; return it. Raises InvalidInput."""
+    async with audited(
+        bank.pool,
+        bank.vault,
+        partner.own_customer_id,
+        Origin.operator(),
+        "cash_back_rule.set",
+        resource=("cash_back_rule", None),
+        now=wall_now(),
+    ) as action:
+        await action.conn.execute(_LOCK_PARTNER, partner.partner_id)
+        now = await bank.now(action.conn)
+        rule = rules.CashBackRule(
+            customer_id=partner.own_customer_id,
+            version=len(await store.list_rules(action.conn, partner.partner_id)) + 1,
+            partner_id=partner.partner_id,
+            from_month=from_month or f"{et_date(now):%Y-%m}",
+            basis_points=basis_points,
+            excluded_categories=sorted({*excluded_categories}),
+            cap=cap,
+            created_at=now,
+        )
+        _require_valid(rule)
+        row = await store.add_rule(action.conn, rule)
+        columns = [(name, row[name]) for name in sorted(row.keys()) if row[name] is not None]
+        action.resource_id = str(rule.version)
+        action.proves("cash_back_rule", rule.version, fingerprint(columns))
+        job = next_job(partner.partner_id, now)
+        if not await store.has_job(action.conn, job):  # one that is late keeps its month
+            await jobs_store.schedule(action.conn, [job])
+    return rule
+
+
+def _require_valid(rule: rules.CashBackRule) -> None:
+    if not 0 <= rule.basis_points <= rules.BASIS_POINTS_MAX:
+        raise InvalidInput.at("basis_points", msg=f"must be 0 to {rules.BASIS_POINTS_MAX}")
+    if rule.cap is not None and rule.cap <= 0:
+        raise InvalidInput.at("cap", msg="must be a positive number of cents")
+    for each in rule.excluded_categories:
+        if not _CATEGORY.fullmatch(each):
+            raise InvalidInput.at("excluded_categories", msg=f"{each} is not a category code of four digits")
+    if not _MONTH.fullmatch(rule.from_month):
+        raise InvalidInput.at("from_month", msg="must be a month as YYYY-MM")
+    if rule.from_month < f"{et_date(rule.created_at):%Y-%m}":
+        raise InvalidInput.at("from_month", msg="is over: a rule holds from this month on, or a later one")

@@ -3,11 +3,10 @@
 import msgspec
 
 from billfold.data_keys.types import DataKey
-from billfold.payments.cards.settlement.file_format import read_file
-from billfold.payments.cards.settlement.rows import DIFFERS, REPEATED, file_row, rows_of
+from billfold.payments.cards.settlement.file_format import DIFFERS, REPEATED, file_row, read_file, rows_of
+from billfold.payments.cards.settlement.records import SettlementFileRow, SettlementRecordRow
 from billfold.payments.cards.settlement.store import list_records
-from billfold.payments.cards.settlement.types import SettlementFileRow, SettlementRecordRow
-from billfold.payments.files.contents import open_content
+from billfold.payments.files.store import open_content
 from billfold.payments.files.types import InvalidFile
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
@@ -23,7 +22,7 @@ _QUERIES = {
         "its file was processed, and the row is missing": f"""
             SELECT f.file_id FROM rail_file f
              WHERE f.rail = 'CARD' AND f.direction = 'IN' AND {_IS_BOOKED}
-               AND NOT EXISTS (SELECT 1 FROM card_settlement_file c WHERE c.file_id = f.file_id)""",
+               AND NOT EXISTS (SELECT 1 FROM card_settlement_file c WHERE c.file_id = f.file_id)"""
     },
     (FILES, Certainty.SUSPECT): {
         "its file is missing or was refused": f"""
@@ -67,14 +66,14 @@ _QUERIES = {
     ("suspense_item", Certainty.SUSPECT): {
         "no record of a settlement file is held as it": f"""
             SELECT i.customer_id, i.item_id FROM suspense_item i WHERE i.rail = 'CARD'
-               AND NOT EXISTS (SELECT 1 FROM {RECORDS} r WHERE r.item_id = i.item_id)""",
+               AND NOT EXISTS (SELECT 1 FROM {RECORDS} r WHERE r.item_id = i.item_id)"""
     },
 }
 CHECKS = tuple(declared(_QUERIES))
 COUNTED = (FILES, RECORDS)
 _ACCEPTED = f"""
 SELECT {", ".join(f"c.{each}" for each in SettlementFileRow.__struct_fields__)}, f.content
-  FROM {FILES} c JOIN rail_file f USING (file_id) WHERE f.digest IS NOT NULL ORDER BY c.file_id
+  FROM {FILES} c JOIN rail_file f USING (file_id) ORDER BY c.file_id
 """
 
 

@@ -13,8 +13,8 @@ from billfold.dual_control.proposing import said_of
 from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.settlement import store
-from billfold.payments.cards.settlement.booking import assignment_of
-from billfold.payments.cards.settlement.types import SettlementRecordRow
+from billfold.payments.cards.settlement.inbound import assignment_of
+from billfold.payments.cards.settlement.records import SettlementRecordRow
 from billfold.payments.suspense.decisions import propose_write_off
 from billfold.payments.suspense.store import get_item
 from billfold.platform.errors import NotFound

@@ -6,40 +6,153 @@ Every command is safe to repeat: its key is the record's.
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, timedelta
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
+import msgspec
 from typing_extensions import override
 
 from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Outcome
+from billfold.ledger.dry_run import dry_run
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.types import Rail
-from billfold.payments.cards.authorizations.types import CardPaymentKind
-from billfold.payments.cards.settlement import store
-from billfold.payments.cards.settlement.booking import book_record
-from billfold.payments.cards.settlement.commands import BookCardSettlement
-from billfold.payments.cards.settlement.file_format import read_file
-from billfold.payments.cards.settlement.rows import CALLER, DIFFERS, file_row, rows_of
-from billfold.payments.cards.settlement.types import (
-    Fee,
-    Header,
+from billfold.ledger.types import Origin, Rail
+from billfold.payments.cards.authorizations.commands import (
+    CardPaymentKind,
+    CardRecord,
+    ChargeBack,
+    ClearCard,
+    RefundCard,
+    Represent,
+    references_of,
+)
+from billfold.payments.cards.authorizations.rules.refunds import NO_POCKET
+from billfold.payments.cards.rules import BookCardSettlement
+from billfold.payments.cards.settlement import records, store
+from billfold.payments.cards.settlement.file_format import CALLER, DIFFERS, REPEATED, file_row, read_file, rows_of
+from billfold.payments.cards.settlement.records import (
+    Chargeback,
     Presentment,
-    Record,
     RecordOfCard,
-    RecordType,
-    SettlementFile,
-    SettlementMistake,
+    Refund,
+    Representment,
     SettlementRecordRow,
-    Unreadable,
 )
 from billfold.payments.files.inbound import InboundFiles
+from billfold.payments.files.store import read_content
 from billfold.payments.files.types import SETTLEMENT_LOOKBACK, InvalidFile, RailFile, StuckLine
-from billfold.payments.suspense.commands import HoldInSuspense
-from billfold.payments.suspense.store import find_items
-from billfold.payments.suspense.types import NOT_RETURNABLE
+from billfold.payments.suspense.rules import NOT_RETURNABLE, ReleaseFromSuspense, SuspenseStatus
+from billfold.payments.suspense.store import find_items, get_item
+from billfold.payments.suspense.worker import UnclaimedPayment, hold_unclaimed_payments
+from billfold.platform import ids
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
+
+OPERATOR: Final = "operator"
+_COMMANDS: Final[Mapping[type[RecordOfCard], type[CardRecord]]] = MappingProxyType(
+    {Presentment: ClearCard, Refund: RefundCard, Chargeback: ChargeBack, Representment: Represent}
+)
+
+
+async def book_record(bank: Bank, record: RecordOfCard, holder: UUID, settles_on: date) -> Outcome:
+    """Book a record to its card; return the outcome.
+
+    Raises NotFound, and Refused when the rule refuses it or its Pocket is closed.
+    """
+    command = _command_of(record, holder, settles_on, caller=CALLER, key=record.record_id)
+    return _require_booked((await bank.engine.submit(command)).outcome)
+
+
+async def assignment_of(bank: Bank, row: SettlementRecordRow, card_id: UUID) -> CardRecord:
+    """Return the command that books a record in suspense to a card; `carry_out_assignment` submits it.
+
+    Raises NotFound for an unknown card. Refuses: suspense-item-settled, suspense-item-stays if it cannot be booked,
+    and what the rule refuses.
+    """
+    _require_held((await get_item(bank.pool, row.item_id)).status)
+    holder = (await store.find_holders(bank.pool, [card_id])).get(card_id)
+    if holder is None:
+        raise NotFound("There is no such card.")
+    record = msgspec.structs.replace(await _read_record(bank, row), card_id=card_id)
+    if await store.find_payments(bank.pool, [record.record_id]):
+        raise Refused("suspense-item-stays", "A record with this id is booked already. Write this one off.")
+    settles_on = await store.get_business_date(bank.pool, bank_customer_id(bank.seed))
+    command = _command_of(record, holder, settles_on, caller=OPERATOR, key=ids.new())
+    async with bank.pool.acquire() as conn:
+        _require_booked((await dry_run(conn, bank, command)).outcome)
+    return command
+
+
+async def carry_out_assignment(bank: Bank, command: CardRecord, *, item_id: UUID) -> Outcome:
+    """Book a record to a card on the open business date, and release it from suspense. It may be repeated.
+
+    Refuses: suspense-item-settled, and what the rule refuses.
+    """
+    holder, bank_id = command.customers[0], bank_customer_id(bank.seed)
+    item = await get_item(bank.pool, item_id)
+    if await store.find_decision(bank.pool, holder, command.command_id) is None:
+        _require_held(item.status)
+    settles_on = await store.get_business_date(bank.pool, bank_id)
+    answer = await bank.engine.submit(msgspec.structs.replace(command, settles_on=settles_on))
+    outcome = _require_booked(answer.outcome)
+    await bank.engine.submit(
+        ReleaseFromSuspense(
+            caller=OPERATOR,
+            key=command_id("card-settlement.assign", item_id),
+            customers=(bank_id,),
+            origin=Origin.operator(),
+            references=(item_id,),
+            item_id=item_id,
+            owner_id=holder,
+            settles_on=settles_on,
+        )
+    )
+    return outcome
+
+
+def _command_of(record: RecordOfCard, holder: UUID, settles_on: date, *, caller: str, key: UUID) -> CardRecord:
+    own: dict[str, Any] = {name: getattr(record, name) for name in ("merchant", "is_final") if hasattr(record, name)}
+    referenced = []
+    if isinstance(record, Chargeback | Representment):
+        own["original_id"] = record.original_record_id
+        referenced.append(record.original_record_id)
+    return _COMMANDS[type(record)](
+        caller=caller,
+        key=key,
+        customers=(holder,),
+        record_id=record.record_id,
+        card_id=record.card_id,
+        amount=record.amount,
+        settles_on=settles_on,
+        network_reference=record.network_reference,
+        interchange_cents=record.interchange,
+        references=references_of(record.card_id, record.network_reference, *referenced),
+        **own,
+    )
+
+
+def _require_booked(outcome: Outcome) -> Outcome:
+    if outcome["status"] == NO_POCKET:
+        raise Refused("pocket-not-open", "The Pocket of the card is closed.")
+    return outcome
+
+
+def _require_held(status: SuspenseStatus) -> None:
+    if status != SuspenseStatus.HELD:
+        raise Refused("suspense-item-settled", f"The item is {status} already.")
+
+
+async def _read_record(bank: Bank, row: SettlementRecordRow) -> RecordOfCard:
+    if row.reason == REPEATED:
+        raise Refused("suspense-item-stays", "The record is booked from another line. Write this one off.")
+    file = await asyncio.to_thread(read_file, await read_content(bank, row.file_id))
+    record = dict(file.records)[row.line]
+    if not isinstance(record, Presentment | Refund | Chargeback | Representment):
+        raise Refused("suspense-item-stays", f"The record is no payment of a card ({row.reason}). Write it off.")
+    return record
+
 
 AHEAD_MAX: Final = timedelta(days=7)
 """How far ahead of the open business date a file may settle."""
@@ -53,7 +166,7 @@ class CardSettlementFiles(InboundFiles):
     """Processes the files of the card processor."""
 
     rail = "CARD"
-    whole_file = SettlementMistake(0, "")
+    whole_file = records.SettlementMistake(0, "")
 
     @override
     def file_id(self, bank: Bank, name: str, digest: str, attempt: int) -> UUID:
@@ -78,7 +191,7 @@ class CardSettlementFiles(InboundFiles):
 class _Booking:
     """Books the records of one file, each type after those that it refers to."""
 
-    def __init__(self, bank: Bank, file: SettlementFile, rows: Sequence[SettlementRecordRow]) -> None:
+    def __init__(self, bank: Bank, file: records.SettlementFile, rows: Sequence[records.SettlementRecordRow]) -> None:
         self._bank, self._file, self._rows = bank, file, rows
         self._bank_id = bank_customer_id(bank.seed)
         self._semaphore = asyncio.Semaphore(_CONCURRENT_RECORDS)
@@ -97,7 +210,7 @@ class _Booking:
         for row, item in ((row, item) for row in self._rows for item in items if item.item_id == row.item_id):
             self._report(row, item.reason)
         lines = [(row, record) for row, (_, record) in zip(self._rows, self._file.records, strict=True)]
-        for record_type in RecordType:
+        for record_type in records.RecordType:
             await asyncio.gather(
                 *(
                     self._attempt(row, each)
@@ -108,7 +221,7 @@ class _Booking:
 
     async def _book_own(self) -> None:
         interchange = self._file.trailer.interchange
-        fees = sum(each.amount for each in self._rows if each.type == RecordType.FEE and each.reason is None)
+        fees = sum(each.amount for each in self._rows if each.type == records.RecordType.FEE and each.reason is None)
         if not (interchange or fees):
             return
         await self._bank.engine.submit(
@@ -123,7 +236,7 @@ class _Booking:
             )
         )
 
-    async def _attempt(self, row: SettlementRecordRow, record: Record | Unreadable) -> None:
+    async def _attempt(self, row: records.SettlementRecordRow, record: records.Record | records.Unreadable) -> None:
         try:
             async with self._semaphore:
                 reason = await self._refusal(row, record)
@@ -137,9 +250,11 @@ class _Booking:
             if reason is not None:
                 self._report(row, reason)
 
-    async def _refusal(self, row: SettlementRecordRow, record: Record | Unreadable) -> str | None:
+    async def _refusal(
+        self, row: records.SettlementRecordRow, record: records.Record | records.Unreadable
+    ) -> str | None:
         """Book a record; return why it cannot be booked, or None."""
-        if row.reason is not None or isinstance(record, Unreadable | Fee):
+        if row.reason is not None or isinstance(record, records.Unreadable | records.Fee):
             return row.reason
         booked = self._booked.get(record.record_id)
         if booked is not None:  # before the file, or by an attempt that was interrupted
@@ -153,48 +268,45 @@ class _Booking:
             return refused.code
         return None
 
-    async def _hold(self, row: SettlementRecordRow, reason: str) -> None:
-        await self._bank.engine.submit(
-            HoldInSuspense(
-                caller=CALLER,
-                key=row.item_id,
-                customers=(self._bank_id,),
-                item_id=row.item_id,
-                rail=Rail.CARD,
-                direction=row.direction,
-                amount=row.amount,
-                reason=reason,
-                details={NOT_RETURNABLE: _STAYS, "file_id": str(row.file_id), "line": row.line, "type": row.type},
-                settles_on=self._file.header.settles_on,
-            )
+    async def _hold(self, row: records.SettlementRecordRow, reason: str) -> None:
+        item = UnclaimedPayment(
+            row.item_id,
+            row.direction,
+            row.amount,
+            reason=reason,
+            details={NOT_RETURNABLE: _STAYS, "file_id": str(row.file_id), "line": row.line, "type": row.type},
+            settles_on=self._file.header.settles_on,
         )
+        await hold_unclaimed_payments(self._bank, [item], rail=Rail.CARD, caller=CALLER)
 
-    def _report(self, row: SettlementRecordRow, reason: str) -> None:
+    def _report(self, row: records.SettlementRecordRow, reason: str) -> None:
         self.held.append({"line": row.line, "record_id": row.record_id, "item_id": row.item_id, "reason": reason})
 
 
-def _as_booked(record: RecordOfCard) -> store.BookedRecord:
-    kind = CardPaymentKind.PURCHASE if isinstance(record, Presentment) else CardPaymentKind(record.type)
+def _as_booked(record: records.RecordOfCard) -> store.BookedRecord:
+    kind = CardPaymentKind.PURCHASE if isinstance(record, records.Presentment) else CardPaymentKind(record.type)
     return store.BookedRecord(record.record_id, record.card_id, kind, record.amount, record.interchange)
 
 
-async def _accept(bank: Bank, file_id: UUID, file: SettlementFile) -> Sequence[SettlementRecordRow]:
+async def _accept(bank: Bank, file_id: UUID, file: records.SettlementFile) -> Sequence[records.SettlementRecordRow]:
     """Return the records as they are stored. Raises InvalidFile; a file that was accepted stays so."""
     header = file.header
     known = await store.find_files(bank.pool, file_id, header.reference)
     if any(each.file_id == file_id for each in known):
         return await store.list_records(bank.pool, file_id)
     open_day = await store.get_business_date(bank.pool, bank_customer_id(bank.seed))
-    if mistakes := [SettlementMistake(1, each) for each in _mistakes(bank, header, open_day, is_known=bool(known))]:
+    if mistakes := [
+        records.SettlementMistake(1, each) for each in _mistakes(bank, header, open_day, is_known=bool(known))
+    ]:
         raise InvalidFile(mistakes)
     async with bank.pool.acquire() as conn, conn.transaction():
-        ids = [each.record_id for _, each in file.records if not isinstance(each, Unreadable)]
+        ids = [each.record_id for _, each in file.records if not isinstance(each, records.Unreadable)]
         rows = rows_of(file_id, file.records, await store.find_recorded(conn, ids))
         await store.save_file(conn, file_row(file_id, file), rows, now=await bank.now(conn))
     return rows
 
 
-def _mistakes(bank: Bank, header: Header, open_day: date, *, is_known: bool) -> Iterator[str]:
+def _mistakes(bank: Bank, header: records.Header, open_day: date, *, is_known: bool) -> Iterator[str]:
     if header.bank != bank.settings.bank_routing_number:
         yield f"it is for bank {header.bank}, not {bank.settings.bank_routing_number}"
     calendars = bank.calendars

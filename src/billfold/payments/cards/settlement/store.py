@@ -1,4 +1,4 @@
-"""Queries of settlement files and their records, beside what is booked of them."""
+"""Queries of settlement files, their records, and the payments booked from them."""
 
 from collections.abc import Collection, Sequence
 from datetime import date, datetime
@@ -7,8 +7,8 @@ from uuid import UUID
 
 from msgspec.structs import astuple
 
-from billfold.payments.cards.authorizations.types import CardPaymentKind
-from billfold.payments.cards.settlement.types import SettlementFileRow, SettlementRecordRow
+from billfold.payments.cards.authorizations.commands import CardPaymentKind
+from billfold.payments.cards.settlement.records import SettlementFileRow, SettlementRecordRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import Table
 from billfold.platform.errors import NotFound
@@ -103,7 +103,7 @@ class RecordDifference(NamedTuple):
 
 
 class DateReconciliation(NamedTuple):
-    """What the files of a settlement date state and what is booked, in cents; positive: the bank pays.
+    """The totals of a settlement date in its files and in the books, in cents; positive: the bank pays.
 
     `reserve` is what the reserve paid, once the bank has closed the date.
     """
@@ -120,17 +120,17 @@ class DateReconciliation(NamedTuple):
 
     @property
     def booked(self) -> int:
-        """What is booked on the rail."""
+        """The total booked on the rail."""
         return self.records + self.held + self.fees - self.interchange
 
     @property
     def difference(self) -> int:
-        """What the files state and is not booked."""
+        """The amount in the files that is not booked."""
         return self.file_net - self.booked
 
     @property
     def unsettled(self) -> int:
-        """What is booked and the reserve has not paid."""
+        """The amount that is booked and not paid by the reserve."""
         return self.booked - self.reserve
 
 

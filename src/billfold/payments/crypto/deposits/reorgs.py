@@ -9,19 +9,10 @@ import structlog
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.crypto.chains import Block, TokenTransfer
-from billfold.payments.crypto.deposits import store
-from billfold.payments.crypto.deposits.agreement import Agreement, Nodes
-from billfold.payments.crypto.deposits.commands import (
-    CryptoDepositRow,
-    DepositStatus,
-    HoldReason,
-    RestoreDeposit,
-    WriteOffDeposit,
-)
-from billfold.payments.crypto.nodes import EvmNode
-from billfold.payments.suspense.commands import ReturnFromSuspense
+from billfold.payments.crypto.deposits import rules, store
+from billfold.payments.crypto.nodes import Agreement, EvmNode, Nodes
+from billfold.payments.suspense.rules import ReturnFromSuspense, SuspenseStatus
 from billfold.payments.suspense.store import get_item
-from billfold.payments.suspense.types import SuspenseStatus
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id
 
@@ -84,8 +75,10 @@ async def write_off_above(bank: Bank, chain: str, number: int) -> None:
     failed: list[Exception] = []
     for row in await store.list_above(bank.pool, chain, number):
         try:
-            is_released = row.status == DepositStatus.HELD and await _is_assigned(bank, row)
-            command = WriteOffDeposit(**_about(bank, row, "crypto-reorg", row.block_hash), is_released=is_released)
+            is_released = row.status == rules.DepositStatus.HELD and await _is_assigned(bank, row)
+            command = rules.WriteOffDeposit(
+                **_about(bank, row, "crypto-reorg", row.block_hash), is_released=is_released
+            )
             await bank.engine.submit(command)
             log.error("deposit_reorged_after_credit", deposit_id=str(row.deposit_id), amount=row.amount)
         except Exception as error:  # noqa: BLE001 - it is raised when the others are written off
@@ -94,7 +87,7 @@ async def write_off_above(bank: Bank, chain: str, number: int) -> None:
         raise failed[0]
 
 
-async def _is_assigned(bank: Bank, row: CryptoDepositRow) -> bool:
+async def _is_assigned(bank: Bank, row: rules.CryptoDepositRow) -> bool:
     """Take a held deposit out of suspense, unless an operator did; tell whether it was credited before."""
     command = ReturnFromSuspense(
         caller=CALLER,
@@ -111,23 +104,23 @@ async def _is_assigned(bank: Bank, row: CryptoDepositRow) -> bool:
     return False
 
 
-async def find_written_off(bank: Bank, chain: str, transfer: TokenTransfer) -> CryptoDepositRow | None:
+async def find_written_off(bank: Bank, chain: str, transfer: TokenTransfer) -> rules.CryptoDepositRow | None:
     """Return the deposit that was written off and that a transfer brings again, as it is held then."""
     for row in await store.list_written_off(bank.pool, chain, transfer.tx_hash):
         if (row.token, row.recipient, row.units) == (transfer.token, transfer.recipient, str(transfer.units)):
-            is_held = row.reason == DepositStatus.HELD
-            reason = HoldReason.REORGED if is_held else None
+            is_held = row.reason == rules.DepositStatus.HELD
+            reason = rules.HoldReason.REORGED if is_held else None
             return msgspec.structs.replace(row, reason=reason, block_hash=transfer.block_hash)
     return None
 
 
-async def restore(bank: Bank, row: CryptoDepositRow, transfer: TokenTransfer) -> None:
+async def restore(bank: Bank, row: rules.CryptoDepositRow, transfer: TokenTransfer) -> None:
     """Take back the loss of a deposit that is on the chain again."""
     place = {name: getattr(transfer, name) for name in ("block_number", "block_hash", "log_index")}
-    await bank.engine.submit(RestoreDeposit(**_about(bank, row, "crypto-restore", transfer.block_hash), **place))
+    await bank.engine.submit(rules.RestoreDeposit(**_about(bank, row, "crypto-restore", transfer.block_hash), **place))
 
 
-def _about(bank: Bank, row: CryptoDepositRow, kind: str, block_hash: str) -> dict[str, Any]:
+def _about(bank: Bank, row: rules.CryptoDepositRow, kind: str, block_hash: str) -> dict[str, Any]:
     """Return what a command says of a deposit; a block causes it once."""
     return {
         "caller": CALLER,

@@ -10,9 +10,8 @@ import msgspec
 from asyncpg import Record
 
 from billfold.accounts.portals.types import Wallet
-from billfold.payments.crypto.addresses import WatchOnlyAddresses
-from billfold.payments.crypto.chains import Block, Chains, TokenTransfer
-from billfold.payments.crypto.deposits.commands import CarriedUnits, CryptoDepositRow
+from billfold.payments.crypto.chains import Block, Chains, TokenTransfer, WatchOnlyAddresses
+from billfold.payments.crypto.deposits.rules import CarriedUnits, CryptoDepositRow
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.rows import Table
 
@@ -156,17 +155,17 @@ async def is_booked(conn: Db, chain: str, transfer: TokenTransfer) -> bool:
 
 
 def failures_of(chain: str) -> str:
-    """Return the kind of work that transfers of a chain are put aside as when they cannot be booked."""
+    """Return the kind of failed work under which transfers of a chain are kept that cannot be booked."""
     return f"deposit on {chain}"
 
 
 def name_of(transfer: TokenTransfer) -> str:
-    """Return how a transfer that was put aside is called."""
+    """Return the name of a transfer as failed work."""
     return f"{transfer.tx_hash}:{transfer.log_index}"
 
 
 async def list_failed_transfers(conn: Db, chain: str, names: Sequence[str]) -> list[TokenTransfer]:
-    """Return final transfers that were put aside, and the others to the same address in the same block."""
+    """Return final transfers that failed, and the others to the same address in the same block."""
     rows = await conn.fetch(_FAILED_TRANSFERS, chain, names) if names else ()
     return [TokenTransfer(**{**row, "units": int(row["units"])}) for row in map(dict, rows)]
 

@@ -9,11 +9,10 @@ from billfold.payments.crypto.chains import Token, units_of
 from billfold.payments.crypto.nodes import NodeUnavailable
 from billfold.payments.crypto.withdrawals import store
 from billfold.payments.crypto.withdrawals import transactions as rules
-from billfold.payments.crypto.withdrawals.commands import WithdrawalRow
-from billfold.payments.crypto.withdrawals.destination import find_objection
+from billfold.payments.crypto.withdrawals.rules import WithdrawalRow
 from billfold.payments.crypto.withdrawals.store import WaitingWithdrawal
 from billfold.payments.crypto.withdrawals.transactions import Fees, OutgoingTransaction, WalletProblem
-from billfold.payments.crypto.withdrawals.wallet import Blocked, Round, WalletNode
+from billfold.payments.crypto.withdrawals.wallet import Blocked, Round, WalletNode, find_objection
 from billfold.platform.money import format_usd
 
 IN_FLIGHT_MAX: Final = 16

@@ -10,7 +10,7 @@ import rlp
 from eth_hash.auto import keccak
 from eth_keys.datatypes import Signature
 
-from billfold.payments.crypto.addresses import checksum_address
+from billfold.payments.crypto.chains import checksum_address
 
 
 class UnsignedTransaction(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,27 +7,16 @@ from typing import NamedTuple
 from uuid import UUID
 
 from billfold.accounts.counterparties.store import is_stopped
-from billfold.payments.crypto.withdrawals.commands import WithdrawalRow
-from billfold.payments.crypto.withdrawals.transactions import (
-    ChainTransaction,
-    OperatorRequest,
-    OutgoingTransaction,
-    Reservation,
-    Sighting,
-    Signature,
-    TransactionState,
-    Wallet,
-    WalletProblem,
-)
+from billfold.payments.crypto.withdrawals import transactions
+from billfold.payments.crypto.withdrawals.rules import WithdrawalRow
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import Table
 
 _withdrawals = Table(WithdrawalRow)
-_transactions = Table(ChainTransaction, "crypto_transaction", key=("customer_id", "withdrawal_id"))
-_wallets = Table(Wallet, "crypto_wallet", key=("chain", "address"))
-_signatures = Table(Signature, "crypto_signature")
+_transactions = Table(transactions.ChainTransaction, "crypto_transaction", key=("customer_id", "withdrawal_id"))
+_wallets = Table(transactions.Wallet, "crypto_wallet", key=("chain", "address"))
+_signatures = Table(transactions.Signature, "crypto_signature")
 _COLUMNS, _TRANSACTION = _withdrawals.columns("w"), _transactions.columns("t")
-_REFERENCED = f"{_withdrawals.select} WHERE customer_id = ANY($1::uuid[]) AND withdrawal_id = ANY($2::uuid[])"
 _OPEN = f"""
 SELECT DISTINCT ON (w.customer_id, w.pocket_id) {_COLUMNS} FROM crypto_withdrawal w
  WHERE w.customer_id = ANY($1::uuid[]) AND w.status IN ('PENDING', 'PROCESSING')
@@ -127,14 +116,6 @@ class WaitingWithdrawal(NamedTuple):
     is_frozen: bool
 
 
-async def load_references(
-    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
-) -> list[tuple[UUID, UUID, WithdrawalRow]]:
-    """Return the withdrawals of these customers among the ids."""
-    rows = await _withdrawals.all(conn, _REFERENCED, customer_ids, ids)
-    return [(row.customer_id, row.withdrawal_id, row) for row in rows]
-
-
 async def load_open_withdrawals(
     conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
 ) -> list[tuple[UUID, UUID, WithdrawalRow]]:
@@ -160,6 +141,7 @@ async def list_withdrawals(conn: Db, status: str | None, limit: int) -> list[Wit
     return await _withdrawals.all(conn, _LIST, status, limit)
 
 
+load_references = _withdrawals.load_references
 find_transaction = _transactions.find
 find_wallet = _wallets.find
 
@@ -169,12 +151,12 @@ async def has_work(conn: Db, chain: str) -> bool:
     return await conn.fetchval(_HAS_WORK, chain) is True
 
 
-async def list_wallets(conn: Db) -> list[Wallet]:
+async def list_wallets(conn: Db) -> list[transactions.Wallet]:
     """Return every wallet the bank pays from, or has paid from."""
     return await _wallets.all(conn, _WALLETS)
 
 
-async def list_blocked(conn: Db) -> list[Wallet]:
+async def list_blocked(conn: Db) -> list[transactions.Wallet]:
     """Return the wallets that something keeps from paying, the longest first."""
     return await _wallets.all(conn, _PROBLEMS)
 
@@ -195,7 +177,12 @@ async def add_wallet(conn: Db, chain: str, address: str, *, first_nonce: int) ->
 
 
 async def set_problem(
-    conn: Db, wallet: Wallet, problem: WalletProblem | None, detail: str | None, *, now: datetime
+    conn: Db,
+    wallet: transactions.Wallet,
+    problem: transactions.WalletProblem | None,
+    detail: str | None,
+    *,
+    now: datetime,
 ) -> bool:
     """Keep what keeps a wallet from paying; tell whether that is new."""
     changed = await conn.execute(_SET_PROBLEM, wallet.chain, wallet.address, problem, detail, now)
@@ -208,7 +195,7 @@ async def skip_nonces(conn: Db, chain: str, wallet: str, next_nonce: int) -> Non
 
 
 async def reserve(
-    conn: Connection, wallet: Wallet, row: WithdrawalRow, *, token: str, gas_limit: int, now: datetime
+    conn: Connection, wallet: transactions.Wallet, row: WithdrawalRow, *, token: str, gas_limit: int, now: datetime
 ) -> bool:
     """Give a withdrawal the next nonce, in a transaction; False when something is done for it already."""
     nonce: int = await conn.fetchval(_LOCK_NONCE, wallet.chain, wallet.address)
@@ -225,14 +212,14 @@ async def refuse(conn: Db, row: WithdrawalRow, reason: str, *, now: datetime) ->
     return await conn.fetchval(_BEGIN, *key, reason, now, None, None, None, None) is True
 
 
-async def list_outgoing(conn: Db, chain: str) -> list[OutgoingTransaction]:
+async def list_outgoing(conn: Db, chain: str) -> list[transactions.OutgoingTransaction]:
     """Return the transactions of a chain that are not final, by their nonces."""
     rows = await conn.fetch(_OUTGOING, chain)
     signatures = await list_signatures(conn, [(row["customer_id"], row["withdrawal_id"]) for row in rows])
     return [
-        OutgoingTransaction(
+        transactions.OutgoingTransaction(
             transaction=_transactions.read(row),
-            reservation=Reservation(*(row[name] for name in Reservation._fields)),
+            reservation=transactions.Reservation(*(row[name] for name in transactions.Reservation._fields)),
             address=row["wallet_address"],
             cents=row["amount"],
             is_stopped=row["is_stopped"],
@@ -242,15 +229,17 @@ async def list_outgoing(conn: Db, chain: str) -> list[OutgoingTransaction]:
     ]
 
 
-async def list_signatures(conn: Db, keys: Sequence[tuple[UUID, UUID]]) -> dict[tuple[UUID, UUID], list[Signature]]:
+async def list_signatures(
+    conn: Db, keys: Sequence[tuple[UUID, UUID]]
+) -> dict[tuple[UUID, UUID], list[transactions.Signature]]:
     """Return everything that was signed for withdrawals, in order, by customer and withdrawal."""
-    found: dict[tuple[UUID, UUID], list[Signature]] = defaultdict(list)
+    found: dict[tuple[UUID, UUID], list[transactions.Signature]] = defaultdict(list)
     for each in await _signatures.all(conn, _SIGNATURES, [each for each, _ in keys], [each for _, each in keys]):
         found[each.customer_id, each.withdrawal_id].append(each)
     return found
 
 
-async def keep_signature(conn: Connection, signature: Signature) -> bool:
+async def keep_signature(conn: Connection, signature: transactions.Signature) -> bool:
     """Store what was signed, in a transaction; False when another of the same attempt was stored before."""
     is_kept = await _signatures.insert(conn, signature, "ON CONFLICT (customer_id, withdrawal_id, attempt) DO NOTHING")
     if is_kept:
@@ -258,16 +247,16 @@ async def keep_signature(conn: Connection, signature: Signature) -> bool:
     return is_kept
 
 
-async def mark_sent(conn: Db, signature: Signature, now: datetime) -> None:
+async def mark_sent(conn: Db, signature: transactions.Signature, now: datetime) -> None:
     """Record that a node has taken what was signed."""
     await conn.execute(_SENT, signature.customer_id, signature.withdrawal_id, signature.attempt, now)
 
 
 async def move(
     conn: Db,
-    transaction: ChainTransaction,
-    state: TransactionState,
-    sighting: Sighting,
+    transaction: transactions.ChainTransaction,
+    state: transactions.TransactionState,
+    sighting: transactions.Sighting,
     *,
     reason: str | None = None,
     now: datetime,
@@ -278,11 +267,11 @@ async def move(
     return changed != "UPDATE 0"
 
 
-async def request(conn: Db, row: WithdrawalRow, wanted: OperatorRequest, *, now: datetime) -> bool:
+async def request(conn: Db, row: WithdrawalRow, wanted: transactions.OperatorRequest, *, now: datetime) -> bool:
     """Record what an operator wants of a transaction; False when it is final, or there is none."""
     return await conn.fetchval(_REQUEST, row.customer_id, row.withdrawal_id, wanted, now) is True
 
 
-async def list_unreported(conn: Db, chain: str, limit: int) -> list[ChainTransaction]:
+async def list_unreported(conn: Db, chain: str, limit: int) -> list[transactions.ChainTransaction]:
     """Return transactions of a chain whose withdrawals do not say yet what became of them."""
     return await _transactions.all(conn, _UNREPORTED, chain, limit)

@@ -16,7 +16,7 @@ from billfold.payments.crypto.withdrawals.signing import UnsignedTransaction
 
 
 class TransactionState(StrEnum):
-    """What became of the transaction that is to pay a withdrawal.
+    """The state of the transaction that pays a withdrawal.
 
     REFUSED: there never is one. RESERVED: it has its nonce. SIGNED: it is stored. SUBMITTED: a node has it. MINED: it
     is in a block that may still be replaced. The others are final. CONFIRMED: it paid. REVERTED: the token refused it.
@@ -35,21 +35,21 @@ class TransactionState(StrEnum):
 
 
 class Intent(StrEnum):
-    """What a signed transaction does: it pays, or it takes the place of one that pays."""
+    """The purpose of a signed transaction: to pay, or to replace one that pays."""
 
     PAY = "PAY"
     CANCEL = "CANCEL"
 
 
 class OperatorRequest(StrEnum):
-    """What an operator wants of a transaction at the next round."""
+    """A request of an operator, carried out in the next round."""
 
     REPLACE = "REPLACE"
     CANCEL = "CANCEL"
 
 
 class WalletProblem(StrEnum):
-    """What keeps the wallet of a chain from paying. It waits, and continues by itself once it is over."""
+    """A problem that keeps the wallet of a chain from paying. The wallet continues once it is over."""
 
     TOKENS_SHORT = "TOKENS_SHORT"
     GAS_SHORT = "GAS_SHORT"
@@ -85,7 +85,7 @@ class Reservation(NamedTuple):
 
 
 class ChainTransaction(msgspec.Struct, frozen=True, kw_only=True):
-    """What is done for a withdrawal on its chain.
+    """The transaction of a withdrawal on its chain.
 
     Hash and block are those of the transaction that was mined, `fee_wei` what the network took for it. A REFUSED one
     has a reason and no nonce.
@@ -152,7 +152,7 @@ class OutgoingTransaction(msgspec.Struct, frozen=True, kw_only=True):
 TRANSFER = "0xa9059cbb"
 """transfer(address,uint256) of ERC-20."""
 CANCEL_GAS = 21_000
-"""What a transaction takes that calls nothing."""
+"""Gas of a transaction that calls no contract."""
 _GAS_MARGIN_PERCENT = 130
 _BUMP_NUMERATOR, _BUMP_DENOMINATOR = 9, 8
 """Nodes take a replacement from 10 % more on; some want 12.5 %."""

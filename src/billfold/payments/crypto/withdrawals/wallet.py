@@ -1,19 +1,71 @@
 """The nodes of a wallet, and one round of work on its chain."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from billfold.accounts.counterparties.ports import OwnWallets
+from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
-from billfold.payments.crypto.chains import Chain
+from billfold.payments.crypto.chains import Chain, Chains
 from billfold.payments.crypto.nodes import TRANSFER_TOPIC, EvmNode, NodeRefused, NodeUnavailable, topic_of
 from billfold.payments.crypto.withdrawals import signing
+from billfold.payments.crypto.withdrawals.rules import Objection
+from billfold.payments.crypto.withdrawals.signing import Signer
+from billfold.payments.crypto.withdrawals.store import is_own_address
 from billfold.payments.crypto.withdrawals.transactions import Wallet, WalletProblem
+from billfold.platform.database.connection import Db
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.errors import Unavailable
+from billfold.platform.ports import Ports
+from billfold.screening.screening import CurrentList
+
+_UNAVAILABLE = Objection("rail-not-available", "The bank sends nothing on this chain.")
+_TOKEN = Objection("wallet-not-payable", "The address is that of a token's contract: what is sent there is lost.")
+_OWN = Objection("wallet-not-payable", "The address is one of this bank: pay its Pocket by an on-us transfer.")
+_LISTED = Objection("sanction-screen-failed", "The address is on a sanctions list.")
+
+
+async def find_objection(bank: Bank, conn: Db, chain_name: str, address: str) -> Objection | None:
+    """Return why an address of a chain is not paid; None when it is."""
+    chain = bank.ports[Chains].get(chain_name)
+    if chain is None or bank.ports.get(Signer) is None:
+        return _UNAVAILABLE
+    if bank.ports[OwnWallets].is_token(address):
+        return _TOKEN
+    if await is_own_address(conn, address):
+        return _OWN
+    return _LISTED if await bank.ports[CurrentList].has_wallet(conn, address) else None
+
+
+async def find_objection_to(bank: Bank, conn: Db, customer_id: UUID, details: Mapping[str, Any]) -> Objection | None:
+    """Return the same for the sealed details of a counterparty. In a transaction its key was loaded before."""
+    data_key = (await bank.ports[DataKeys].load(conn, (customer_id,))).get(customer_id)
+    opened = open_details(data_key, details)
+    if opened.get("wallet_address") is None:
+        return Objection("counterparty-not-verified", "The counterparty has no wallet any more.")
+    return await find_objection(bank, conn, opened["chain"], opened["wallet_address"])
+
+
+class BankWallets:
+    """The addresses of the bank itself, for those who add counterparties."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    def is_token(self, address: str) -> bool:
+        """Tell whether it is the contract of a token: what is sent there is lost."""
+        return any(chain.find_token(address) is not None for chain in self._ports[Chains].values())
+
+    async def pays_from(self, address: str) -> bool:
+        """Tell whether the bank pays from this wallet. Raises Unavailable."""
+        signer = self._ports.get(Signer)
+        return signer is not None and address.lower() == (await signer.address()).lower()
+
 
 _BARE, _WITH_TRANSACTIONS = False, True
 _REVERTED = 3
@@ -22,7 +74,7 @@ _DEFAULT_PRIORITY_FEE = 1_500_000_000
 
 
 class Receipt(NamedTuple):
-    """What became of a transaction in a block. `fee` is what the network took, in wei; `logs` as the node has them."""
+    """The result of a transaction in a block. `fee` is the network fee in wei; `logs` as the node has them."""
 
     block_number: int
     block_hash: str
@@ -106,7 +158,7 @@ class WalletNode(EvmNode):
         if block is None or block.hash != block_hash:
             return None
         gas = self._quantity(found.get("gasUsed")) * self._quantity(found.get("effectiveGasPrice"))
-        # Rollups charge for their data beside the gas.
+        # Rollups charge for their data in addition to gas.
         data_fee = 0 if found.get("l1Fee") is None else self._quantity(found["l1Fee"])
         return Receipt(
             block_number=number,

@@ -1,21 +1,239 @@
-"""The worker of withdrawals: one task per chain, so that a chain whose nodes are away delays no other."""
+"""The worker of withdrawals: it signs, sends and watches transactions, and reports their results.
 
-from datetime import datetime
-from typing import Any, Final
+There is one task per chain, so that a chain whose nodes are unavailable delays no other.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NoReturn
 
 import structlog
 
+from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.types import DataKey, PartyField
 from billfold.ledger.bank import Bank
-from billfold.payments.crypto.chains import Chain, Chains
-from billfold.payments.crypto.withdrawals import commands, store
-from billfold.payments.crypto.withdrawals.nonces import reserve_nonces
-from billfold.payments.crypto.withdrawals.sending import send_transactions, watch_transactions
-from billfold.payments.crypto.withdrawals.signing import Signer
-from billfold.payments.crypto.withdrawals.transactions import ChainTransaction, TransactionState, Wallet, WalletProblem
-from billfold.payments.crypto.withdrawals.wallet import Blocked, Round, WalletNode, ask_all
+from billfold.payments.crypto.chains import Chain, Chains, units_of
+from billfold.payments.crypto.withdrawals import rules as commands
+from billfold.payments.crypto.withdrawals import store
+from billfold.payments.crypto.withdrawals import transactions as rules
+from billfold.payments.crypto.withdrawals.nonces import current_fees, reserve_nonces
+from billfold.payments.crypto.withdrawals.signing import Signer, UnsignedTransaction
+from billfold.payments.crypto.withdrawals.transactions import (
+    PENDING,
+    ChainTransaction,
+    Fees,
+    Intent,
+    OutgoingTransaction,
+    Sighting,
+    Signature,
+    TransactionState,
+    Wallet,
+    WalletProblem,
+)
+from billfold.payments.crypto.withdrawals.wallet import Blocked, Receipt, Round, WalletNode, ask_all
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.claims import claimed
 from billfold.platform.errors import BillfoldError, Unavailable
+
+
+async def send_transactions(this: Round) -> int:
+    """Sign what has a nonce, replace what is stuck, and see to it that nodes have it all; return what was signed."""
+    outgoing = await store.list_outgoing(this.bank.pool, this.chain.name)
+    outgoing = [each for each in outgoing if each.reservation.wallet == this.wallet.address]
+    if not outgoing:
+        return 0
+    ring = await this.bank.ports[DataKeys].load(this.bank.pool, {each.transaction.customer_id for each in outgoing})
+    signed = 0
+    is_first = True  # of those that are in no block: the others wait for it whatever they pay
+    for each in outgoing:
+        if each.is_mined and each.transaction.requested is None:
+            continue
+        data_key = ring.get(each.transaction.customer_id)
+        try:
+            latest = each.latest
+            if latest is None or _wants_another(this, each, latest, is_first=is_first):
+                latest = await _sign_next(this, each, data_key)
+                signed += 1
+            await _send(this, each, latest, data_key=data_key)
+        except Exception as error:  # noqa: BLE001 - whatever it is, those before it were sent
+            this.problems.append(this.blocked_by(error, each.transaction.withdrawal_id))
+            if each.latest is None:
+                break  # those after it cannot be mined before it
+        is_first = False
+    return signed
+
+
+def _wants_another(this: Round, each: OutgoingTransaction, latest: Signature, *, is_first: bool) -> bool:
+    if each.transaction.requested is not None:
+        return True
+    waited = None if latest.sent_at is None else this.wall - latest.sent_at
+    return is_first and waited is not None and waited >= timedelta(seconds=this.chain.replace_after_seconds)
+
+
+async def _sign_next(this: Round, each: OutgoingTransaction, data_key: DataKey | None) -> Signature:
+    """Sign and store the next attempt; return the one that is stored. Raises Blocked."""
+    cap = this.chain.fee_cap_gwei * 10**9
+    fees = rules.fees_for_next(each.latest, await current_fees(this), cap=cap)
+    if fees is None:
+        _complain(this, each, WalletProblem.FEE_CAP_REACHED, f"A replacement would cost more than {cap} wei per gas.")
+    # Who is stopped between the nonce and the first signature is not paid: the nonce is used up by paying nobody.
+    transaction, is_unsigned = each.transaction, each.latest is None
+    is_canceled = transaction.requested == rules.OperatorRequest.CANCEL or (is_unsigned and each.is_stopped)
+    intent = rules.intent_of_next(each.latest, is_stopped=is_canceled)
+    unsigned = _unsigned(this, each, data_key, intent=intent, fees=fees)
+    signed = await this.sign(unsigned, transaction.withdrawal_id)
+    assert data_key is not None
+    signature = Signature(
+        customer_id=transaction.customer_id,
+        withdrawal_id=transaction.withdrawal_id,
+        attempt=len(each.signatures) + 1,
+        intent=intent,
+        transaction_hash=signed.transaction_hash,
+        max_fee=fees.max_fee,
+        priority_fee=fees.priority_fee,
+        raw=PartyField.TEXT.seal(data_key, signed.raw),
+        signed_at=this.wall,
+    )
+    async with this.bank.pool.acquire() as conn, conn.transaction():
+        if await store.keep_signature(conn, signature):
+            return signature
+    key = (transaction.customer_id, transaction.withdrawal_id)
+    return (await store.list_signatures(this.bank.pool, [key]))[key][-1]
+
+
+def _unsigned(
+    this: Round, each: OutgoingTransaction, data_key: DataKey | None, *, intent: Intent, fees: Fees
+) -> UnsignedTransaction:
+    reserved = each.reservation
+    if intent == Intent.CANCEL:
+        return rules.cancellation(this.chain.chain_id, reserved.nonce, wallet=reserved.wallet, fees=fees)
+    recipient = PartyField.ACCOUNT.open(data_key, each.address)
+    token = this.chain.find_token(reserved.token)
+    if recipient is None or token is None:
+        detail = "Its address was destroyed, or its token is configured no more."
+        _complain(this, each, WalletProblem.UNEXPLAINED, detail)
+    units, gas_limit = units_of(each.cents, token.decimals), reserved.gas_limit
+    to = {"token": token.address, "recipient": recipient}
+    return rules.payment(this.chain.chain_id, reserved.nonce, **to, units=units, gas_limit=gas_limit, fees=fees)
+
+
+async def _send(this: Round, each: OutgoingTransaction, latest: Signature, *, data_key: DataKey | None) -> None:
+    """Give a transaction to the nodes that do not have it. Raises Blocked when none takes it."""
+    raw = PartyField.TEXT.open(data_key, latest.raw)
+    if raw is None:
+        _complain(this, each, WalletProblem.UNEXPLAINED, "It was destroyed with its customer's data.")
+
+    async def give(node: WalletNode) -> str | None:
+        if await node.knows(latest.transaction_hash):
+            return None
+        refusal = await node.send(raw)
+        # Nodes word it differently that they have it already.
+        return refusal if refusal is None or not await node.knows(latest.transaction_hash) else None
+
+    answers = await this.ask_available(give)
+    if any(answer is None for answer in answers):
+        await store.mark_sent(this.bank.pool, latest, this.wall)
+        if each.transaction.state in {TransactionState.RESERVED, TransactionState.SIGNED}:
+            await store.move(this.bank.pool, each.transaction, TransactionState.SUBMITTED, PENDING, now=this.wall)
+    elif answers:
+        _complain(this, each, WalletProblem.NODE_REFUSES, f"No node takes it: {answers[0]}")
+
+
+def _complain(this: Round, each: OutgoingTransaction, problem: WalletProblem, detail: str) -> NoReturn:
+    raise this.blocked(each.transaction.withdrawal_id, problem, detail)
+
+
+_FAILED: Final = dict.fromkeys((TransactionState.REVERTED, TransactionState.DISPLACED), "INVALID_TRANSFER")
+_REASONS: Final = {**_FAILED, TransactionState.CANCELED: "CANCELED"}
+
+
+async def watch_transactions(this: Round) -> int:
+    """Record what nodes report of what was signed; return how many transactions moved."""
+    outgoing = [each for each in await store.list_outgoing(this.bank.pool, this.chain.name) if each.signatures]
+    if not outgoing:
+        return 0
+    ring = await this.bank.ports[DataKeys].load(this.bank.pool, {each.transaction.customer_id for each in outgoing})
+
+    async def see(node: WalletNode, each: OutgoingTransaction, final: int) -> Sighting | Blocked:
+        try:
+            recipient = PartyField.ACCOUNT.open(ring.get(each.transaction.customer_id), each.address) or "0x"
+            return await _see(this, node, each, recipient=recipient, final=final)
+        except Exception as error:  # noqa: BLE001 - it is of this withdrawal alone
+            return this.blocked_by(error, each.transaction.withdrawal_id)
+
+    async def see_all(node: WalletNode) -> list[Sighting | Blocked]:
+        await node.check_chain()
+        final = await _final_number(this, node)
+        return [await see(node, each, final) for each in outgoing]
+
+    views = await this.ask_available(see_all)
+    moved = 0
+    for number, each in enumerate(outgoing):
+        try:
+            moved += await _settle(this, each, [view[number] for view in views])
+        except Exception as error:  # noqa: BLE001 - it is of this withdrawal alone
+            this.problems.append(this.blocked_by(error, each.transaction.withdrawal_id))
+    return moved
+
+
+async def _settle(this: Round, each: OutgoingTransaction, seen: Sequence[Sighting | Blocked]) -> bool:
+    transaction, sightings = each.transaction, [one for one in seen if not isinstance(one, Blocked)]
+    for one in seen:
+        if isinstance(one, Blocked):
+            raise one
+    try:
+        found = rules.agreed(sightings, nodes=len(this.nodes))
+    except rules.Disagreement:
+        detail = "nodes report different ends of it."
+        this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.NODES_DISAGREE, detail))
+        return False
+    state = rules.state_of(found)
+    if state is None:
+        detail = f"{found.transaction_hash} succeeded and has not paid what it says."
+        this.problems.append(this.blocked(transaction.withdrawal_id, WalletProblem.UNEXPLAINED, detail))
+        return False
+    if found == PENDING and (not each.is_mined or not sightings):
+        return False  # where no node answers, what was known stays
+    return await store.move(this.bank.pool, transaction, state, found, reason=_REASONS.get(state), now=this.wall)
+
+
+async def _final_number(this: Round, node: WalletNode) -> int:
+    """Return the newest block that is final for the bank."""
+    if this.chain.confirmations is None:
+        return (await node.finalized()).number
+    return (await node.head()).number - this.chain.confirmations
+
+
+async def _see(this: Round, node: WalletNode, each: OutgoingTransaction, *, recipient: str, final: int) -> Sighting:
+    """Return what one node has of a nonce."""
+    reserved = each.reservation
+    token = this.chain.find_token(reserved.token)
+    units = 0 if token is None else units_of(each.cents, token.decimals)
+
+    def sight(receipt: Receipt, transaction_hash: str, intent: Intent | None) -> Sighting:
+        outcome: TransactionState | None = TransactionState.DISPLACED
+        if intent is not None:
+            is_paid = receipt.has_transfer(reserved.token, reserved.wallet, recipient, units=units)
+            outcome = rules.outcome_of(intent, is_success=receipt.is_success, is_paid=is_paid)
+        number, is_final = receipt.block_number, receipt.block_number <= final
+        return Sighting(transaction_hash, number, receipt.block_hash, receipt.fee, outcome, is_final)
+
+    for signature in reversed(each.signatures):
+        receipt = await node.find_receipt(signature.transaction_hash)
+        if receipt is not None:
+            return sight(receipt, signature.transaction_hash, signature.intent)
+    if final < 0 or await node.transaction_count(reserved.wallet) <= reserved.nonce:
+        return PENDING
+    # The nonce is used, and not by what we signed. Until that is final, ours may come back.
+    found = await node.find_sent(reserved.wallet, reserved.nonce, last=final)
+    if found is None or found.transaction_hash in {own.transaction_hash for own in each.signatures}:
+        return PENDING
+    receipt = await node.find_receipt(found.transaction_hash)
+    if receipt is None:
+        return PENDING
+    is_payment = found.to.lower() == reserved.token.lower() and found.data == rules.transfer_data(recipient, units)
+    return sight(receipt, found.transaction_hash, Intent.PAY if is_payment else None)
+
 
 log = structlog.get_logger(__name__)
 

@@ -9,13 +9,7 @@ from lxml import etree
 
 from billfold.payments.files.types import MISTAKES_MAX, InvalidFile
 from billfold.payments.wires.iso20022.messages import HEADER, LAYOUTS
-from billfold.payments.wires.iso20022.types import (
-    FedwireMessage,
-    FedwireMistake,
-    FileDirection,
-    Header,
-    UnreadMessage,
-)
+from billfold.payments.wires.iso20022.types import FedwireMessage, FedwireMistake, FileDirection, Header, UnreadMessage
 from billfold.payments.wires.iso20022.xml_fields import (
     Element,
     ElementCodec,

@@ -11,15 +11,7 @@ from typing import NamedTuple
 from lxml import etree
 
 from billfold.accounts.transactions.remittance import SettledDocument
-from billfold.payments.wires.iso20022.types import (
-    FEDWIRE_ROUTING_NUMBER,
-    CreditTransfer,
-    Message,
-    PaymentReturn,
-    PaymentStatus,
-    ReturnRequest,
-    ReturnRequestResponse,
-)
+from billfold.payments.wires.iso20022 import types as iso
 from billfold.payments.wires.iso20022.xml_fields import (
     CHARGES,
     CLEARING_MEMBER,
@@ -242,7 +234,7 @@ _PAYMENT_STATUS: Table = (
     ElementMapping("TxInfAndSts/StsRsnInf/Rsn/Prtry", "reason", TEXT),
     ElementMapping("TxInfAndSts/StsRsnInf/AddtlInf", "information", TEXT),
     ElementMapping("TxInfAndSts/InstgAgt/FinInstnId/ClrSysMmbId/ClrSysId/Cd", None, constant("USABA")),
-    ElementMapping("TxInfAndSts/InstgAgt/FinInstnId/ClrSysMmbId/MmbId", None, constant(FEDWIRE_ROUTING_NUMBER)),
+    ElementMapping("TxInfAndSts/InstgAgt/FinInstnId/ClrSysMmbId/MmbId", None, constant(iso.FEDWIRE_ROUTING_NUMBER)),
     *_bank("TxInfAndSts/InstdAgt", "receiver"),
 )
 _RETURN_REQUEST: Table = (
@@ -265,10 +257,10 @@ _RETURN_ANSWER: Table = (
     ElementMapping("CxlDtls/TxInfAndSts/CxlStsRsnInf/AddtlInf", "information", TEXT),
 )
 
-LAYOUTS: dict[type[Message], Layout] = {
-    CreditTransfer: Layout("FedwireFundsCustomerCreditTransfer", "FIToFICstmrCdtTrf", _CREDIT_TRANSFER),
-    PaymentReturn: Layout("FedwireFundsPaymentReturn", "PmtRtr", _PAYMENT_RETURN),
-    PaymentStatus: Layout("FedwireFundsPaymentStatus", "FIToFIPmtStsRpt", _PAYMENT_STATUS),
-    ReturnRequest: Layout("FedwireFundsReturnRequest", "FIToFIPmtCxlReq", _RETURN_REQUEST),
-    ReturnRequestResponse: Layout("FedwireFundsReturnRequestResponse", "RsltnOfInvstgtn", _RETURN_ANSWER),
+LAYOUTS: dict[type[iso.Message], Layout] = {
+    iso.CreditTransfer: Layout("FedwireFundsCustomerCreditTransfer", "FIToFICstmrCdtTrf", _CREDIT_TRANSFER),
+    iso.PaymentReturn: Layout("FedwireFundsPaymentReturn", "PmtRtr", _PAYMENT_RETURN),
+    iso.PaymentStatus: Layout("FedwireFundsPaymentStatus", "FIToFIPmtStsRpt", _PAYMENT_STATUS),
+    iso.ReturnRequest: Layout("FedwireFundsReturnRequest", "FIToFIPmtCxlReq", _RETURN_REQUEST),
+    iso.ReturnRequestResponse: Layout("FedwireFundsReturnRequestResponse", "RsltnOfInvstgtn", _RETURN_ANSWER),
 }

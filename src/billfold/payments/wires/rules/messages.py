@@ -11,15 +11,9 @@ from typing import Any
 import msgspec
 
 from billfold.accounts.counterparties.types import Payee
-from billfold.payments.wires.iso20022.types import (
-    CreditTransfer,
-    Message,
-    PaymentReturn,
-    ReturnRequest,
-    ReturnRequestResponse,
-)
+from billfold.payments.wires.commands import WireRow
+from billfold.payments.wires.iso20022 import types as iso
 from billfold.payments.wires.rules.cut_offs import code_of
-from billfold.payments.wires.types import WireRow
 from billfold.platform.dates import iso_z
 from billfold.platform.errors import InvariantError
 
@@ -118,17 +112,17 @@ def _without_none(fields: MessageFields) -> MessageFields:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-_decode_payment = msgspec.json.Decoder(CreditTransfer).decode
+_decode_payment = msgspec.json.Decoder(iso.CreditTransfer).decode
 
 
-def payment_message_of(wire: WireRow) -> CreditTransfer:
+def payment_message_of(wire: WireRow) -> iso.CreditTransfer:
     """Return the payment message of an incoming wire. Raises InvariantError if it has none."""
     if wire.message is None:
         raise InvariantError("This wire has no message.", wire_id=str(wire.wire_id))
     return _decode_payment(wire.message)
 
 
-def payment_return(payment: CreditTransfer, *, bank: str, reason: str, information: str) -> MessageFields:
+def payment_return(payment: iso.CreditTransfer, *, bank: str, reason: str, information: str) -> MessageFields:
     """Return the terms of a pacs.004 that returns a received payment in full."""
     return _without_none(
         {
@@ -145,7 +139,7 @@ def payment_return(payment: CreditTransfer, *, bank: str, reason: str, informati
     )
 
 
-def original_of(payment: CreditTransfer) -> MessageFields:
+def original_of(payment: iso.CreditTransfer) -> MessageFields:
     """Return the reference to the original payment."""
     return {
         "message_id": payment.message_id,
@@ -156,7 +150,7 @@ def original_of(payment: CreditTransfer) -> MessageFields:
     }
 
 
-def return_request(payment: CreditTransfer, *, case_id: str, creator: str, reason: str) -> MessageFields:
+def return_request(payment: iso.CreditTransfer, *, case_id: str, creator: str, reason: str) -> MessageFields:
     """Return the terms of a camt.056 that requests the return of a payment we sent."""
     return {
         "case_id": case_id,
@@ -171,7 +165,7 @@ def return_request(payment: CreditTransfer, *, case_id: str, creator: str, reaso
 
 
 def return_request_response(
-    request: ReturnRequest, *, bank: str, creator: str, verdict: str, reason: str | None
+    request: iso.ReturnRequest, *, bank: str, creator: str, verdict: str, reason: str | None
 ) -> MessageFields:
     """Return the terms of a camt.029: CNCL the payment is returned, RJCR it is not."""
     return _without_none(
@@ -187,18 +181,18 @@ def return_request_response(
     )
 
 
-_MESSAGE_TYPES: dict[str, type[Message]] = {
-    "pacs.008": CreditTransfer,
-    "pacs.004": PaymentReturn,
-    "camt.056": ReturnRequest,
-    "camt.029": ReturnRequestResponse,
+_MESSAGE_TYPES: dict[str, type[iso.Message]] = {
+    "pacs.008": iso.CreditTransfer,
+    "pacs.004": iso.PaymentReturn,
+    "camt.056": iso.ReturnRequest,
+    "camt.029": iso.ReturnRequestResponse,
 }
 _WITH_SETTLEMENT_DATE = frozenset({"pacs.008", "pacs.004"})
 _SAMPLE_IMAD, _SAMPLE_DAY = "20000101AAAAAAAA000000", date(2000, 1, 1)
 _SAMPLE_TIME = datetime(2000, 1, 1, tzinfo=UTC)
 
 
-def message_of(kind: str, terms: MessageFields, imad: str, at: datetime, day: date) -> Message:
+def message_of(kind: str, terms: MessageFields, imad: str, at: datetime, day: date) -> iso.Message:
     """Return the message with these terms, its number, instant and settlement date.
 
     Raises ValueError if a field does not keep its pattern or length.

@@ -11,18 +11,8 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind
-from billfold.payments.wires.commands import ReceiveWireReturn, ReturnWire
-from billfold.payments.wires.rules import messages
-from billfold.payments.wires.rules.recording import (
-    add_wire,
-    queue_message,
-    raise_wire_event,
-    record_wire_transaction,
-    referenced_wire,
-    return_row,
-    send_time,
-)
-from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
+from billfold.payments.wires.commands import ReceiveWireReturn, ReturnWire, WireDirection, WireRow, WireStatus, WireType
+from billfold.payments.wires.rules import messages, recording
 from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.overdraft.rules import claw_back
@@ -38,7 +28,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     pocket-not-open if its pocket is closed.
     """
     book = book_of(books, cmd.customers[0])
-    original, outstanding, _ = referenced_wire(book, cmd.original_id)
+    original, outstanding, _ = recording.referenced_wire(book, cmd.original_id)
     if outstanding < cmd.amount:
         raise Refused("wire-already-returned", f"{format_usd(outstanding)} of the wire is outstanding.")
     if original.status != WireStatus.COMPLETED or original.entry_no is None:
@@ -49,7 +39,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     reverses = original.entry_no if outstanding == original.amount else None  # the first return does
     book.begin(JournalKind.DEPOSIT, ctx, settles_on=ctx.settles_on, reverses=reverses)
     group = ctx.ids.next_group()
-    wire = return_row(
+    wire = recording.return_row(
         original,
         ctx,
         cmd.wire_id,
@@ -66,7 +56,7 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
     )
     posting_no = book.post(book.internal_account(AccountKind.RAIL_WIRE), pocket.bank, cmd.amount)
     sweep_and_invest(book, pocket, ctx, amount=cmd.amount)
-    record_wire_transaction(
+    recording.record_wire_transaction(
         book,
         pocket,
         wire,
@@ -78,8 +68,8 @@ def receive_wire_return(books: Books, cmd: ReceiveWireReturn, ctx: Context) -> O
         settles_at=book.booked_at,
     )
     book.close()
-    add_wire(book, wire)
-    raise_wire_event(book, ctx, kinds.WIRE_IN_SUCCESS, wire_id=cmd.wire_id, pocket_id=original.pocket_id)
+    recording.add_wire(book, wire)
+    recording.raise_wire_event(book, ctx, kinds.WIRE_IN_SUCCESS, wire_id=cmd.wire_id, pocket_id=original.pocket_id)
     return {"wire_id": str(cmd.wire_id), "status": WireStatus.COMPLETED, "transaction_id": str(group)}
 
 
@@ -102,11 +92,11 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
     book = book_of(books, cmd.customers[0])
     original, booked_journal_no = _returnable(book, cmd.original_id)
     pocket = book.pockets[original.pocket_id]
-    send_at = send_time(ctx)
+    send_at = recording.send_time(ctx)
     roll_business_day(book, pocket, ctx)
     book.begin(JournalKind.PAYMENT, ctx, settles_on=ctx.business_date, reverses=booked_journal_no)
     group = ctx.ids.next_group()
-    wire = return_row(
+    wire = recording.return_row(
         original,
         ctx,
         ctx.ids.next(),
@@ -120,14 +110,9 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
         send_at=send_at,
     )
     posting_no = claw_back(
-        book,
-        pocket,
-        ctx,
-        amount=original.amount,
-        to=book.internal_account(AccountKind.RAIL_WIRE),
-        terms=ctx.same_day,
+        book, pocket, ctx, amount=original.amount, to=book.internal_account(AccountKind.RAIL_WIRE), terms=ctx.same_day
     )
-    record_wire_transaction(
+    recording.record_wire_transaction(
         book,
         pocket,
         wire,
@@ -139,20 +124,20 @@ def return_wire(books: Books, cmd: ReturnWire, ctx: Context) -> Outcome:
         settles_at=send_at,
     )
     book.close()
-    add_wire(book, wire)
+    recording.add_wire(book, wire)
     terms = messages.payment_return(
         messages.payment_message_of(original),
         bank=ctx.terms.routing_number,
         reason=cmd.code,
         information=cmd.information or "Returned as requested",
     )
-    queue_message(book, ctx, "pacs.004", wire_id=wire.wire_id, terms=terms, send_at=send_at)
+    recording.queue_message(book, ctx, "pacs.004", wire_id=wire.wire_id, terms=terms, send_at=send_at)
     return {"wire_id": str(wire.wire_id), "status": WireStatus.PENDING, "reason": None}
 
 
 def _returnable(book: Book, wire_id: UUID) -> tuple[WireRow, int | None]:
     """Return a received payment with the journal entry that booked its money last. Raises Refused."""
-    original, outstanding, booked_journal_no = referenced_wire(book, wire_id)
+    original, outstanding, booked_journal_no = recording.referenced_wire(book, wire_id)
     if outstanding < original.amount:
         raise Refused("wire-already-returned", "The wire is already returned.")
     arrived = original.direction == WireDirection.INCOMING and original.wire_type == WireType.PAYMENT

@@ -11,8 +11,8 @@ from typing import Final
 from uuid import UUID, uuid5
 from weakref import WeakValueDictionary
 
+from billfold.payments.cards.authorizations.commands import Decision, DeclineReason, EntryMode
 from billfold.payments.cards.authorizations.messages import MessageAnswer, MessageType
-from billfold.payments.cards.authorizations.types import Decision, DeclineReason, EntryMode
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import iso_z
 from billfold.platform.logs import logger

@@ -8,9 +8,8 @@ from typing import Final
 import httpx
 import msgspec
 
-from billfold.payments.cards.authorizations.messages import MessageAnswer
-from billfold.payments.cards.authorizations.processor_api import sign_message
-from billfold.payments.cards.authorizations.types import Decision, DeclineReason
+from billfold.payments.cards.authorizations.commands import Decision, DeclineReason
+from billfold.payments.cards.authorizations.messages import MessageAnswer, sign_message
 from billfold.platform.clock import wall_now
 from billfold.platform.logs import logger
 from billfold.sandbox.card_processor.host import journal

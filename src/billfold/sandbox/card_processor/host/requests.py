@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 from uuid import NAMESPACE_OID, UUID, uuid5
 
+from billfold.payments.cards.authorizations.commands import EntryMode
 from billfold.payments.cards.authorizations.messages import MessageType
-from billfold.payments.cards.authorizations.types import EntryMode
 from billfold.sandbox.card_processor.host.messages import FormatError, Message
 
 

@@ -13,11 +13,11 @@ from litestar import get, post
 from billfold.identity.operators.record import recorded
 from billfold.payments.ach.nacha.reader import read_lines
 from billfold.payments.cards.settlement.file_format import read_file
-from billfold.payments.cards.settlement.types import Unreadable
+from billfold.payments.cards.settlement.records import Unreadable
 from billfold.payments.files import retries
 from billfold.payments.files import store as files_store
-from billfold.payments.files.closing import propose_close
-from billfold.payments.files.contents import read_content
+from billfold.payments.files.retries import propose_close
+from billfold.payments.files.store import read_content
 from billfold.payments.files.types import InvalidFile
 from billfold.payments.wires.iso20022.envelope import read_messages
 from billfold.platform.errors import InvalidInput, Refused

@@ -8,8 +8,8 @@ from litestar import get, post
 from billfold.dual_control.types import REASON_CHARS_MAX
 from billfold.payments.clearing.report import read_in_transit
 from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
+from billfold.payments.suspense.rules import NOT_RETURNABLE, SuspenseStatus
 from billfold.payments.suspense.store import get_item, list_items
-from billfold.payments.suspense.types import NOT_RETURNABLE, SuspenseStatus
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.console.bank import BankPage, InBank
 from billfold.web.page_context import RECENT_AUTHENTICATION, Mistake, PageResponse, path_id, redirect

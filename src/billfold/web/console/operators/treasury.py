@@ -5,8 +5,14 @@ from typing import NamedTuple
 from litestar import get
 
 from billfold.bills.types import Bill
-from billfold.payments.clearing.report import read_in_transit
-from billfold.payments.settlement.liquidity import FACE_CENTS, LiquidityDay, liquidity, list_coming, list_settled
+from billfold.payments.clearing.report import (
+    FACE_CENTS,
+    LiquidityDay,
+    liquidity,
+    list_coming,
+    list_settled,
+    read_in_transit,
+)
 from billfold.reports.proofs.roots.store import find_root
 from billfold.reports.proofs.roots.types import BillLine, DailyRoot
 from billfold.reports.proofs.signatures import payload_of

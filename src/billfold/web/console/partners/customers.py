@@ -7,7 +7,7 @@ from billfold.accounts.customers.schemas import Customer
 from billfold.accounts.pockets.routes import list_customer_pockets
 from billfold.http.raw_request import is_uuid
 from billfold.payments.ach.routes import list_customer_ach_originations
-from billfold.payments.cards.routes.cards import list_customer_cards, set_card_status
+from billfold.payments.cards.routes import list_customer_cards, set_card_status
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.web.console.listing import read_listing
 from billfold.web.console.partner import InPartner, Partner

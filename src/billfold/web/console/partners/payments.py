@@ -9,8 +9,8 @@ from litestar import get
 from billfold.accounts.customers.routes import list_customers
 from billfold.ledger.types import Direction
 from billfold.payments.ach.routes import STATUSES, list_ach_originations
-from billfold.payments.cards.routes.cards import list_cards
-from billfold.payments.cards.types import CardStatus
+from billfold.payments.cards.commands import CardStatus
+from billfold.payments.cards.routes import list_cards
 from billfold.web.console.listing import read_listing
 from billfold.web.console.partner import InPartner, Partner
 from billfold.web.console.partners.customers import name_of

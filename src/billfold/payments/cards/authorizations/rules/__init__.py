@@ -1,1 +1,1 @@
-"""What cards may take, hold, take and give back."""
+"""Authorizations, holds, clearings, refunds and chargebacks of cards."""

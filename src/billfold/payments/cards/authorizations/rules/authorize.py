@@ -15,10 +15,19 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import JournalKind, PocketStatus
 from billfold.payments.cards.authorizations.commands import (
+    AuthorizationRow,
+    AuthorizationStatus,
     AuthorizeCard,
+    CardLimitsRow,
     CardRequest,
+    CardSpending,
+    Decision,
+    DeclineReason,
+    EntryMode,
     IncrementAuthorization,
     InquireBalance,
+    SetCardLimits,
+    spending_id_of,
 )
 from billfold.payments.cards.authorizations.rules.holds import (
     card_of,
@@ -30,21 +39,58 @@ from billfold.payments.cards.authorizations.rules.holds import (
     raise_card_event,
     store_authorization,
 )
-from billfold.payments.cards.authorizations.rules.limits import find_exceeded
-from billfold.payments.cards.authorizations.types import (
-    AuthorizationRow,
-    AuthorizationStatus,
-    Decision,
-    DeclineReason,
-    EntryMode,
-)
-from billfold.payments.cards.types import CardRow, CardStatus, MagstripeStatus
+from billfold.payments.cards.commands import CardRow, CardStatus, MagstripeStatus
+from billfold.payments.cards.rules import require_not_closed
 from billfold.platform.errors import Refused
 from billfold.treasury.overdraft.rules import advance
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
 from billfold.treasury.rules.unsettled import free_cash
 from billfold.treasury.rules.withdraw import payable_cents
+
+
+@decides(SetCardLimits)
+def set_card_limits(books: Books, cmd: SetCardLimits, ctx: Context) -> Outcome:
+    """Set the limits of a card in place of those it had. Refuses: already-closed."""
+    book = book_of(books, cmd.customers[0])
+    card = card_of(book, cmd.card_id)
+    require_not_closed(card)
+    seen = _spending(book, card)
+    row = CardLimitsRow(
+        customer_id=book.customer_id,
+        card_id=card.card_id,
+        daily=cmd.daily,
+        categories=msgspec.json.encode(cmd.categories, order="sorted").decode(),
+        created_at=ctx.now if seen.limits is None else seen.limits.created_at,
+        updated_at=ctx.now,
+    )
+    if seen.limits is None:
+        book.draft.add(row)
+    else:
+        book.change(CardLimitsRow, card.card_id, daily=row.daily, categories=row.categories, updated_at=ctx.now)
+    book.put(book.referenced, spending_id_of(card.card_id), msgspec.structs.replace(seen, limits=row))
+    book.keep_fingerprint(row)
+    return {"card_id": str(card.card_id)}
+
+
+def find_exceeded(book: Book, card: CardRow, ctx: Context, *, category: str, cents: int) -> DeclineReason | None:
+    """Return which limit of its card a payment of today would exceed."""
+    seen = _spending(book, card)
+    if seen.limits is None:
+        return None
+    spent = seen.spent if seen.day == ctx.today else {}
+    by_category = msgspec.json.decode(seen.limits.categories, type=dict[str, int])
+    limit = by_category.get(category)
+    if limit is not None and spent.get(category, 0) + cents > limit:
+        return DeclineReason.CATEGORY_LIMIT if limit else DeclineReason.CATEGORY_BLOCKED
+    if seen.limits.daily is not None and sum(spent.values()) + cents > seen.limits.daily:
+        return DeclineReason.CARD_LIMIT
+    return None
+
+
+def _spending(book: Book, card: CardRow) -> CardSpending:
+    return book.referenced.get(spending_id_of(card.card_id)) or CardSpending(None, None, {})
+
 
 _UNUSABLE = {
     CardStatus.NOT_ACTIVATED: DeclineReason.CARD_NOT_ACTIVATED,

@@ -1,1 +1,0 @@
-"""Outgoing ACH files: windows, composition, micro-deposits."""

@@ -1,0 +1,56 @@
+"""Refunds: a merchant gives money back, or a purchase is charged back, and the pocket is credited."""
+
+from uuid import UUID
+
+from billfold.accounts.pockets.rules import pocket_of
+from billfold.ledger.book.book import Book
+from billfold.ledger.commands import Books, Outcome, book_of, decides
+from billfold.ledger.context import Context
+from billfold.ledger.types import AccountKind, Direction, PocketStatus
+from billfold.payments.cards.authorizations import commands
+from billfold.payments.cards.authorizations.rules import holds
+from billfold.payments.cards.authorizations.rules.clearing import begin_record, record_payment, store_payment
+from billfold.payments.cards.commands import CardRow
+from billfold.treasury.rules.unsettled import arriving
+from billfold.treasury.sweeps.rules import sweep_and_invest
+
+NO_POCKET = "NO_POCKET"
+"""The pocket is closed: the money has to be held in suspense."""
+
+
+@decides(commands.RefundCard)
+def refund_card(books: Books, cmd: commands.RefundCard, ctx: Context) -> Outcome:
+    """Credit what a merchant gives back. The status is POSTED, or NO_POCKET. NotFound for a card of others."""
+    book = book_of(books, cmd.customers[0])
+    row = transaction_of(holds.card_of(book, cmd.card_id), cmd, ctx, merchant=cmd.merchant)
+    return credit_card(book, row, cmd, ctx, kind=commands.CardPaymentKind.REFUND, title="Card refund")
+
+
+def transaction_of(
+    card: CardRow, cmd: commands.CardRecord, ctx: Context, *, merchant: commands.Merchant
+) -> commands.AuthorizationRow:
+    """Return the row from which the transaction of a record is made."""
+    row = holds.new_authorization(card, cmd, ctx, status=commands.AuthorizationStatus.CLEARED, merchant=merchant)
+    return holds.next_place(row, ctx)
+
+
+def credit_card(
+    book: Book,
+    row: commands.AuthorizationRow,
+    cmd: commands.CardRecord,
+    ctx: Context,
+    *,
+    kind: commands.CardPaymentKind,
+    title: str,
+    original_id: UUID | None = None,
+) -> Outcome:
+    """Credit what a record gives back, and invest it. The processor pays it on the day it settles."""
+    pocket = pocket_of(book, row.pocket_id)
+    if pocket.status == PocketStatus.CLOSED:
+        return {"record_id": None, "status": NO_POCKET, "amount": cmd.amount}
+    begin_record(book, pocket, cmd, ctx)
+    posting_no = book.post(book.internal_account(AccountKind.RAIL_CARD), pocket.bank, cmd.amount)
+    sweep_and_invest(book, pocket, ctx, amount=cmd.amount, unsettled=arriving(cmd.amount, ctx, cmd.settles_on))
+    record_payment(book, pocket, row, cmd, posting_no=posting_no, title=title, direction=Direction.CREDIT)
+    book.close()
+    return store_payment(book, row, cmd, ctx, kind=kind, original_id=original_id)

@@ -1,0 +1,313 @@
+"""Cards: orders, lists, status, limits, closing."""
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.addresses import Address, find_address_error
+from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
+from billfold.data_keys.keys import DataKeys
+from billfold.http.list_params import ListQuery, page_of, searched_page_of, texts_among
+from billfold.http.operations import delete, get, patch, post, put
+from billfold.http.schemas import CursorList, SearchedList
+from billfold.identity.partners.caller import Caller
+from billfold.ledger.bank import Bank
+from billfold.ledger.usage_limits import limit_usage
+from billfold.payments.cards import commands, schemas, store
+from billfold.payments.cards.authorizations import store as authorizations
+from billfold.payments.cards.authorizations.commands import CardLimitsRow, CategoryCode, SetCardLimits, references_of
+from billfold.payments.cards.processor import processor_of
+from billfold.platform.dates import et_date
+from billfold.platform.errors import InvalidInput, NotFound
+
+_REFUSES = ("customer-not-open", "pocket-not-open", "pocket-frozen", "rail-not-available", "usage-limit-reached")
+_ORDERS = "/api/v1/service-accounts/{account_id}/card-orders/"
+
+
+@post(_ORDERS, tag="cards", refuses=_REFUSES)
+async def create_card_order(
+    caller: Caller, bank: Bank, account_id: UUID, data: schemas.CreateCardOrder
+) -> schemas.CardOrder:
+    """Create card order.
+
+    A physical card, produced and sent to the address. It has a `card_id` once it is made.
+    """
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    processor_of(bank)
+    _check_address(data.shipping_address)
+    await limit_usage(bank, "cards", owner)
+    card_order_id = caller.new_resource_id(bank.seed)
+    data_key = await bank.ports[DataKeys].of(bank.pool, owner)
+    address = msgspec.json.encode(data.shipping_address).decode()
+    await bank.engine.submit(
+        commands.OrderCard(
+            **caller.command_fields(owner),
+            card_order_id=card_order_id,
+            pocket_id=pocket_id,
+            name_on_card=data.name_on_card,
+            shipping_address=CARD_SHIPPING_ADDRESS.seal(data_key, card_order_id, address),
+        )
+    )
+    return await _render(bank, await store.get_order(bank.pool, owner, card_order_id))
+
+
+@get(_ORDERS, tag="cards")
+async def list_account_card_orders(
+    caller: Caller, bank: Bank, account_id: UUID, page_query: ListQuery
+) -> CursorList[schemas.CardOrderItem]:
+    """List card orders of an account.
+
+    Newest first.
+    """
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    return await _page_of_orders(bank, page_query, owner, pocket_id=pocket_id)
+
+
+@get("/api/v1/customers/{customer_id}/card-orders/", tag="cards")
+async def list_customer_card_orders(
+    caller: Caller, bank: Bank, customer_id: UUID, page_query: ListQuery
+) -> CursorList[schemas.CardOrderItem]:
+    """List card orders of a customer.
+
+    Orders of all its accounts, newest first.
+    """
+    return await _page_of_orders(bank, page_query, await caller.owner(bank, customer_id), pocket_id=None)
+
+
+@get(f"{_ORDERS}{{card_order_id}}/", tag="cards")
+async def get_card_order(caller: Caller, bank: Bank, account_id: UUID, card_order_id: UUID) -> schemas.CardOrder:
+    """Get card order."""
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    order = await store.get_order(bank.pool, owner, card_order_id)
+    if order.pocket_id != pocket_id:
+        raise NotFound("There is no such card order.")
+    return await _render(bank, order)
+
+
+async def _render(bank: Bank, order: commands.CardOrderRow) -> schemas.CardOrder:
+    value = (order.customer_id, order.card_order_id, order.shipping_address)
+    (address,) = await open_column(bank.ports[DataKeys], bank.pool, CARD_SHIPPING_ADDRESS, [value])
+    return schemas.render_order(order, address)
+
+
+async def _page_of_orders(
+    bank: Bank, page_query: ListQuery, owner: UUID, *, pocket_id: UUID | None
+) -> CursorList[schemas.CardOrderItem]:
+    page = await page_query.read(bank, store.ORDERS, owner, pocket_id, scope="card-orders")
+    return page_of(page, [schemas.render_order_item(row) for row in page.items])
+
+
+def _check_address(address: Address) -> None:
+    if address.state is None:
+        raise InvalidInput.at("body", "shipping_address", "state", msg="is needed to ship a card", kind="missing")
+    if error := find_address_error(address):
+        raise InvalidInput.at("body", "shipping_address", error[0], msg=error[1])
+
+
+Statuses = Annotated[
+    list[str] | None, texts_among("filter[status]", frozenset({*commands.CardStatus, *schemas.STATUS_ALIASES}))
+]
+_DATED = frozenset({commands.ClosureReason.LOST, commands.ClosureReason.STOLEN})
+_CARD = "/api/v1/service-accounts/{account_id}/cards/{card_id}"
+_ALREADY_CLOSED = "already-closed"
+
+
+@get("/api/v1/service-accounts/{account_id}/cards/", tag="cards")
+async def list_account_cards(
+    caller: Caller, bank: Bank, account_id: UUID, page_query: ListQuery, statuses: Statuses = None
+) -> CursorList[schemas.Card]:
+    """List cards of an account.
+
+    Newest first, without what is secret.
+    """
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    return await _page(bank, page_query, owner, pocket_id=pocket_id, statuses=statuses)
+
+
+@get("/api/v1/customers/{customer_id}/cards/", tag="cards")
+async def list_customer_cards(
+    caller: Caller, bank: Bank, customer_id: UUID, page_query: ListQuery, statuses: Statuses = None
+) -> CursorList[schemas.Card]:
+    """List cards of a customer.
+
+    Cards of all its accounts, newest first, without what is secret.
+    """
+    owner = await caller.owner(bank, customer_id)
+    return await _page(bank, page_query, owner, pocket_id=None, statuses=statuses)
+
+
+@get("/api/v1/cards/", tag="cards")
+async def list_cards(
+    caller: Caller, bank: Bank, page_query: ListQuery, statuses: Statuses = None
+) -> SearchedList[schemas.Card]:
+    """List cards.
+
+    Cards of all customers, newest first, without what is secret.
+    """
+    values = (caller.partner_id, _stored(statuses))
+    page = await page_query.read(bank, store.CARDS_OF_PARTNER, *values, scope="cards of a partner")
+    return searched_page_of(page, [schemas.render_card(row) for row in page.items])
+
+
+@get(f"{_CARD}/status/", tag="cards")
+async def get_card_status(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> schemas.CardStatusResponse:
+    """Get card status."""
+    return schemas.render_status(await find_card(caller, bank, account_id, card_id=card_id))
+
+
+@patch(
+    f"{_CARD}/status/",
+    tag="cards",
+    refuses=(
+        _ALREADY_CLOSED,
+        "card-frozen",
+        "card-not-activated",
+        "customer-not-open",
+        "pocket-not-open",
+        "pocket-frozen",
+    ),
+)
+async def set_card_status(
+    caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: schemas.ChangeCardStatus
+) -> schemas.CardStatusResponse:
+    """Set card status.
+
+    CLOSED cannot be undone. The first ONLINE activates a physical card that has its PIN.
+    """
+    card = await find_card(caller, bank, account_id, card_id=card_id)
+    await bank.engine.submit(
+        commands.SetCardStatus(
+            **caller.command_fields(card.customer_id),
+            references=(card_id,),
+            card_id=card_id,
+            status=schemas.STATUS_ALIASES.get(data.card_status) or commands.CardStatus(data.card_status),
+            magstripe_status=commands.MagstripeStatus(data.magstripe_status),
+        )
+    )
+    return schemas.render_status(await store.get_card(bank.pool, card.customer_id, card_id))
+
+
+@post(f"{_CARD}/close/", tag="cards", status=204, refuses=(_ALREADY_CLOSED,))
+async def close_card(
+    caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: schemas.ClosingCard | None
+) -> None:
+    """Close card.
+
+    A virtual or a physical card; it can never be used again.
+    """
+    card = await find_card(caller, bank, account_id, card_id=card_id)
+    data = data or schemas.ClosingCard()
+    reason, lost_on = data.closure_reason, data.lost_stolen_date
+    if reason is None and card.type == commands.CardType.PHYSICAL:
+        raise InvalidInput.at("body", "closure_reason", msg="is needed to close a physical card", kind="missing")
+    if lost_on is None and reason in _DATED:
+        raise InvalidInput.at("body", "lost_stolen_date", msg=f"is needed for {reason}", kind="missing")
+    if lost_on is not None and reason not in _DATED:
+        raise InvalidInput.at("body", "lost_stolen_date", msg="is only taken with LOST and STOLEN")
+    # Who lost a card says so by the wall clock, wherever a sandbox has set the bank's.
+    if lost_on is not None and lost_on > et_date(max(caller.now, caller.wall)):
+        raise InvalidInput.at("body", "lost_stolen_date", msg="is in the future")
+    await _close(caller, bank, card, reason=reason, lost_stolen_on=lost_on)
+
+
+@delete("/api/v1/service-accounts/{account_id}/virtual-cards/{card_id}/", tag="cards", refuses=(_ALREADY_CLOSED,))
+async def close_virtual_card(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> None:
+    """Close virtual card.
+
+    It can never be used again.
+    """
+    card = await find_card(caller, bank, account_id, card_id=card_id, only=commands.CardType.VIRTUAL)
+    await _close(caller, bank, card, only=commands.CardType.VIRTUAL)
+
+
+async def find_card(
+    caller: Caller, bank: Bank, account_id: UUID, *, card_id: UUID, only: commands.CardType | None = None
+) -> commands.CardRow:
+    """Return a card of an account, of one type if it is named. Raises NotFound."""
+    owner, pocket_id = await caller.pocket(bank, account_id)
+    card = await store.get_card(bank.pool, owner, card_id)
+    if card.pocket_id != pocket_id or only not in {None, card.type}:
+        raise NotFound("There is no such card.")
+    return card
+
+
+async def _page(
+    bank: Bank, page_query: ListQuery, owner: UUID, *, pocket_id: UUID | None, statuses: list[str] | None
+) -> CursorList[schemas.Card]:
+    page = await page_query.read(bank, store.CARDS, owner, pocket_id, _stored(statuses), scope="cards")
+    return page_of(page, [schemas.render_card(row) for row in page.items])
+
+
+def _stored(statuses: list[str] | None) -> list[str] | None:
+    return None if statuses is None else [schemas.STATUS_ALIASES.get(each, each) for each in statuses]
+
+
+async def _close(caller: Caller, bank: Bank, card: commands.CardRow, **why: Any) -> None:
+    fields = caller.command_fields(card.customer_id)
+    await bank.engine.submit(commands.CloseCard(**fields, references=(card.card_id,), card_id=card.card_id, **why))
+
+
+Cents = Annotated[int, msgspec.Meta(ge=0, le=999_999_999_999, description="USD cents.")]
+Categories = Annotated[
+    dict[CategoryCode, Cents],
+    msgspec.Meta(max_length=100, description="By merchant category code (ISO 18245). Zero blocks the category."),
+]
+
+
+class SettingCardLimits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """What a card may spend in a day (Eastern time): in all, null for no limit, and by merchant category."""
+
+    daily: Cents | None
+    categories: Categories = msgspec.field(default_factory=dict)
+
+
+class CardLimits(msgspec.Struct, kw_only=True):
+    """What a card may spend in a day."""
+
+    card_id: UUID
+    daily: Cents | None
+    categories: Categories
+    object_type: Literal["CardLimits"] = "CardLimits"
+
+
+def render_limits(card_id: UUID, row: CardLimitsRow | None) -> CardLimits:
+    """Return the limits of a card; a card that was never limited has none."""
+    if row is None:
+        return CardLimits(card_id=card_id, daily=None, categories={})
+    categories = msgspec.json.decode(row.categories, type=dict[str, int])
+    return CardLimits(card_id=card_id, daily=row.daily, categories=categories)
+
+
+_PATH = "/api/v1/service-accounts/{account_id}/cards/{card_id}/limits/"
+
+
+@get(_PATH, tag="cards")
+async def get_card_limits(caller: Caller, bank: Bank, account_id: UUID, card_id: UUID) -> CardLimits:
+    """Get card limits.
+
+    What it may spend in a day: in all, and by merchant category.
+    """
+    card = await find_card(caller, bank, account_id, card_id=card_id)
+    return render_limits(card_id, await authorizations.find_limits(bank.pool, card.customer_id, card_id))
+
+
+@put(_PATH, tag="cards", refuses=("already-closed",))
+async def set_card_limits(
+    caller: Caller, bank: Bank, account_id: UUID, card_id: UUID, data: SettingCardLimits
+) -> CardLimits:
+    """Set card limits.
+
+    They replace those the card had. What is held or was paid today counts from the first payment on.
+    """
+    card = await find_card(caller, bank, account_id, card_id=card_id)
+    await bank.engine.submit(
+        SetCardLimits(
+            **caller.command_fields(card.customer_id),
+            references=references_of(card_id),
+            card_id=card_id,
+            daily=data.daily,
+            categories=data.categories,
+        )
+    )
+    return render_limits(card_id, await authorizations.find_limits(bank.pool, card.customer_id, card_id))

@@ -1,1 +1,0 @@
-"""Operations on cards and card orders."""

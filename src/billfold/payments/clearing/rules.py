@@ -1,0 +1,199 @@
+"""Day end of the bank: settlement with dealers, the Treasury and the rails.
+
+Every customer's trades were posted in full against `street` (dealer clearing) and `treasury` in the
+customer's own book. Per settlement date and bill the bank settles one block; the difference between
+the block and the sum of its trades is posted to `rounding`. Per date and rail it settles what came
+in and went out, so that a rail's accounts hold only payments in transit.
+"""
+
+from datetime import date, datetime
+from typing import Final, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.bills.types import BillSettlement
+from billfold.events import kinds, payloads
+from billfold.ledger.book import recording as record
+from billfold.ledger.book.book import Book
+from billfold.ledger.book.holdings import Account
+from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
+from billfold.ledger.context import Context
+from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
+from billfold.platform.database.rows import Row
+from billfold.platform.errors import InvariantError
+from billfold.platform.ids import command_id
+from billfold.platform.money import cents_for
+
+RAILS = ("ACH", "WIRE", "CARD", "CRYPTO")
+
+
+class RailSettlement(Row, frozen=True, kw_only=True):
+    """The settlement of one rail on one date, with its journal entry."""
+
+    table = "clearing"
+
+    customer_id: UUID
+    entry_no: int
+    rail: str
+    settles_on: date
+    closed_on: date
+    inflow: int
+    outflow: int
+
+
+class ClearingTotals(NamedTuple):
+    """One rail on one date, in cents: what moved, and how much of it is settled."""
+
+    rail: str
+    settles_on: date
+    payments: int
+    inflow: int
+    outflow: int
+    settled_in: int
+    settled_out: int
+
+    @property
+    def unsettled_in(self) -> int:
+        """Incoming cents that are not settled."""
+        return self.inflow - self.settled_in
+
+    @property
+    def unsettled_out(self) -> int:
+        """Outgoing cents that are not settled."""
+        return self.outflow - self.settled_out
+
+
+class OpenPayment(NamedTuple):
+    """A payment that is not settled yet. `customer_id` is the bank's own customer for payments of the bank."""
+
+    rail: str
+    settles_at: datetime
+    direction: str
+    amount: int
+    customer_id: UUID
+    entry_no: int
+    activity_id: UUID | None
+
+
+class SettlementBlock(msgspec.Struct, frozen=True):
+    """All trades of one bill at one price and side with one settlement date."""
+
+    settles_on: date
+    cusip: str
+    price_micros: int
+    side: str  # BUY, SELL or MATURITY
+    units: int
+    customers_cents: int
+
+
+class RailTotals(msgspec.Struct, frozen=True):
+    """The settlement of a rail on one date: incoming and outgoing cents."""
+
+    settles_on: date
+    rail: str  # "ACH", "WIRE", "CARD" or "CRYPTO"
+    inflow: int
+    outflow: int
+
+
+class MovedPocket(msgspec.Struct, frozen=True):
+    """A pocket of which something moves to another day."""
+
+    pocket_id: UUID
+    moved_to: date
+
+
+class CloseBankDay(Command, frozen=True, kw_only=True):
+    """Settle these blocks and rails; they are everything due by `day` and not yet settled.
+
+    Customers due by the end of `day` have been brought up to date before.
+    """
+
+    needs_identifiers = False
+    former_names = ("CloseHouseDay",)
+
+    day: date
+    blocks: tuple[SettlementBlock, ...]
+    clearings: tuple[RailTotals, ...] = ()
+
+
+class ReportMoves(Command, frozen=True, kw_only=True):
+    """Tell a customer where what was to settle on `day` settles, now that the calendars have changed."""
+
+    needs_identifiers = False
+
+    day: date
+    pockets: tuple[MovedPocket, ...]
+
+
+BANK_DAY_CLOSED_JOB: Final = "daily-root"
+"""The kind of the job that is due when the bank has closed a day: it signs what the bank owed then."""
+
+
+@decides(ReportMoves)
+def report_moves(books: Books, cmd: ReportMoves, ctx: Context) -> Outcome:
+    """Raise an event per pocket. Its rows stay as they are: the calendars say on which day they settle."""
+    book = book_of(books, cmd.customers[0])
+    for each in cmd.pockets:
+        payload = payloads.SettlementPayload(pocket_id=each.pocket_id, settlement_date=cmd.day, moved_to=each.moved_to)
+        record.event(book, ctx, kinds.SETTLEMENT_MOVED, payload=payload)
+    return {"moved": len(cmd.pockets)}
+
+
+@decides(CloseBankDay)
+def close_bank_day(books: Books, cmd: CloseBankDay, ctx: Context) -> Outcome:
+    """Post one journal entry per settlement date, and per rail and date; open the next day.
+
+    Days are closed in order. Raises InvariantError if another day is open.
+    """
+    book = book_of(books, cmd.customers[0])
+    if cmd.day != book.business_date:
+        raise InvariantError("Days of the bank are closed in order.", day=cmd.day, open=book.business_date)
+    for settles_on in sorted({block.settles_on for block in cmd.blocks}):
+        book.begin(JournalKind.SETTLEMENT, ctx, settles_on=settles_on, business_date=cmd.day)
+        for block in cmd.blocks:
+            if block.settles_on == settles_on:
+                _settle(book, block, cmd.day)
+        book.close()
+    for clearing in cmd.clearings:
+        _clear(book, ctx, clearing, day=cmd.day)
+    book.business_date = ctx.calendars.next_settlement_day(cmd.day)
+    book.schedule(BANK_DAY_CLOSED_JOB, command_id("bank-day-closed", cmd.day.isoformat()), ctx.now, of_customer=False)
+    return {"settled": len(cmd.blocks), "cleared": len(cmd.clearings)}
+
+
+def _clear(book: Book, ctx: Context, clearing: RailTotals, day: date) -> None:
+    """Settle a rail: the bank receives what came in and pays what went out."""
+    entry_no = book.begin(JournalKind.CLEARING, ctx, settles_on=clearing.settles_on, business_date=day)
+    rail, reserve = (
+        book.internal_account(AccountKind.of_rail(clearing.rail)),
+        book.internal_account(AccountKind.RESERVE),
+    )
+    _move(book, reserve, rail, amount=clearing.inflow)
+    _move(book, rail, reserve, amount=clearing.outflow)
+    book.close()
+    totals = msgspec.structs.asdict(clearing)
+    book.draft.add(RailSettlement(customer_id=book.customer_id, entry_no=entry_no, closed_on=day, **totals))
+
+
+def _settle(book: Book, block: SettlementBlock, day: date) -> None:
+    """Return the postings of a block: the sum of the customers' trades against the block's own amount."""
+    other = AccountKind.TREASURY if block.side == TradeActivity.MATURITY else AccountKind.STREET
+    cash_there, cash_here = book.internal_account(other), book.internal_account(AccountKind.RESERVE)
+    bills_there = book.internal_account(other, block.cusip)
+    bills_here = book.internal_account(AccountKind.CUSTODIAN, block.cusip)
+    cents = cents_for(block.units, block.price_micros)
+    difference = block.customers_cents - cents
+    rounding = book.internal_account(AccountKind.ROUNDING)
+    bought = 1 if block.side == TradeActivity.BUY else -1
+    _move(book, cash_there, cash_here, amount=bought * cents)
+    _move(book, cash_there, rounding, amount=bought * difference)
+    _move(book, bills_here, bills_there, amount=bought * block.units)
+    book.draft.add(BillSettlement(closed_on=day, block_cents=cents, **msgspec.structs.asdict(block)))
+
+
+def _move(book: Book, debit: Account, credit: Account, amount: int) -> None:
+    if amount > 0:
+        book.post(debit, credit, amount)
+    elif amount < 0:
+        book.post(credit, debit, -amount)

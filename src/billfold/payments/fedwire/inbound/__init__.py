@@ -1,1 +1,0 @@
-"""Incoming Fedwire files: validated as a whole, then booked message by message."""

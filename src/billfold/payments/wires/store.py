@@ -1,0 +1,337 @@
+"""Queries of wires, and of the numbers of messages that were received."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.counterparties.store import is_stopped
+from billfold.payments.wires.commands import QueuedMessage, ReferencedWire, WireRow
+from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList
+from billfold.platform.database.rows import Table
+from billfold.platform.errors import NotFound
+
+_CLOSE_CASE = """
+UPDATE wire_case SET status = $3, closed_at = $4, information = coalesce($5, information)
+ WHERE direction = $1 AND case_id = $2 AND status = 'OPEN'
+"""
+_OPEN_CASES = """
+SELECT case_id FROM wire_case
+ WHERE direction = 'OUTGOING' AND status = 'OPEN' AND case_id = ANY($1::text[])
+"""
+
+
+class CaseRow(msgspec.Struct, frozen=True):
+    """One case. INCOMING: the sender of a wire that we received requests it. `message` is JSON text."""
+
+    case_id: str
+    direction: str
+    customer_id: UUID
+    wire_id: UUID
+    status: str
+    reason: str
+    information: str | None
+    message: str
+    opened_at: datetime
+    closed_at: datetime | None = None
+
+
+_cases = Table(CaseRow, "wire_case", key=("wire_id", "direction"))
+_LIST_CASES = f"""
+{_cases.select} WHERE ($1::text IS NULL OR status = $1) ORDER BY opened_at DESC, written_no DESC LIMIT $2
+"""
+_CASES_OF = f"{_cases.select} WHERE wire_id = $1 AND direction = $2"
+
+
+async def open_case(conn: Db, case: CaseRow) -> bool:
+    """Open a case; False if a case about the wire is already open."""
+    return await _cases.insert(conn, case, "ON CONFLICT DO NOTHING")
+
+
+async def close_case(
+    conn: Db, direction: str, case_id: str, status: str, *, now: datetime, information: str | None = None
+) -> None:
+    """Close a case as ACCEPTED or REFUSED. A closed case stays unchanged."""
+    await conn.execute(_CLOSE_CASE, direction, case_id, status, now, information)
+
+
+async def find_open_cases(conn: Db, case_ids: Sequence[str]) -> frozenset[str]:
+    """Return our cases among these that wait for an answer."""
+    return frozenset(row["case_id"] for row in await conn.fetch(_OPEN_CASES, case_ids))
+
+
+async def list_cases(conn: Db, *, status: str | None = None, limit: int = 100) -> list[CaseRow]:
+    """Return cases, newest first."""
+    return await _cases.all(conn, _LIST_CASES, status, limit)
+
+
+async def list_cases_of(conn: Db, wire_id: UUID, direction: str) -> list[CaseRow]:
+    """Return every case about a wire, open or closed."""
+    return await _cases.all(conn, _CASES_OF, wire_id, direction)
+
+
+async def get_open_case(conn: Db, wire_id: UUID, direction: str) -> CaseRow:
+    """Return the open case about a wire. Raises NotFound."""
+    for case in await list_cases_of(conn, wire_id, direction):
+        if case.status == "OPEN":
+            return case
+    raise NotFound("No such case is open for this wire.")
+
+
+_STOPPED = is_stopped("w")
+_IS_PAYMENT = "m.kind = 'pacs.008' AND w.direction = 'OUTGOING'"
+_PENDING = f"""
+SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.send_at, m.terms,
+       (SELECT p.account_number FROM portal p
+         WHERE p.customer_id = w.customer_id AND p.pocket_id = w.pocket_id
+           AND p.account_number IS NOT NULL
+         ORDER BY p.status DESC, p.created_at, p.written_no LIMIT 1) AS account_number
+  FROM wire_message m LEFT JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
+ WHERE m.file_id IS NULL AND m.send_at <= $1
+   AND ({_IS_PAYMENT} AND (w.status = 'REJECTED' OR {_STOPPED})) IS NOT TRUE
+ ORDER BY m.send_at, m.message_id LIMIT $2 FOR UPDATE OF m SKIP LOCKED
+"""
+_PENDING_CUSTOMERS = """
+SELECT DISTINCT customer_id FROM (
+  SELECT customer_id FROM wire_message WHERE file_id IS NULL AND send_at <= $1
+   ORDER BY send_at, message_id LIMIT $2) due
+"""
+_TO_REJECT = f"""
+SELECT w.customer_id, w.wire_id, k.account_status = 'FROZEN' AS is_frozen
+  FROM wire_message m JOIN customer k ON k.customer_id = m.customer_id
+  JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
+ WHERE m.file_id IS NULL AND m.send_at <= $1 AND {_IS_PAYMENT} AND w.status = 'PENDING' AND {_STOPPED}
+"""
+_NUMBERS = """
+INSERT INTO wire_sequence (day, last) VALUES ($1, $2)
+ON CONFLICT (day) DO UPDATE SET last = wire_sequence.last + $2 RETURNING last
+"""
+_SENT = """
+UPDATE wire_message m SET imad = n.imad, file_id = $3, sent_at = $4
+  FROM unnest($1::uuid[], $2::text[]) AS n(message_id, imad) WHERE m.message_id = n.message_id
+"""
+_SENT_COLUMNS = """
+SELECT m.message_id, m.customer_id, m.wire_id, m.kind, m.imad, m.sent_at, m.terms,
+       w.direction, w.wire_type, w.status
+  FROM wire_message m LEFT JOIN wire w ON w.customer_id = m.customer_id AND w.wire_id = m.wire_id
+"""
+_OF_FILE = f"{_SENT_COLUMNS} WHERE m.file_id = $1 ORDER BY m.imad"
+_BY_IMAD = f"{_SENT_COLUMNS} WHERE m.imad = ANY($1::text[])"
+_LAST = f"""
+{_SENT_COLUMNS} WHERE m.wire_id = $1 AND m.kind = ANY($2::text[]) AND m.imad IS NOT NULL
+ ORDER BY m.imad DESC LIMIT 1
+"""
+_QUEUE = f"{Table(QueuedMessage, 'wire_message', key=('message_id',)).insertion} ON CONFLICT DO NOTHING"
+_EXPEDITE = "UPDATE wire_message SET send_at = $2 WHERE wire_id = $1 AND file_id IS NULL"
+
+
+class PendingMessage(NamedTuple):
+    """A message that is due. `account_number` is one of the wire's pocket."""
+
+    message_id: UUID
+    customer_id: UUID
+    wire_id: UUID
+    kind: str
+    send_at: datetime
+    terms: str
+    account_number: str | None
+
+
+class SentMessage(msgspec.Struct, frozen=True):
+    """A numbered message, with its wire if there is one."""
+
+    message_id: UUID
+    customer_id: UUID
+    wire_id: UUID
+    kind: str
+    imad: str
+    sent_at: datetime
+    terms: str
+    direction: str | None
+    wire_type: str | None
+    status: str | None
+
+
+async def list_pending_customers(conn: Db, now: datetime, limit: int) -> list[UUID]:
+    """Return whose messages are due next."""
+    return [row["customer_id"] for row in await conn.fetch(_PENDING_CUSTOMERS, now, limit)]
+
+
+async def claim_pending(conn: Connection, now: datetime, limit: int) -> list[PendingMessage]:
+    """Return due messages, locked until the transaction ends."""
+    return [PendingMessage(*row) for row in await conn.fetch(_PENDING, now, limit)]
+
+
+async def list_stopped(conn: Db, now: datetime) -> list[tuple[UUID, UUID, bool]]:
+    """Return customer and id of the wires that are due and may not leave, and whether the customer is frozen."""
+    rows = await conn.fetch(_TO_REJECT, now)
+    return [(row["customer_id"], row["wire_id"], row["is_frozen"]) for row in rows]
+
+
+async def allocate_numbers(conn: Connection, day: date, count: int) -> range:
+    """Return the next sequence numbers of this Fedwire business day."""
+    last: int = await conn.fetchval(_NUMBERS, day, count)
+    return range(last - count + 1, last + 1)
+
+
+async def mark_sent(conn: Connection, messages: Sequence[tuple[UUID, str]], file_id: UUID, now: datetime) -> None:
+    """Record the IMADs of messages and their file."""
+    ids, imads = zip(*messages, strict=True)
+    await conn.execute(_SENT, ids, imads, file_id, now)
+
+
+async def list_of_file(conn: Db, file_id: UUID) -> list[SentMessage]:
+    """Return the messages of an outbound file, in order."""
+    return [SentMessage(*row) for row in await conn.fetch(_OF_FILE, file_id)]
+
+
+async def find_sent(conn: Db, imads: Sequence[str]) -> dict[str, SentMessage]:
+    """Return our messages with these IMADs."""
+    return {row["imad"]: SentMessage(*row) for row in await conn.fetch(_BY_IMAD, imads)}
+
+
+async def find_last_sent(conn: Db, wire_id: UUID, kinds: Sequence[str]) -> SentMessage | None:
+    """Return the last message of these kinds that was sent about a wire."""
+    row = await conn.fetchrow(_LAST, wire_id, kinds)
+    return None if row is None else SentMessage(*row)
+
+
+async def enqueue(conn: Db, message: QueuedMessage) -> None:
+    """Queue a message. A message with this id that exists stays unchanged."""
+    await conn.execute(_QUEUE, *msgspec.structs.astuple(message))
+
+
+async def expedite(conn: Db, wire_id: UUID, now: datetime) -> bool:
+    """Make queued messages about a wire due now; tell whether there were any."""
+    return str(await conn.execute(_EXPEDITE, wire_id, now)) != "UPDATE 0"
+
+
+_wires = Table(WireRow, "wire w", key=("w.customer_id", "w.wire_id"), noun="wire")
+_WIRE = _wires.columns("w")
+_OUTSTANDING = """(w.amount
+  - (SELECT coalesce(sum(r.amount + coalesce((r.message::json->>'charges')::bigint, 0)), 0) FROM wire r
+      WHERE r.customer_id = w.customer_id AND r.original_wire_id = w.wire_id AND r.status <> 'REJECTED')
+  - (SELECT coalesce(sum(s.amount + coalesce((s.details->'message'->>'charges')::bigint, 0)), 0) FROM suspense_item s
+      WHERE s.details->>'original_wire_id' = w.wire_id::text
+        AND NOT EXISTS (SELECT 1 FROM wire b WHERE b.customer_id = w.customer_id
+                           AND b.wire_id = s.item_id AND b.original_wire_id = w.wire_id)))::bigint"""
+"""The part of a wire that has not come back: neither to its Pocket nor to suspense, nor as charges."""
+_BOOKED_JOURNAL = """
+WITH RECURSIVE undone AS (
+  SELECT w.entry_no
+   UNION ALL
+  SELECT j.entry_no FROM undone u
+    JOIN journal_entry j ON j.customer_id = w.customer_id AND j.reverses = u.entry_no
+) SELECT max(entry_no) FROM undone
+"""
+_REFERENCED = f"""
+SELECT {_WIRE}, {_OUTSTANDING} AS outstanding, ({_BOOKED_JOURNAL}) AS stands_in FROM wire w
+ WHERE w.customer_id = ANY($1::uuid[]) AND w.wire_id = ANY($2::uuid[])
+"""
+_OPEN_WIRES = f"""
+SELECT DISTINCT ON (w.customer_id, w.pocket_id) {_WIRE} FROM wire w
+ WHERE w.customer_id = ANY($1::uuid[]) AND w.direction = 'OUTGOING' AND w.status IN ('PENDING', 'PROCESSING')
+ ORDER BY w.customer_id, w.pocket_id
+"""
+_FIND = f"""
+SELECT {_WIRE} FROM directory d
+  JOIN wire w ON w.customer_id = d.customer_id AND w.wire_id = d.object_id
+ WHERE d.kind = 'wire' AND d.value = $1
+"""
+_GET_OUTSTANDING = f"SELECT {_OUTSTANDING} FROM wire w WHERE w.customer_id = $1 AND w.wire_id = $2"
+_ARRIVED = """
+SELECT a.number, f.name FROM received_wire_message a JOIN rail_file f USING (file_id)
+ WHERE a.number = ANY($1::text[]) AND a.file_id <> $2
+"""
+_RECORD_ARRIVED = """
+INSERT INTO received_wire_message (number, file_id, arrived_at)
+SELECT number, $2, $3 FROM unnest($1::text[]) AS number ON CONFLICT DO NOTHING
+"""
+_BY_UETR = f"""
+SELECT w.customer_id, w.wire_id, w.direction, w.status, w.amount, w.uetr, w.imad, {_OUTSTANDING} AS outstanding
+  FROM wire w WHERE w.uetr = ANY($1::text[]) AND w.wire_type = 'PAYMENT'
+ ORDER BY w.status = 'REJECTED' DESC
+"""
+
+
+class MatchedWire(NamedTuple):
+    """A wire that a message may refer to, and what of it has not come back."""
+
+    customer_id: UUID
+    wire_id: UUID
+    direction: str
+    status: str
+    amount: int
+    uetr: str
+    imad: str | None
+    outstanding: int
+
+
+async def load_references(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, ReferencedWire]]:
+    """Return the wires of these customers among the ids, as rules see them."""
+    referenced = []
+    for row in await conn.fetch(_REFERENCED, customer_ids, ids):
+        wire = _wires.read(row)
+        referenced.append((wire.customer_id, wire.wire_id, ReferencedWire(wire, row["outstanding"], row["stands_in"])))
+    return referenced
+
+
+async def load_open_wires(
+    conn: Connection, customer_ids: Sequence[UUID], ids: Sequence[UUID]
+) -> list[tuple[UUID, UUID, WireRow]]:
+    """Return one wire in process of each Pocket that has any."""
+    del ids
+    return [(each.customer_id, each.wire_id, each) for each in await _wires.all(conn, _OPEN_WIRES, customer_ids)]
+
+
+get_wire = _wires.get
+
+
+async def find_wire(conn: Db, wire_id: UUID) -> WireRow | None:
+    """Return the wire of any customer, or None."""
+    return await _wires.first(conn, _FIND, str(wire_id))
+
+
+async def get_outstanding(conn: Db, wire: WireRow) -> int:
+    """Return the cents of a wire that have not come back."""
+    outstanding: int = await conn.fetchval(_GET_OUTSTANDING, wire.customer_id, wire.wire_id)
+    return outstanding
+
+
+async def find_arrived(conn: Db, numbers: Sequence[str], file_id: UUID) -> dict[str, str]:
+    """Return the numbers that were received in another file, with its name."""
+    rows = await conn.fetch(_ARRIVED, numbers, file_id)
+    return {row["number"]: row["name"] for row in rows}
+
+
+async def record_arrived(conn: Db, numbers: Sequence[str], file_id: UUID, now: datetime) -> None:
+    """Record that these messages were received in this file."""
+    await conn.execute(_RECORD_ARRIVED, numbers, file_id, now)
+
+
+async def find_payments(conn: Db, uetrs: Sequence[str]) -> dict[tuple[str, str], MatchedWire]:
+    """Return the payments with these UETRs, by direction and UETR.
+
+    If a rejected payment was booked to another account later, that one is returned.
+    """
+    rows = await conn.fetch(_BY_UETR, uetrs)
+    return {(row["direction"], row["uetr"]): MatchedWire(*row) for row in rows}
+
+
+LISTS = {
+    owner: BoundedList(
+        f"""SELECT {_WIRE}, w.written_no FROM wire w
+ WHERE w.{owner} = $1 AND ($2::uuid IS NULL OR w.pocket_id = $2) AND ($3::text IS NULL OR w.direction = $3)
+   AND {{page}}""",
+        _wires.read,
+        Along(f"wire WHERE {owner} = $1"),
+        **BY_CREATION,
+    )
+    for owner in ("customer_id", "partner_id")
+}
+"""The wires of an owner, by Pocket and direction; None does not filter."""

@@ -1,1 +1,0 @@
-"""Queries of wires, their messages and cases."""

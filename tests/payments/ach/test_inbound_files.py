@@ -1,0 +1,275 @@
+"""Files of the ACH network: one whose form is wrong is refused, and the report says why."""
+
+import asyncio
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from tests.payments.ach.nacha.files import a_batch, a_change, a_file, a_return, an_entry
+
+from billfold.accounts.portals.commands import UpdatePortal
+from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.payments.ach import booking as ach_booking
+from billfold.payments.ach.inbound_files import AchFileProcessor
+from billfold.payments.ach.nacha.reader import read_file
+from billfold.payments.ach.nacha.records import ReturnAddenda
+from billfold.payments.ach.nacha.writer import write_file
+from billfold.payments.files import store as files_store
+from billfold.payments.files.exchange import RailExchanges
+from billfold.platform import ids
+from billfold.platform.database.claims import claimed
+from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.verify.runner import verify_bank
+
+OURS, THEIRS = "061199992", "09100001"
+MONDAY = datetime(2025, 6, 2, 9)
+
+
+def entry(number, account="100000000001", **changes):
+    fields: dict[str, Any] = {"routing_number": OURS, "dfi_account_number": account, "amount": 500_00}
+    return an_entry(number, **fields | {"trace_number": f"{THEIRS}{number:07}"} | changes)
+
+
+def file_of(*entries, entry_class="PPD", **changes):
+    batch = a_batch(*entries, standard_entry_class_code=entry_class, originating_dfi_identification=THEIRS)
+    return a_file(batch, **{"immediate_destination": OURS, "created_at": MONDAY} | changes)
+
+
+def returned(number, original, code="R03", **changes):
+    told = a_return(
+        return_reason_code=code, original_entry_trace_number=original, original_receiving_dfi_identification=THEIRS
+    )
+    return entry(number, transaction_code="21", addenda=(told,), **changes)
+
+
+def noc(**fields):
+    """A file of one notification of change."""
+    told = a_change(original_entry_trace_number="061199990009999", **fields)
+    return file_of(entry(1, transaction_code="21", amount=0, addenda=(told,)), entry_class="COR")
+
+
+class Room:
+    """The folder of the network, the gate, and what they say."""
+
+    def __init__(self, bank):
+        self.bank, self.gate = bank, AchFileProcessor()
+        self.other = bank.ports[RailExchanges].ach.network_side()
+        self.folder = bank.settings.rails_dir / "ach"
+
+    async def put(self, name, content):
+        raw = content if isinstance(content, bytes) else write_file(content)
+        await self.other.transmit(name, raw)
+        return await self.gate.process_all(self.bank)
+
+    def report(self, name, *, refused=False):
+        there = self.folder / ("refused" if refused else "done")
+        assert (there / name).exists()
+        return json.loads((there / f"{name}.report.json").read_text())
+
+    async def legs(self):
+        return await self.bank.pool.fetchval("SELECT count(*) FROM posting")
+
+    async def booked(self):
+        """How many entries are booked, and how many payments are held."""
+        row = await self.bank.pool.fetchrow(
+            "SELECT (SELECT count(*) FROM ach_entry), (SELECT count(*) FROM suspense_item)"
+        )
+        return tuple(row)
+
+    async def sent(self):
+        """Every return of every file that we handed over."""
+        names = sorted(path.name for path in (self.folder / "sent").glob("*.ach"))
+        told = [read_file((self.folder / "sent" / name).read_bytes()) for name in names]
+        return [
+            (each.addenda[0].return_reason_code, each.amount, each.addenda[0].original_entry_trace_number)
+            for file in told
+            for batch in file.batches
+            for each in batch.entries
+            if isinstance(each.addenda[0], ReturnAddenda)
+        ]
+
+    async def prove(self):
+        async with self.bank.pool.acquire() as conn:
+            report = await verify_bank(conn, market=self.bank.market, vault=self.bank.vault)
+        assert not report.findings, report.findings[:3]
+
+
+@pytest.fixture
+def room(bank):
+    return Room(bank)
+
+
+async def account_of(bank, holder):
+    return await bank.pool.fetchval("SELECT account_number FROM portal WHERE portal_id = $1", holder.portal_id)
+
+
+def broken(raw):
+    """Files that must not be taken, by what is wrong with them."""
+    lines = raw.decode().splitlines()
+    other = [*lines]
+    control = next(n for n, line in enumerate(lines) if line.startswith("9") and line != "9" * 94)
+    other[control] = lines[control][:21] + "0000000001" + lines[control][31:]
+    totals = [*lines]
+    totals[control] = lines[control][:43] + "000000000001" + lines[control][55:]
+    return {
+        "cut in half": raw[: len(raw) // 2],
+        "wrong hash": "\n".join(other).encode() + b"\n",
+        "wrong totals": "\n".join(totals).encode() + b"\n",
+        "nothing": b"",
+        "no letters": b"\xff\xfe" * 100,
+    }
+
+
+async def test_a_file_whose_form_is_wrong_is_refused_as_a_whole(bank, new_holder, room):
+    holder = await new_holder()
+    account = await account_of(bank, holder)
+    raw = write_file(file_of(entry(1, account), entry(2, account)))
+    legs = await room.legs()
+    for number, content in enumerate(broken(raw).values()):
+        await room.put(f"{number}.ach", content)
+        mistakes = room.report(f"{number}.ach", refused=True)["mistakes"]
+        assert mistakes
+        assert all(each["reason"] for each in mistakes)
+    assert await room.legs() == legs
+    listed = await files_store.list_files(bank.pool, rail="ACH", state="REFUSED")
+    assert len(listed) == 5
+    # What was refused comes again when it has been mended.
+    await room.put("0.ach", raw)
+    assert room.report("0.ach")["taken"] == 2
+
+
+async def test_a_file_for_another_bank_is_refused(room):
+    await room.put("odd.ach", file_of(entry(1), immediate_destination="021000021"))
+    mistake = room.report("odd.ach", refused=True)["mistakes"][0]
+    assert mistake["line"] == 1
+    assert mistake["reason"] == f"is addressed to 021000021, and this bank is {OURS}"
+
+
+async def test_the_same_content_is_refused_under_any_name(bank, new_holder, room):
+    holder = await new_holder()
+    content = file_of(entry(1, await account_of(bank, holder)))
+    await room.put("one.ach", content)
+    assert room.report("one.ach")["taken"] == 1
+    legs = await room.legs()
+    raw = write_file(content)
+    again = (
+        ("two.ach", raw),
+        ("one.ach", raw),
+        ("dos.ach", raw.replace(b"\n", b"\r\n")),
+        ("tape.ach", raw.replace(b"\n", b"")),
+    )
+    for name, sent in again:
+        await room.put(name, sent)
+        told = room.report(name, refused=True)["mistakes"][0]["reason"]
+        assert told == "The same content arrived as one.ach on 2025-06-02."
+    assert await room.legs() == legs
+
+
+async def test_a_file_is_finished_by_another_process_after_a_crash_and_booked_once(bank, new_holder, room, monkeypatch):
+    holder = await new_holder()
+    account = await account_of(bank, holder)
+    strangers = [entry(n, "999999999999") for n in range(6, 10)]
+    content = file_of(*(entry(n, account) for n in range(1, 6)), *strangers, entry(10, account))
+    monkeypatch.setattr(ach_booking, "COMMANDS_PER_BATCH", 2)
+    ends = ach_booking.AchFileBooking._flush_chunk
+    lots = []
+
+    async def die_in_the_fourth(booking):
+        lots.append(booking)
+        if len(lots) == 4:
+            raise ConnectionResetError("killed")
+        await ends(booking)
+
+    monkeypatch.setattr(ach_booking.AchFileBooking, "_flush_chunk", die_in_the_fourth)
+    with pytest.raises(ConnectionResetError):
+        await room.put("long.ach", content)
+    assert await room.booked() == (5, 1)
+    assert await room.gate.process_all(bank) == 1
+    told = room.report("long.ach")
+    assert (told["taken"], told["held"]) == (6, 4)
+    assert [each["line"] for each in told["lines"]] == [8, 9, 10, 11]
+    assert await room.booked() == (6, 4)
+    await room.prove()
+
+
+async def test_a_file_that_another_process_is_at_is_left_to_it(bank, new_holder, room):
+    holder = await new_holder()
+    raw = write_file(file_of(entry(1, await account_of(bank, holder))))
+    await room.other.transmit("one.ach", raw)
+    kept = await room.gate.store_file(bank, "one.ach")
+    async with claimed(bank.pool, f"ach file {kept.file_id}") as is_ours:
+        assert is_ours
+        other = AchFileProcessor()
+        assert await other.process_all(bank) == 0
+        waiting = asyncio.create_task(other.process_file(bank, "one.ach"))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    await waiting
+    assert room.report("one.ach")["taken"] == 1
+    assert await room.booked() == (1, 0)
+
+
+async def test_two_processes_on_one_file_book_and_report_it_once(bank, new_holder, room):
+    holder = await new_holder()
+    account = await account_of(bank, holder)
+    raw = write_file(file_of(*(entry(n, account) for n in range(1, 4))))
+    await room.other.transmit("one.ach", raw)
+    other = AchFileProcessor()
+    await asyncio.gather(room.gate.process_file(bank, "one.ach"), other.process_file(bank, "one.ach"))
+    assert await room.booked() == (3, 0)
+    assert not (room.folder / "refused").exists()
+
+
+async def test_entries_for_closed_portals_and_uncovered_debits_go_back_in_the_next_window(bank, new_holder, room):
+    holder, leaver = await new_holder(), await new_holder()
+    account, closed = await account_of(bank, holder), await account_of(bank, leaver)
+    await bank.engine.submit(
+        UpdatePortal(
+            caller="test", key=ids.new(), customers=(leaver.customer_id,), portal_id=leaver.portal_id, close=True
+        )
+    )
+    content = file_of(entry(1, account), entry(2, closed), entry(3, account, transaction_code="27", amount=900_00))
+    await room.put("mixed.ach", content)
+    told = room.report("mixed.ach")
+    assert (told["taken"], told["sent_back"]) == (1, 2)
+    assert [(each["line"], each["code"]) for each in told["lines"]] == [(4, "R02"), (5, "R01")]
+    await ClockStepper(bank).advance(timedelta(days=1))
+    assert sorted(await room.sent()) == [("R01", 900_00, f"{THEIRS}0000003"), ("R02", 500_00, f"{THEIRS}0000002")]
+    await room.prove()
+
+
+async def test_money_for_unknown_accounts_is_held_a_day_and_returned(bank, room):
+    content = file_of(entry(1), entry(2, transaction_code="27"), entry(3, transaction_code="23", amount=0))
+    await room.put("nobody.ach", content)
+    told = room.report("nobody.ach")
+    assert (told["held"], told["sent_back"]) == (2, 1)
+    held = await bank.pool.fetch("SELECT direction, status FROM suspense_item ORDER BY direction")
+    assert [tuple(row) for row in held] == [("CREDIT", "HELD"), ("DEBIT", "HELD")]
+    await ClockStepper(bank).advance(timedelta(days=2))
+    statuses = await bank.pool.fetch("SELECT DISTINCT status FROM suspense_item")
+    assert [row[0] for row in statuses] == ["RETURNED"]
+    assert sorted(await room.sent()) == [
+        ("R03", 0, f"{THEIRS}0000003"),
+        ("R03", 500_00, f"{THEIRS}0000001"),
+        ("R03", 500_00, f"{THEIRS}0000002"),
+    ]
+    await room.prove()
+
+
+async def test_a_return_of_an_unknown_entry_is_held_and_dishonored(bank, room):
+    await room.put("strange.ach", file_of(returned(1, "061199990009999")))
+    told = room.report("strange.ach")
+    assert told["lines"][0] == {"line": 3, "trace": f"{THEIRS}0000001", "outcome": "HELD", "code": "R69"}
+    await ClockStepper(bank).advance(timedelta(days=2))
+    assert await room.sent() == [("R69", 500_00, "061199990009999")]
+    await room.prove()
+
+
+async def test_a_notification_of_change_that_matches_no_entry_is_only_reported(bank, room):
+    await room.put("change.ach", noc())
+    assert room.report("change.ach")["lines"][0]["outcome"] == "FITS_NO_ENTRY"
+    assert msgspec.json.encode(room.report("change.ach"))
+    kept = await run_scheduled_jobs(bank, await bank.now())
+    assert kept.failed == {}

@@ -1,0 +1,20 @@
+"""Settlements: each row has its own block of postings in a journal of the bank."""
+
+from tests.support.damage import checks_of, report_of
+
+import billfold.payments.clearing.checks as settlement_checks
+
+_COPY = """
+INSERT INTO settlement (settles_on, cusip, price_micros, side, closed_on, units, customers_cents, block_cents)
+SELECT settles_on, cusip, price_micros + 1, side, closed_on, units, customers_cents, block_cents
+  FROM settlement ORDER BY settles_on, cusip, price_micros, side LIMIT 1 RETURNING *
+"""
+
+
+async def test_a_row_is_named_when_the_postings_of_another_would_match_it(damaged):
+    check = checks_of(settlement_checks)
+    assert (await report_of(damaged, check)).is_clean
+    copy = await damaged.fetchrow(_COPY)
+    (finding,) = (await report_of(damaged, check)).findings
+    assert finding.message == "no journal of the bank settles it"
+    assert finding.key == {name: copy[name] for name in settlement_checks.KEY}
