@@ -51,7 +51,7 @@ from billfold.payments.settlement.types import MovedPocket, RailTotals, Settleme
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.reports.proofs.roots.rules import AnnounceRoot
 from billfold.reports.requests.rules import FinishReport
-from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork
+from billfold.treasury.rules.catch_up import InvestWaitingCash, RescheduleDueWork
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 BILL = "912797PT8"

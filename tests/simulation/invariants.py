@@ -11,7 +11,7 @@ from billfold.ledger.book.rows import TransactionEntry
 from billfold.payments.cards.authorizations.types import AuthorizationRow
 from billfold.payments.clearing.types import RailSettlement
 from billfold.payments.crypto.deposits.commands import CryptoDepositRow
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of
 
 
 def check_book(book):

@@ -15,9 +15,8 @@ from billfold.bills.types import Auction, DailyRates, Quote
 from billfold.ledger.types import Origin
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import et_instant
-from billfold.treasury import market_refresh
-from billfold.treasury.market_log import market_change
-from billfold.treasury.market_refresh import MarketRefresher
+from billfold.treasury import market_log as market_refresh
+from billfold.treasury.market_log import MarketRefresher, market_change
 
 TODAY = date(2025, 6, 2)
 NEW = Auction(

@@ -17,7 +17,7 @@ from billfold.payments.wires.rules.cut_offs import send_time
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
-from billfold.treasury import market_refresh as market_watch
+from billfold.treasury import market_log as market_watch
 from billfold.wiring.initialize import BankConfigMismatch
 from billfold.wiring.open_bank import (
     MIN_BATCH_FOR_EXTRA_LANE,

@@ -4,7 +4,9 @@ A confirmed proposal is carried out by a command whose key is the proposal, so t
 between it is confirmed again. Of what was frozen again in between, that freeze is not ended.
 """
 
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -14,8 +16,13 @@ import msgspec
 from billfold.accounts.customers.commands import SetCustomerState
 from billfold.accounts.pockets.commands import SetPocketState
 from billfold.audit.record import AuditedAction, audited
-from billfold.dual_control.movements import Movements
 from billfold.dual_control.store import (
+    PROPOSAL_LIFETIME,
+    REASON_CHARS_MAX,
+    FreezeProposal,
+    FreezeSubject,
+    Movement,
+    ProposalStatus,
     add_proposal,
     find_freeze,
     get_proposal,
@@ -24,14 +31,6 @@ from billfold.dual_control.store import (
     lock_open_proposal,
     lock_proposal,
     update_proposal,
-)
-from billfold.dual_control.types import (
-    PROPOSAL_LIFETIME,
-    REASON_CHARS_MAX,
-    FreezeProposal,
-    FreezeSubject,
-    Movement,
-    ProposalStatus,
 )
 from billfold.identity.operators.types import POWERS, Operator, Power
 from billfold.identity.users.store import list_user_memberships
@@ -46,6 +45,32 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
+
+Carrier = Callable[[Bank, FreezeProposal, Command], Awaitable[Outcome]]
+"""Submits the command of a proposal, and does what goes with it. It may be repeated."""
+
+
+@dataclass(frozen=True)
+class Movements:
+    """The commands that may be proposed; `carriers` of those that need more than to be submitted, by their base."""
+
+    kinds: frozenset[type[Command]]
+    carriers: Mapping[type[Command], Carrier]
+    freeze_card: Callable[..., Command]
+
+    def read_command(self, row: FreezeProposal) -> Command:
+        """Return the command of a proposal that moves money, exactly as it was proposed."""
+        movement = row.read_movement()
+        kind = next(each for each in self.kinds if movement.kind in each.names())
+        return msgspec.json.decode(movement.command, type=kind)
+
+    async def carry_out(self, bank: Bank, row: FreezeProposal, command: Command) -> Outcome:
+        """Carry out a confirmed proposal; return its outcome. Raises NotFound and Refused, as the rule does."""
+        for base, carrier in self.carriers.items():
+            if isinstance(command, base):
+                return await carrier(bank, row, command)
+        return (await bank.engine.submit(command)).outcome
+
 
 _CALLER = "operator"
 

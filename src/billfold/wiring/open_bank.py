@@ -40,7 +40,7 @@ from billfold.platform.errors import InvariantError
 from billfold.platform.paging import Pager
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
-from billfold.treasury.market_refresh import run_market_refresher
+from billfold.treasury.market_log import run_market_refresher
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring.initialize import (
     BankConfigMismatch,

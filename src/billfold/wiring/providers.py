@@ -27,7 +27,7 @@ from billfold.data_keys.vault_transit import VaultTransitMasterKey
 from billfold.documents.inspection import SubprocessFileInspector
 from billfold.documents.local_store import LocalFileStore
 from billfold.documents.ports import FileInspector, FileStore, FileStoreUnusable
-from billfold.dual_control.movements import Movements
+from billfold.dual_control.decisions import Movements
 from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient

@@ -11,7 +11,7 @@ from billfold.ledger.types import AccountKind
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.errors import Refused
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 

@@ -13,7 +13,7 @@ from billfold.ledger.book.rows import TradeEntry
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
-from billfold.treasury.commands import InvestWaitingCash
+from billfold.treasury.rules.catch_up import InvestWaitingCash
 
 FRIDAY, MONDAY, TUESDAY = date(2025, 5, 30), date(2025, 6, 2), date(2025, 6, 3)
 

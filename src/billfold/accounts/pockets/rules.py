@@ -25,9 +25,9 @@ from billfold.ledger.types import (
 )
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.day_end import ONE_DAY, charge_fee, roll_business_day
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.unsettled import pay_from_cash
-from billfold.treasury.sweeps.rules import sweep_and_invest
 
 
 @decides(OpenPocket)

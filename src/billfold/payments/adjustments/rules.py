@@ -21,11 +21,10 @@ from billfold.ledger.types import AccountKind, Direction, JournalKind, Transacti
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
-from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
-from billfold.treasury.rules.recover import overdraft_of
-from billfold.treasury.sweeps.rules import sweep_and_invest
+from billfold.treasury.rules.overdraft import claw_back, overdraft_of
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 ADJUSTMENT, CORRECTION = "ADJUSTMENT", "CORRECTION"
 _JOURNAL = JournalKind.ADJUSTMENT

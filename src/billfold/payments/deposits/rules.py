@@ -23,7 +23,7 @@ from billfold.payments.wires.rules.recording import add_wire, queue_message, rai
 from billfold.payments.wires.types import WireDirection, WireRow, WireStatus, WireType
 from billfold.platform.dates import et_instant
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.sweeps.rules import sweep_and_invest
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 _decode = msgspec.json.Decoder(CreditTransfer).decode
 

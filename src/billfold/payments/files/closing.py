@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from billfold.dual_control.decisions import propose_movement
-from billfold.dual_control.types import FreezeProposal
+from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id

@@ -24,8 +24,7 @@ from billfold.platform.clock import business_now, wall_now
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
-from billfold.treasury.market_log import market_change
-from billfold.treasury.market_refresh import IN_USE_AFTER_SECONDS
+from billfold.treasury.market_log import IN_USE_AFTER_SECONDS, market_change
 
 _REFRESH_NOTE = f"Running processes use it {IN_USE_AFTER_SECONDS:.0f} seconds later."
 market = CommandGroup(

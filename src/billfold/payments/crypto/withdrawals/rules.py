@@ -32,8 +32,8 @@ from billfold.payments.crypto.withdrawals.commands import (
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
-from billfold.treasury.sweeps.rules import sweep_and_invest
 
 _RAIL = "USDC"
 CAUSE = "crypto_withdrawal"

@@ -16,7 +16,7 @@ from billfold.payments.wires.rules.recording import raise_wire_event, record_wir
 from billfold.payments.wires.types import WireRow, WireStatus, WireType
 from billfold.platform.errors import InvariantError
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.sweeps.rules import sweep_and_invest
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 _UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
 

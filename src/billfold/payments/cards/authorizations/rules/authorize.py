@@ -40,9 +40,9 @@ from billfold.payments.cards.authorizations.types import (
 )
 from billfold.payments.cards.types import CardRow, CardStatus, MagstripeStatus
 from billfold.platform.errors import Refused
-from billfold.treasury.overdraft.rules import advance
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
+from billfold.treasury.rules.overdraft import advance
 from billfold.treasury.rules.unsettled import free_cash
 from billfold.treasury.rules.withdraw import payable_cents
 

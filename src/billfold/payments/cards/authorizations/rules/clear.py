@@ -36,8 +36,8 @@ from billfold.payments.cards.authorizations.types import (
     CardPaymentRow,
 )
 from billfold.platform.dates import et_instant
-from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.overdraft import claw_back
 
 SETTLES_AT: Final = time(8, 30)
 """When the settlement of a day is final, in Eastern time."""

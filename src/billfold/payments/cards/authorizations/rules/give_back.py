@@ -31,9 +31,9 @@ from billfold.payments.cards.authorizations.types import (
 )
 from billfold.payments.cards.types import CardRow
 from billfold.platform.errors import NotFound, Refused
-from billfold.treasury.overdraft.rules import claw_back
+from billfold.treasury.rules.overdraft import claw_back
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.unsettled import arriving
-from billfold.treasury.sweeps.rules import sweep_and_invest
 
 NO_POCKET = "NO_POCKET"
 """The pocket is closed: the money has to be held in suspense."""

@@ -34,9 +34,8 @@ from billfold.payments.cards.authorizations.types import (
 )
 from billfold.payments.cards.types import CardRow
 from billfold.platform.errors import NotFound
-from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.invest import invest
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of, recover_overdraft_by_selling
 
 HOLD_DAYS: Final = 7
 LODGING_HOLD_DAYS: Final = 30

@@ -4,7 +4,7 @@ from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.context import Context
 from billfold.treasury.rules.invest import invest
-from billfold.treasury.rules.recover import recover_overdraft
+from billfold.treasury.rules.overdraft import recover_overdraft
 from billfold.treasury.rules.unsettled import Proceeds, add_unsettled
 
 
