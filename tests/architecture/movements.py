@@ -20,8 +20,7 @@ from tests.architecture.movements_of_rails import (
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 
-from billfold.accounts.agreements.commands import AcceptAgreements
-from billfold.accounts.agreements.types import AcceptedBy, Consent
+from billfold.accounts.agreements.commands import AcceptAgreements, AcceptedBy, Consent
 from billfold.accounts.counterparties.commands import (
     ConfirmDeposits,
     CorrectAccount,
@@ -39,7 +38,7 @@ from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.types import Agreements, AgreementTerms
-from billfold.onboarding.applications.commands import ReportApplication
+from billfold.onboarding.applications.rules.status import ReportApplication
 from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.payments.ach.commands import SendMicroDeposits
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
@@ -49,8 +48,7 @@ from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.settlement.commands import CloseBankDay, ReportMoves
 from billfold.payments.settlement.types import MovedPocket, RailTotals, SettlementBlock
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
-from billfold.reports.proofs.roots.rules import AnnounceRoot
-from billfold.reports.requests.rules import FinishReport
+from billfold.reports.rules import AnnounceRoot, FinishReport
 from billfold.treasury.rules.catch_up import InvestWaitingCash, RescheduleDueWork
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")

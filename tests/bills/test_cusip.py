@@ -4,7 +4,7 @@ from datetime import date, timedelta
 
 import pytest
 
-from billfold.bills import cusip as cusips
+from billfold.bills import types as cusips
 
 
 @pytest.mark.parametrize("cusip", ["912797UZ8", "912797PE1", "912796ZN2", "912797HE0", "912797VS3"])

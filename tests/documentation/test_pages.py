@@ -11,9 +11,8 @@ from tests.architecture.pages import ROOT
 from tests.architecture.worked import worked
 from typing_extensions import override
 
-from billfold.documentation import books
-from billfold.documentation.app import Renderer
-from billfold.documentation.books import written_groups
+from billfold.documentation import app as books
+from billfold.documentation.app import Renderer, written_groups
 from billfold.events.kinds import KINDS
 from billfold.platform.problems import PROBLEMS
 

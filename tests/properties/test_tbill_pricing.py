@@ -6,11 +6,10 @@ from itertools import pairwise
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from billfold.bills.cusip import isin_of
 from billfold.bills.rules import pricing
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.pricing import investment_rate
-from billfold.bills.types import Bill, DailyRates, Quote
+from billfold.bills.types import Bill, DailyRates, Quote, isin_of
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
 from billfold.platform.money import cents_for

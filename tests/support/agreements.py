@@ -6,7 +6,7 @@ import msgspec
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
-from billfold.onboarding.agreements import refresh
+from billfold.onboarding.agreements import store as refresh
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish
 from billfold.onboarding.agreements.texts import AgreementTexts, shipped_texts
 from billfold.platform.clock import wall_now

@@ -4,21 +4,21 @@ A change of an approval rule is applied in the transaction of its confirmation. 
 that transaction schedules the job that applies them.
 """
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 import msgspec
 
 from billfold.approvals import rules
-from billfold.approvals.actor import Actor
-from billfold.approvals.invited_persons import seal_contacts
-from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
-from billfold.approvals.store.fingerprints import insert, update
-from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
+from billfold.approvals.store.approval_rules import find_rule, insert, put_rule, remove_rule, update
+from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
 from billfold.approvals.types import (
     APPLY_AUTHORIZATION_REQUEST,
+    Actor,
     ApprovalRequirement,
     AuthorizationRequestRow,
     Rule,
@@ -27,17 +27,104 @@ from billfold.approvals.types import (
 )
 from billfold.audit.record import AuditedAction, audited
 from billfold.events.notifications import notify as notification_notify
+from billfold.events.webhooks.subscriptions import disable_subscriptions
 from billfold.identity.members import store as team_store
 from billfold.identity.members.rules import permissions_of
 from billfold.identity.members.types import Member
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
+from billfold.oauth import clients
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.crypto import Vault
+from billfold.platform.crypto import Vault, associated_data, is_sealed_text
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import Refused
+
+REASON: Final = "customer-not-open"
+"""Why what waited was cancelled, and a subscription was disabled."""
+
+
+async def run_closed_job(bank: Bank, job: ScheduledJob) -> None:
+    """End what a customer left open when it was closed; running it twice changes nothing."""
+    now = await bank.now()
+    await _cancel_requests(bank, job.object_id, now)
+    await _end_access(bank, job.object_id)
+
+
+async def _cancel_requests(bank: Bank, customer_id: UUID, now: datetime) -> None:
+    for kind in (TRANSFER_REQUESTS, AUTHORIZATION_REQUESTS):
+        for request in await kind.list_pending(bank.pool, customer_id, now=now):
+            await kind.update_by_bank(
+                bank,
+                customer_id,
+                request.request_id,
+                verb="cancelled",
+                where="status = 'PENDING'",
+                details={"reason": REASON},
+                status="CANCELLED",
+                updated_at=now,
+            )
+            await jobs_store.cancel(bank.pool, kind.expiry_job, request.request_id)
+
+
+async def _end_access(bank: Bank, customer_id: UUID) -> None:
+    wall = wall_now()
+    async with audited(
+        bank.pool,
+        bank.vault,
+        customer_id,
+        origin=Origin.system(),
+        action="customer.access_ended",
+        resource=("customer", customer_id),
+        now=wall,
+    ) as action:
+        conn = action.conn
+        service_users = await clients.list_service_user_ids(conn, customer_id)
+        for client_id in service_users:
+            await clients.revoke_client(conn, client_id, now=wall)
+        subscriptions = await disable_subscriptions(conn, customer_id, because=REASON, now=wall)
+        invitations = await conn.fetch("DELETE FROM invitation WHERE customer_id = $1 RETURNING member_id", customer_id)
+        ended = {"service_users": len(service_users), "subscriptions": subscriptions, "invitations": len(invitations)}
+        action.details.update(ended)
+        if not any(ended.values()):
+            action.skip()
+
+
+_CONTACT = ("email", "phone_number")
+
+
+def seal_contacts(vault: Vault, customer_id: UUID, request_id: UUID, *, change: dict[str, Any]) -> dict[str, Any]:
+    """Return a change, ready for JSON, with the contact details of whom it invites sealed."""
+    return _each_contact(change, partial(_seal, vault, customer_id, request_id))
+
+
+def open_contacts(vault: Vault, row: AuthorizationRequestRow) -> AuthorizationRequestRow:
+    """Return a request with the contact details in its content as they were given."""
+    content = msgspec.json.decode(row.content)
+    change = _each_contact(content["change"], partial(_open, vault, row.customer_id, row.request_id))
+    return msgspec.structs.replace(row, content=msgspec.json.encode(content | {"change": change}).decode())
+
+
+def _each_contact(change: dict[str, Any], convert: Callable[[str, str], str]) -> dict[str, Any]:
+    """Return a change with its contact details converted, given (field, value)."""
+    found: dict[str, Any] = {name: convert(name, change[name]) for name in _CONTACT if change.get(name) is not None}
+    if "invited" in change:
+        found["invited"] = _each_contact(change["invited"], convert)
+    return change | found
+
+
+def _seal(vault: Vault, customer_id: UUID, request_id: UUID, /, field: str, value: str) -> str:
+    return vault.seal_text(value, _place(customer_id, request_id, field))
+
+
+def _open(vault: Vault, customer_id: UUID, request_id: UUID, /, field: str, value: str) -> str:
+    return vault.open_text(value, _place(customer_id, request_id, field)) if is_sealed_text(value) else value
+
+
+def _place(customer_id: UUID, request_id: UUID, field: str) -> bytes:
+    return associated_data("authorization_request", f"content.{field}", request_id, tenant_id=customer_id)
+
 
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _DESCRIPTIONS = {

@@ -7,9 +7,8 @@ from uuid import UUID
 import msgspec
 import typer
 
-from billfold.accounts.counterparties.sealed_details import open_order
-from billfold.approvals.authorization_requests import apply_now, confirm_as_operator
-from billfold.approvals.invited_persons import open_contacts
+from billfold.accounts.counterparties.store import open_order
+from billfold.approvals.authorization_requests import apply_now, confirm_as_operator, open_contacts
 from billfold.approvals.store.approval_rules import set_step_up
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import find_blockers

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.counterparties.names import NameMatch, mask_name, match_payee
-from billfold.accounts.counterparties.sealed_details import open_order
+from billfold.accounts.counterparties.store import open_order
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_request_schemas import (
     DecideTransferRequest,

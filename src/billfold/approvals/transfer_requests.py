@@ -12,11 +12,8 @@ import msgspec
 from msgspec import UNSET
 
 from billfold.approvals import rules
-from billfold.approvals.actor import Actor
 from billfold.approvals.execute_transfers import check_feasible
-from billfold.approvals.store.approval_rules import requirement_for_transfer
-from billfold.approvals.store.fingerprints import insert, update
-from billfold.approvals.store.payees import check_same_payee
+from billfold.approvals.store.approval_rules import insert, requirement_for_transfer, update
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import (
     find_requester_blockers,
@@ -25,8 +22,8 @@ from billfold.approvals.store.reviews import (
     users_behind,
     void_reviews,
 )
-from billfold.approvals.transfer_orders import RequestContent, content_of
-from billfold.approvals.types import ApprovalRequirement, Status, TransferRequest, Verdict
+from billfold.approvals.transfer_orders import RequestContent, check_same_payee, content_of
+from billfold.approvals.types import Actor, ApprovalRequirement, Status, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
 from billfold.events.notifications import notify as notification_notify

@@ -14,8 +14,7 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
 
-from billfold.bills.cusip import is_valid_cusip
-from billfold.bills.types import Auction, DailyRates, Quote
+from billfold.bills.types import Auction, DailyRates, Quote, is_valid_cusip
 from billfold.platform.dates import DAY_RANGE, parse_day, require_in_range
 from billfold.platform.errors import FieldError, InvalidInput
 

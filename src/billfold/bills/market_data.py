@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files as resources_of
 
-from billfold.bills.cusip import isin_of
 from billfold.bills.files import parse_auctions, parse_daily_rates
-from billfold.bills.types import Auction, Bill, DailyRates
+from billfold.bills.types import Auction, Bill, DailyRates, isin_of
 
 _FOLDER = "data"
 

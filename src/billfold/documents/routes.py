@@ -7,9 +7,8 @@ import msgspec
 
 from billfold.audit.record import audited_by
 from billfold.documents import rules, store
-from billfold.documents.ports import FileInspector, UploadRejected
+from billfold.documents.ports import APPLICATION_DOCUMENT_JOB, DocumentRow, FileInspector, UploadRejected
 from billfold.documents.store import keep_sealed, open_names, seal_name
-from billfold.documents.types import APPLICATION_DOCUMENT_JOB, DocumentRow
 from billfold.http.caller import Call
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
 from billfold.http.raw_request import RawRequest, kind_in

@@ -14,8 +14,7 @@ import msgspec
 from billfold.data_keys.columns import DOCUMENT_NAME, open_column
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import DataShredded
-from billfold.documents.ports import FileStore, StoredFile, StoredFileMissing
-from billfold.documents.types import DocumentRow
+from billfold.documents.ports import DocumentRow, FileStore, StoredFile, StoredFileMissing
 from billfold.http.ports import OwnedType
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import associated_data

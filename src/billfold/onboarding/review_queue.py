@@ -14,8 +14,8 @@ from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_r
 from billfold.audit import record as audit_record
 from billfold.data_keys.types import DataShredded
 from billfold.documents import store as document_store
+from billfold.documents.ports import DocumentRow
 from billfold.documents.store import open_names
-from billfold.documents.types import DocumentRow
 from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin

@@ -13,8 +13,8 @@ from billfold.reports.proofs.attach import MARKER
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, Unproven, verify
 from billfold.reports.requests.renderers import RENDERERS
-from billfold.reports.requests.rules import FinishReport
 from billfold.reports.requests.types import FINISHED_JOB
+from billfold.reports.rules import FinishReport
 from billfold.reports.statements.store import is_of_month
 
 _ROWS: Final = 500

@@ -6,8 +6,7 @@ from uuid import UUID
 
 from billfold.accounts.counterparties.commands import SettleScreening
 from billfold.accounts.counterparties.rules.identifiers import bic_error
-from billfold.accounts.counterparties.sealed_details import open_payees
-from billfold.accounts.counterparties.store import find_payees
+from billfold.accounts.counterparties.store import find_payees, open_payees
 from billfold.accounts.counterparties.types import CounterpartyStatus, Payee, SanctionsStatus
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin, ScheduledJob

@@ -11,8 +11,7 @@ from datetime import date
 from pathlib import Path
 from typing import Final
 
-from billfold.screening.birth_dates import read_birth
-from billfold.screening.sdn_xml import Progress
+from billfold.screening.sdn_xml import Progress, read_birth
 from billfold.screening.types import (
     ENTRIES_MAX,
     NAMES_MAX,

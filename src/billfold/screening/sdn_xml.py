@@ -3,15 +3,15 @@
 Published at https://sanctionslist.ofac.treas.gov; a document type declaration is refused, so no entity is expanded.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from lxml import etree
 
 from billfold.platform.dates import require_in_range
-from billfold.screening.birth_dates import read_birth
 from billfold.screening.types import (
     ENTRIES_MAX,
     NAMES_MAX,
@@ -23,6 +23,28 @@ from billfold.screening.types import (
     ListEntry,
     SanctionsList,
 )
+
+CIRCA_YEARS: Final = 2
+"""How many years before and after are meant by "circa"."""
+_YEAR = re.compile(r"\b(?:18|19|20)\d\d\b")
+_FORMAT: Final = "%d %b %Y"
+
+
+def read_birth(text: str) -> Birth | None:
+    """Return what a text says of a birth, None if it names no year."""
+    years = [int(each) for each in _YEAR.findall(text)]
+    if not years:
+        return None
+    about = CIRCA_YEARS if "circa" in text.casefold() else 0
+    return Birth(min(years) - about, max(years) + about, None if about else _day(text))
+
+
+def _day(text: str) -> date | None:
+    try:
+        return datetime.strptime(text.strip(), _FORMAT).date()  # noqa: DTZ007 - a day has no zone
+    except ValueError:
+        return None
+
 
 Element = etree._Element  # noqa: SLF001 - lxml gives its type no other name
 _DIGITS_MAX = 18

@@ -24,8 +24,8 @@ from billfold.oauth.operator_audit import record_member, record_user
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.team import invitations as team_invitations
-from billfold.team.effects import notifying_of_effects
-from billfold.team.welcome_email import send_password_link as mail_password_link
+from billfold.team.invitations import send_password_link as mail_password_link
+from billfold.team.members import notifying_of_effects
 
 group = CommandGroup(
     "users",

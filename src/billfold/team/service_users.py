@@ -22,7 +22,7 @@ from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound, Refused
 from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
-from billfold.team.effects import notifying_of_effects
+from billfold.team.members import notifying_of_effects
 
 
 class ServiceUser(NamedTuple):

@@ -25,7 +25,7 @@ from billfold.ledger.context import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.screening import NoScreening, Screening
 from billfold.migrations import runner
-from billfold.onboarding.agreements.refresh import run_agreements_refresher
+from billfold.onboarding.agreements.store import run_agreements_refresher
 from billfold.payments.cards.ports import CardProcessor
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.platform.calendars import WireHours

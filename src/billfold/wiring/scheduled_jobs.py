@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
 from billfold.accounts.customers.rules import CLOSED_JOB
-from billfold.accounts.pockets.types import POCKET_CLOSED_JOB
+from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers as approved
-from billfold.approvals.closed_customers import run_closed_job
+from billfold.approvals.authorization_requests import run_closed_job
 from billfold.approvals.store.requests import run_expiry_job
 from billfold.approvals.types import (
     APPLY_AUTHORIZATION_REQUEST,
@@ -19,9 +19,9 @@ from billfold.approvals.types import (
     EXPIRE_AUTHORIZATION_REQUEST,
     EXPIRE_TRANSFER_REQUEST,
 )
-from billfold.documents.types import APPLICATION_DOCUMENT_JOB
+from billfold.documents.ports import APPLICATION_DOCUMENT_JOB
 from billfold.ledger.bank import JobRunners
-from billfold.onboarding.applications import worker as applications
+from billfold.onboarding.applications import decisions as applications
 from billfold.onboarding.applications.approval import run_approve_job
 from billfold.onboarding.applications.rescreening import run_decided_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB

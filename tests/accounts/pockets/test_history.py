@@ -6,10 +6,10 @@ from uuid import UUID
 import pytest
 from tests.support.commands import PARTNER
 
-from billfold.accounts.pockets import history
+from billfold.accounts.pockets import store as history
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import OpenPocket
-from billfold.accounts.pockets.history import Boundary
+from billfold.accounts.pockets.store import Boundary
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform import ids

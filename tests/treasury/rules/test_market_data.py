@@ -7,8 +7,7 @@ from tests.fixtures.market import know_through
 from tests.fixtures.teller import START
 
 from billfold.accounts.pockets.commands import UpdatePocket
-from billfold.bills.rules.freshness import market_data_states
-from billfold.bills.rules.market import Market
+from billfold.bills.rules.market import Market, market_data_states
 from billfold.ledger.book.rows import TradeEntry
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.dates import et_instant

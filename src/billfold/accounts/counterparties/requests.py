@@ -1,6 +1,6 @@
 """Counterparties are created, listed and changed in the same words by both APIs."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -9,8 +9,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.addresses import address_of, format_address
+from billfold.accounts.counterparties import store
 from billfold.accounts.counterparties import store as counterparty_store
-from billfold.accounts.counterparties.commands import AddCounterparty, ExpireVerification
+from billfold.accounts.counterparties.commands import AddCounterparty, ConfirmDeposits, ExpireVerification
 from billfold.accounts.counterparties.ports import OwnWallets
 from billfold.accounts.counterparties.rules import identifiers, verification_kinds
 from billfold.accounts.counterparties.rules.manage import SCREENING_DUE
@@ -25,19 +26,17 @@ from billfold.accounts.counterparties.schemas import (
     WireForm,
     render_counterparty,
 )
-from billfold.accounts.counterparties.sealed_details import open_counterparties, seal_details
-from billfold.accounts.counterparties.store import document_ids_of
-from billfold.accounts.counterparties.types import CounterpartyRow
-from billfold.accounts.counterparties.usage import limit_new_counterparty
+from billfold.accounts.counterparties.store import document_ids_of, open_counterparties, open_details, seal_details
+from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus
 from billfold.accounts.portals import store as portal_store
+from billfold.accounts.portals.commands import PortalRow
 from billfold.accounts.portals.rules import NETWORK_DIGITS
-from billfold.accounts.portals.types import PortalRow
 from billfold.accounts.profiles import open_profile
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
 from billfold.documents import store as document_store
+from billfold.documents.ports import DocumentRow
 from billfold.documents.rules import PROOF_OF_ACCOUNT
-from billfold.documents.types import DocumentRow
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
@@ -45,10 +44,57 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
+from billfold.ledger.usage_limits import limit_usage
+from billfold.platform.clock import wall_now
+from billfold.platform.database.usage_counts import forget_usage, hashed_subject, require_unused
 from billfold.platform.errors import FieldError, InvalidInput, Unavailable
+
+_TRIES = "verification_tries"
+_TRIES_OF_ACCOUNT = f"{_TRIES}.account"
+
+
+async def limit_new_counterparty(bank: Bank, command: AddCounterparty) -> None:
+    """Count a counterparty before it is added, and its deposits. Raises Refused `usage-limit-reached`."""
+    owner = command.customers[0]
+    if command.verification == "micro_deposits":
+        account = await _account(bank, owner, command.details)
+        await require_unused(bank.pool, bank.settings.limits, _TRIES_OF_ACCOUNT, account, wall_now())
+        await limit_usage(bank, "micro_deposits", owner, account=account)
+    await limit_usage(bank, "counterparties", owner)
+
+
+async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
+    """Name the amounts of two deposits that have left the bank; a wrong pair counts for the account.
+
+    The try is counted before it is decided, so that many at once are no more than one after the other. Raises NotFound,
+    Refused `micro-deposits-not-pending`, `micro-deposits-not-sent`, `usage-limit-reached`.
+    """
+    owner, counterparty_id = command.customers[0], command.counterparty_id
+    row = await store.get_counterparty(bank.pool, owner, counterparty_id)
+    are_sent = await store.are_deposits_sent(bank.pool, bank_customer_id(bank.seed), counterparty_id)
+    command = msgspec.structs.replace(command, are_sent=are_sent)
+    if not are_sent or row.status != CounterpartyStatus.PENDING:
+        return await bank.engine.submit(command)
+    account = await _account(bank, owner, msgspec.json.decode(row.details))
+    await limit_usage(bank, _TRIES, owner, account=account)
+    answer = await bank.engine.submit(command)
+    if answer.outcome["confirmed"]:
+        await forget_usage(bank.pool, _TRIES_OF_ACCOUNT, account)
+    return answer
+
+
+async def _account(bank: Bank, owner: UUID, details: Mapping[str, Any]) -> UUID:
+    """Return what stands for an account whoever adds it: its number is sealed for each customer."""
+    opened = open_details(await bank.ports[DataKeys].of(bank.pool, owner), details)
+    account = verification_kinds.account_of(opened)
+    assert account is not None
+    return hashed_subject(bank.vault, f"{account.bank}:{account.number.lstrip('0')}", "account")
+
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
 STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})

@@ -16,6 +16,7 @@ from billfold.accounts.counterparties.requests import (
     add_counterparty,
     add_counterparty_command,
     command_content,
+    confirm_deposits,
     counterparty_page,
     read_counterparty,
 )
@@ -29,7 +30,6 @@ from billfold.accounts.counterparties.schemas import (
     WalletForm,
     WireForm,
 )
-from billfold.accounts.counterparties.usage import confirm_deposits
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery
 from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch, post, with_scope

@@ -1,6 +1,8 @@
 """Pockets, and their older form of v1: accounts."""
 
+from collections import Counter
 from datetime import date
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -17,12 +19,12 @@ from billfold.accounts.pockets.requests import (
     resolve_strategies,
     update_pocket_command,
 )
-from billfold.accounts.pockets.schemas import Account, Pocket, render_account, render_pocket
+from billfold.accounts.pockets.schemas import Account, Pocket, accrued_cents, render_account, render_pocket, valuation
 from billfold.http.caller import Call
 from billfold.http.list_params import Limit, ListQuery, Offset, page_of
 from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query
-from billfold.http.schemas import CursorList, OffsetList
+from billfold.http.schemas import Amount, CursorList, OffsetList, format_appreciation, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
@@ -221,3 +223,60 @@ async def _list(
     )
     page = await wanted.read(bank, listed, of, statuses, scope="pockets")
     return page_of(page, [render_pocket(row, bank, caller.now, **shown) for row in page.items])
+
+
+_FACE_CENTS = 100_00
+
+
+class MaturingBills(msgspec.Struct, kw_only=True):
+    """The face value of what matures on a date."""
+
+    maturity_date: date
+    face_value: Amount
+
+
+class TotalPortfolio(msgspec.Struct, kw_only=True):
+    """The sums over all Pockets that are not closed, and what matures when, the next first.
+
+    `appreciation_per_second` is that of Pockets with real-time yield.
+    """
+
+    pockets: int
+    total_value: Amount
+    cash: Amount
+    liquidation_value_t0: Amount
+    liquidation_value_t1: Amount
+    fees: Amount
+    owed: Amount
+    appreciation_per_second: str
+    maturities: list[MaturingBills]
+    object_type: Literal["TotalPortfolio"] = "TotalPortfolio"
+
+
+@get("/api/v2/customers/{customer_id}/portfolio/", tag="pockets")
+@get("/api/v2/portfolio/", READS, tag="pockets")
+async def get_portfolio(caller: Call, bank: Bank, customer_id: MaybeInPath) -> TotalPortfolio:
+    """Get portfolio of all Pockets.
+
+    What a customer has in all Pockets together. `GET /api/v2/pockets/explain/` explains each sum.
+    """
+    now = caller.now
+    rows = await pocket_store.list_not_closed(bank.pool, await caller.owner(bank, customer_id))
+    fees = [accrued_cents(row, bank, now) for row in rows]
+    values = [valuation(row, bank, now, fees=accrued) for row, accrued in zip(rows, fees, strict=True)]
+    slopes = [each.appreciation_per_second for row, each in zip(rows, values, strict=True) if row.real_time_yield]
+    face: Counter[date] = Counter()
+    for each in values:
+        for held in each.positions:
+            face[held.bill.maturity] += held.units * _FACE_CENTS
+    return TotalPortfolio(
+        pockets=len(rows),
+        total_value=usd(sum(each.total_value for each in values)),
+        cash=usd(sum(row.cash for row in rows)),
+        liquidation_value_t0=usd(sum(each.liquidation_value_t0 for each in values)),
+        liquidation_value_t1=usd(sum(each.liquidation_value_t1 for each in values)),
+        fees=usd(sum(fees)),
+        owed=usd(sum(row.owed for row in rows)),
+        appreciation_per_second=format_appreciation(sum(slopes, Decimal(0))),
+        maturities=[MaturingBills(maturity_date=day, face_value=usd(face[day])) for day in sorted(face)],
+    )

@@ -3,8 +3,14 @@
 from uuid import UUID
 
 from billfold.accounts.agreements.rules import require_accepted
-from billfold.accounts.pockets.commands import OpenPocket, SetPocketState, UpdatePocket
-from billfold.accounts.pockets.types import POCKET_CLOSED_JOB, OpenPayment, PocketRow
+from billfold.accounts.pockets.commands import (
+    POCKET_CLOSED_JOB,
+    OpenPayment,
+    OpenPocket,
+    PocketRow,
+    SetPocketState,
+    UpdatePocket,
+)
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
 from billfold.bills.rules import fees, strategies
 from billfold.bills.rules.valuation import FACE_CENTS

@@ -7,11 +7,11 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.pockets.types import PocketRow
-from billfold.bills.cusip import tradable_id
+from billfold.accounts.pockets.commands import PocketRow
 from billfold.bills.rules import fees as fees_module
 from billfold.bills.rules import valuation as valuation_module
 from billfold.bills.rules.valuation import Valuation
+from billfold.bills.types import tradable_id
 from billfold.http.schemas import Amount, format_appreciation, format_price, one_of, usd
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import PocketStatus

@@ -7,8 +7,7 @@ import msgspec
 
 from billfold.accounts.addresses import address_of, format_address
 from billfold.accounts.portals import store as portal_store
-from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
-from billfold.accounts.portals.ports import WalletSource
+from billfold.accounts.portals.commands import OpenPortal, PortalRow, UpdatePortal, Wallet, WalletSource
 from billfold.accounts.portals.rules import BANK_RAILS
 from billfold.accounts.portals.schemas import (
     AccountPortal,
@@ -19,7 +18,6 @@ from billfold.accounts.portals.schemas import (
     render_instructions,
     render_portal,
 )
-from billfold.accounts.portals.types import PortalRow, Wallet
 from billfold.accounts.profiles import open_profile
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, page_of, texts_among

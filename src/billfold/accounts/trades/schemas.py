@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.trades.store import TradeRow
-from billfold.bills import cusip as cusip_module
+from billfold.bills import types as cusip_module
 from billfold.bills.rules import pricing
 from billfold.http.schemas import Amount, format_price, one_of, usd
 from billfold.ledger.bank import Bank

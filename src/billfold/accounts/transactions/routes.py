@@ -8,10 +8,10 @@ import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.routes import V1_READS
-from billfold.accounts.transactions.opened import open_transactions
 from billfold.accounts.transactions.pages import (
     SweepQuery,
     TransactionQuery,
+    open_transactions,
     transaction_page,
 )
 from billfold.accounts.transactions.schemas import (

@@ -1,9 +1,47 @@
 """What flows see of activity."""
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any, Final
 from uuid import UUID
 
 import msgspec
+
+from billfold.ledger.types import TransactionType
+from billfold.platform.calendars import Calendars
+from billfold.platform.dates import et_date, et_instant
+
+
+class SettledDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A document that a payment settles, in the words of ISO 20022 (`RmtInf/Strd`).
+
+    `type` is a code such as CINV, `date` ISO 8601, `amount` what is paid of it in its `currency`, `reference` that of
+    the payee, `information` a text.
+    """
+
+    type: str | None = None
+    number: str | None = None
+    date: str | None = None
+    amount: str | None = None
+    currency: str | None = None
+    reference: str | None = None
+    information: str | None = None
+
+
+def remittance_shown(
+    lines: Sequence[str], end_to_end: str | None, documents: Sequence[SettledDocument] | None = None
+) -> dict[str, Any] | None:
+    """Return remittance information as contract and ISO 20022 name its parts, None if there is none."""
+    numbers = [each.reference or each.number for each in documents or ()]
+    structured = {
+        "reference": next(filter(None, numbers), None),
+        "end_to_end_identification": end_to_end,
+        "documents": msgspec.to_builtins(documents) if documents else None,
+    }
+    structured = {name: value for name, value in structured.items() if value}
+    if not lines and not structured:
+        return None
+    return {"unstructured": list(lines), "structured": structured or None}
 
 
 class BankBooking(msgspec.Struct, frozen=True):
@@ -45,3 +83,38 @@ class TransactionRow(msgspec.Struct, frozen=True):
     def is_hold(self) -> bool:
         """Whether it shows what is reserved for a payment by card: nothing has moved."""
         return self.type == "CARD" and not self.swept
+
+
+# A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
+ACH_SETTLES_AT: Final = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')
+          THEN greatest(e.settled_at, timestamptz '2999-12-31') ELSE e.settled_at END"""
+"""When the ACH entry e counts as settled, in SQL."""
+_AGREED: Final = f"""CASE WHEN {{row}}.type = 'ACH' AND {{row}}.direction = 'DEBIT' THEN coalesce((
+     SELECT {ACH_SETTLES_AT} FROM ach_entry e
+      WHERE e.customer_id = {{customer}} AND e.ach_id = ({{row}}.details ->> 'ach_id')::uuid
+        AND e.entry_no = {{row}}.entry_no AND e.way = 'ORIGINATION'), {{row}}.settles_at)
+     ELSE {{row}}.settles_at END"""
+_SETTLES_AT: Final = f"""(SELECT CASE WHEN s.agreed <= {{row}}.booked_at THEN s.agreed ELSE (
+       s.eastern + interval '1 day' * coalesce((
+         {{closures}}::text::json -> s.eastern::date::text ->> ({{row}}.type = 'ON_US')::int)::int, 0))
+       AT TIME ZONE 'America/New_York' END
+     FROM (SELECT agreed, agreed AT TIME ZONE 'America/New_York' AS eastern FROM (SELECT {_AGREED}) o(agreed)) s)"""
+
+
+def settles_at(row: TransactionRow, calendars: Calendars) -> datetime:
+    """When a transaction settles: on the next open day if its own has been declared closed since."""
+    if row.settles_at <= row.booked_at:
+        return row.settles_at
+    if row.type != TransactionType.ON_US:
+        return calendars.settles_at(row.settles_at)
+    return et_instant(calendars.settlement_on_or_after(et_date(row.settles_at)), 0)
+
+
+def settlement_of(row: str, customer: str, *, closures: str) -> str:
+    """Return the SQL for what `settles_at` says of a row of a customer, by a value of `closures_of`."""
+    return _SETTLES_AT.format(row=row, customer=customer, closures=closures)
+
+
+def closures_of(calendars: Calendars) -> str:
+    """Return by how many days the calendars move what was to settle on a day, payments and bills, as JSON by day."""
+    return msgspec.json.encode(calendars.closures()).decode()

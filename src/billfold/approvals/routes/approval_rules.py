@@ -6,8 +6,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals import authorization_requests
-from billfold.approvals.routes.authorization_requests import render_authorization_requests
-from billfold.approvals.routes.principal import principal_of
+from billfold.approvals.routes.authorization_requests import principal_of, render_authorization_requests
 from billfold.approvals.rules import MAY_APPROVE, check_rule, find_candidates
 from billfold.approvals.schemas import (
     ApprovalRule,

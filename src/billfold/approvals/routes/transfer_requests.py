@@ -10,16 +10,15 @@ from msgspec import UNSET
 from billfold.accounts.agreements.rules import require_version
 from billfold.accounts.customers.store import require_feature
 from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.schemas import valuation
-from billfold.accounts.pockets.types import PocketRow
 from billfold.approvals import transfer_orders, transfer_requests
+from billfold.approvals import transfer_orders as payees
 from billfold.approvals.execute_transfers import commands_of, execute_request
-from billfold.approvals.preview_schemas import TransferPreview, render_preview
-from billfold.approvals.preview_transfers import preview
-from billfold.approvals.routes.principal import REVIEW_ERRORS, check_recent_authentication, principal_of
+from billfold.approvals.preview_transfers import TransferPreview, preview, render_preview
+from billfold.approvals.routes.authorization_requests import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.rules import MAY_APPROVE, find_candidates
-from billfold.approvals.store import payees
 from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
 from billfold.approvals.transfer_orders import (

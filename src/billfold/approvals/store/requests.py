@@ -14,14 +14,14 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.approvals.actor import Actor
 from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
-from billfold.approvals.store.fingerprints import update
+from billfold.approvals.store.approval_rules import update
 from billfold.approvals.types import (
     APPLY_AUTHORIZATION_REQUEST,
     EXECUTE_TRANSFER_REQUEST,
     EXPIRE_AUTHORIZATION_REQUEST,
     EXPIRE_TRANSFER_REQUEST,
+    Actor,
     ApprovalRequirement,
     AuthorizationRequestRow,
     Status,

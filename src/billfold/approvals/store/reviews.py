@@ -13,10 +13,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals import rules
-from billfold.approvals.actor import Actor
-from billfold.approvals.store.fingerprints import write
+from billfold.approvals.store.approval_rules import write
 from billfold.approvals.store.requests import RequestKind, RequestType
-from billfold.approvals.types import Reviewer, ReviewRow, Status, StoredRequest, TransferRequest, Verdict
+from billfold.approvals.types import Actor, Reviewer, ReviewRow, Status, StoredRequest, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
 from billfold.identity.members import store as team_store
 from billfold.identity.users.contact_details import USERS

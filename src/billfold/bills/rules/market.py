@@ -8,15 +8,14 @@ there is no simulated bill, and nothing is traded by rates that are too old.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from billfold.bills import market_data as packaged
-from billfold.bills.cusip import simulated_maturity
 from billfold.bills.rules import pricing
 from billfold.bills.rules.issue_calendar import TERMS, Term, latest_maturity, simulated_bill
-from billfold.bills.types import Auction, Bill, BillPrices, DailyRates
+from billfold.bills.types import Auction, Bill, BillPrices, DailyRates, simulated_maturity
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import MarketDataStale, NotFound
@@ -332,3 +331,25 @@ def _cache(memory: dict[Key, Value], key: Key, value: Value) -> None:
     if len(memory) >= _CACHE_MAX:
         memory.clear()
     memory[key] = value
+
+
+class MarketDataState(NamedTuple):
+    """One kind of market data: what is newest in it, and why nothing is traded by it; empty when it is."""
+
+    what: str
+    newest: str
+    problem: str = ""
+
+
+def market_data_states(market: Market, at: datetime) -> Iterator[MarketDataState]:
+    """Yield the state of the rates, then of the bills of each term, as they are at an instant."""
+    problem = "" if market.is_current(at) else "too old: nothing is bought or sold"
+    age = market.age_days(at)
+    yield MarketDataState("rates", f"{market.last_day}, {age} bond market {'day' if age == 1 else 'days'} ago", problem)
+    for weeks in TERMS:
+        try:
+            bill = market.on_the_run(weeks, market.calendars.business_date(at))
+            simulated = ", simulated" if bill.simulated else ""
+            yield MarketDataState(f"{weeks}-week bill", f"{bill.cusip}, issued {bill.first_issue}{simulated}")
+        except MarketDataStale as stale:
+            yield MarketDataState(f"{weeks}-week bill", "none", stale.detail)

@@ -17,7 +17,7 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish
-from billfold.onboarding.agreements.refresh import REFRESH_SECONDS
+from billfold.onboarding.agreements.store import REFRESH_SECONDS
 from billfold.onboarding.agreements.texts import InvalidAgreements, read_texts, to_toml
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date

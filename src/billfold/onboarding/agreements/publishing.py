@@ -15,6 +15,7 @@ from billfold.audit.types import NewEntry
 from billfold.documents.pdf import Unprintable, typeset
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import store
+from billfold.onboarding.agreements.store import DocumentRow, VersionRow
 from billfold.onboarding.agreements.texts import (
     TYPES,
     AgreementText,
@@ -22,7 +23,6 @@ from billfold.onboarding.agreements.texts import (
     InvalidAgreements,
     shipped_texts,
 )
-from billfold.onboarding.agreements.types import DocumentRow, VersionRow
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection
 

@@ -1,18 +1,46 @@
 """Rows of published agreements: added, and never changed."""
 
-from collections.abc import Iterable
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
+import structlog
 from asyncpg import Record
 
-from billfold.ledger.types import AgreementTerms
+from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.onboarding.agreements.texts import AgreementText
-from billfold.onboarding.agreements.types import DocumentRow, VersionRow
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.rows import proof_of
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import NotFound
+
+
+class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A version. `customer_id` is the bank itself, whose audit log proves the row; `published_at` wall time."""
+
+    customer_id: UUID
+    version: str
+    release_date: date
+    required_by: date | None
+    published_at: datetime
+
+
+class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One of its texts: `content` is JSON, `pdf` its file, both as they were published."""
+
+    customer_id: UUID
+    version: str
+    type: str
+    document_no: int
+    title: str
+    category: str
+    content: str
+    pdf: bytes
+
 
 _LOCK = "SELECT FROM bank FOR UPDATE"  # rows that are only added leave no right to lock their table
 _VERSIONS = f"SELECT {', '.join(VersionRow.__struct_fields__)} FROM agreement_version ORDER BY version DESC"
@@ -95,3 +123,35 @@ async def _insert(conn: Connection, table: str, row: msgspec.Struct) -> tuple[An
     written = await conn.fetchrow(sql, *msgspec.structs.astuple(row))
     assert written is not None
     return written, list(written.keys())
+
+
+log = structlog.get_logger(__name__)
+
+REFRESH_SECONDS = 2.0
+
+
+@asynccontextmanager
+async def run_agreements_refresher(pool: Pool, agreements: Agreements) -> AsyncIterator[None]:
+    """Keep the agreements new as long as the context lasts; inside it they are known."""
+    await refresh(pool, agreements)
+    task = asyncio.create_task(_run(pool, agreements))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def refresh(conn: Connection | Pool, agreements: Agreements) -> None:
+    """Read which versions there are."""
+    agreements.published = await load_terms(conn)
+
+
+async def _run(pool: Pool, agreements: Agreements) -> None:
+    """Look again and again, until cancelled. A database that is away is waited for."""
+    while True:
+        await asyncio.sleep(REFRESH_SECONDS)
+        try:
+            await refresh(pool, agreements)
+        except Exception as error:  # noqa: BLE001 - what is known is used on
+            log.warning("agreements_refresh_failed", error=error_summary(error))

@@ -7,7 +7,7 @@ found, and only the rest is done.
 from typing import Any
 from uuid import UUID
 
-from billfold.accounts.agreements.types import AcceptedBy, Consent
+from billfold.accounts.agreements.commands import AcceptedBy, Consent
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.customers.schemas import Name
 from billfold.accounts.pockets.commands import OpenPocket
@@ -32,7 +32,7 @@ from billfold.onboarding.applications.types import TEAM_JOB, ApplicationRow, App
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id
-from billfold.team.welcome_email import send_password_link
+from billfold.team.invitations import send_password_link
 
 _CALLER = "application"
 

@@ -11,8 +11,8 @@ from typing_extensions import override
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import SealedValue
 from billfold.documents import store as document_store
+from billfold.documents.ports import DocumentRow
 from billfold.documents.store import open_names
-from billfold.documents.types import DocumentRow
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.forms import AnyForm, BusinessForm, IndividualForm, RelatedPartyForm

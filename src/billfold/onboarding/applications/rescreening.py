@@ -19,8 +19,8 @@ from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing
 from billfold.onboarding.applications.content import open_application
+from billfold.onboarding.applications.decisions import subjects_of
 from billfold.onboarding.applications.rules.status import ENDED
-from billfold.onboarding.applications.screening import subjects_of
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

@@ -23,7 +23,7 @@ from billfold.onboarding.applications.requests import add_party, party_in
 from billfold.onboarding.applications.rules.status import require_editable
 from billfold.onboarding.applications.types import ApplicationRow
 from billfold.onboarding.invites import rules, store
-from billfold.onboarding.invites.types import InvitationType, Invite, Invitee, InviteRow, WantedInvite
+from billfold.onboarding.invites.rules import InvitationType, Invite, Invitee, InviteRow, WantedInvite
 from billfold.platform import crypto
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Pool

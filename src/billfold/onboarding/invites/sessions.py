@@ -5,7 +5,7 @@ from uuid import UUID
 
 from billfold.ledger.bank import Bank
 from billfold.onboarding.invites import rules, store
-from billfold.onboarding.invites.types import InviteRow
+from billfold.onboarding.invites.rules import InviteRow
 from billfold.platform import crypto
 
 

@@ -8,7 +8,7 @@ from asyncpg import Record
 
 from billfold.audit.record import AuditedAction
 from billfold.onboarding.applications.types import ApplicationRow
-from billfold.onboarding.invites.types import InviteRow
+from billfold.onboarding.invites.rules import InviteRow
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound

@@ -7,8 +7,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.counterparties.rules.verification import verify_by_wire
-from billfold.accounts.pockets.types import Hold
-from billfold.accounts.portals.types import PortalRow, PortalStatus
+from billfold.accounts.pockets.commands import Hold
+from billfold.accounts.portals.commands import PortalRow, PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book

@@ -4,7 +4,7 @@ from datetime import date, datetime
 
 import msgspec
 
-from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.accounts.counterparties.store import open_details
 from billfold.data_keys.keys import DataKeys, KeyRing
 from billfold.data_keys.types import DataShredded
 from billfold.ledger.bank import Bank

@@ -13,8 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions.remittance import SettledDocument
-from billfold.accounts.transactions.types import TransactionRow
+from billfold.accounts.transactions.types import SettledDocument, TransactionRow
 
 REFERENCE_MAX = 35
 """The length of the longest reference of an entry, as ISO 20022 limits it."""

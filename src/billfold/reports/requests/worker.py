@@ -32,8 +32,8 @@ from billfold.reports.proofs.document_keys import get_document_key
 from billfold.reports.proofs.signatures import Manifest, NamedPocket
 from billfold.reports.requests import store, types
 from billfold.reports.requests.renderers import RENDERERS, file_name_of
-from billfold.reports.requests.rules import FinishReport
 from billfold.reports.requests.store import Claim, ClaimLost
+from billfold.reports.rules import FinishReport
 
 log = structlog.get_logger(__name__)
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import structlog
 
-from billfold.accounts.pockets.history import Boundary, pocket_states_before
+from billfold.accounts.pockets.store import Boundary, pocket_states_before
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now

@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 from billfold.platform.dates import et_date
 from billfold.platform.money import format_usd
 from billfold.reports import printing
-from billfold.reports.tax.recipients import Recipient
-from billfold.reports.tax.rules import boxes_of
-from billfold.reports.tax.types import Filing, TaxForm, TaxLine, TaxYear
+from billfold.reports.tax.rules import Filing, TaxForm, TaxLine, TaxYear, boxes_of
+from billfold.reports.tax.store import Recipient
 
 LINES_MAX: Final = 2_000
 """How many parts of lots are printed one by one; of more there is one line per bill."""

@@ -12,10 +12,8 @@ from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.content import Content, content_of
 from billfold.onboarding.applications.rules.status import EDITABLE
 from billfold.onboarding.invites import invited, sessions
-from billfold.onboarding.invites.drafts import Draft, list_drafts
-from billfold.onboarding.invites.invited import InvitedCall, InvitedView
-from billfold.onboarding.invites.rules import own_fields
-from billfold.onboarding.invites.types import InvitationType, InviteRow
+from billfold.onboarding.invites.invited import Draft, InvitedCall, InvitedView, list_drafts
+from billfold.onboarding.invites.rules import InvitationType, InviteRow, own_fields
 from billfold.pages.theme import session_cookie
 from billfold.platform import ids
 from billfold.web.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS, Step

@@ -11,7 +11,7 @@ import typer
 
 from billfold.bills.files import parse_auctions, parse_daily_rates
 from billfold.bills.imports import import_auctions, import_rates
-from billfold.bills.rules.freshness import market_data_states
+from billfold.bills.rules.market import market_data_states
 from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
 from billfold.cli.command import CommandGroup, Row, parse_day_option
 from billfold.cli.context import CliError

@@ -24,7 +24,7 @@ from billfold.accounts.counterparties.rules.manage import (
 )
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, SanctionsStatus
-from billfold.documents.types import DocumentRow
+from billfold.documents.ports import DocumentRow
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Outcome, book_of, decides

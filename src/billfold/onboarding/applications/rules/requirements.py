@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from billfold.documents.types import DocumentRow
+from billfold.documents.ports import DocumentRow
 from billfold.onboarding.applications.forms import AnyForm, BusinessForm, IndividualForm, RelatedPartyForm
 from billfold.onboarding.applications.rules.fields import share_of
 from billfold.onboarding.applications.types import Role

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets.types import Hold
+from billfold.accounts.pockets.commands import Hold
 from billfold.events import payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 import msgspec
 
-from billfold.accounts.portals.types import PortalRow, PortalStatus
+from billfold.accounts.portals.commands import PortalRow, PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book

@@ -1,14 +1,32 @@
 """The events of reports, raised at the customer whose report it is."""
 
+from datetime import date
 from uuid import UUID
 
 from msgspec import UNSET
 
 from billfold.events import kinds
-from billfold.events.payloads import ReportPayload
+from billfold.events.payloads import DailyRootPayload, ReportPayload
 from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context
+
+
+class AnnounceRoot(Command, frozen=True, kw_only=True):
+    """Raise the event of a root that was published."""
+
+    needs_identifiers = False
+
+    day: date
+    root: str
+
+
+@decides(AnnounceRoot)
+def announce_root(books: Books, cmd: AnnounceRoot, ctx: Context) -> Outcome:
+    """Raise the event of a root that was published."""
+    payload = DailyRootPayload(day=cmd.day, root=cmd.root)
+    event(book_of(books, cmd.customers[0]), ctx, kinds.DAILY_ROOT_PUBLISHED, payload)
+    return {"day": cmd.day.isoformat()}
 
 
 class FinishReport(Command, frozen=True, kw_only=True):
