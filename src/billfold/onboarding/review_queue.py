@@ -32,8 +32,7 @@ from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
 from billfold.screening import hits as hit_store
-from billfold.screening.clearing import clear_hit, confirm_hit
-from billfold.screening.description import describe_hit
+from billfold.screening.hits import clear_hit, confirm_hit, describe_hit
 from billfold.screening.types import HitRow, HitStatus
 
 

@@ -23,8 +23,8 @@ from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
 from billfold.reports.entries.types import LedgerPosition
 from billfold.reports.proofs import signatures as proofs
-from billfold.reports.proofs.attach import attach
 from billfold.reports.proofs.document_keys import get_document_key
+from billfold.reports.proofs.verify_file import attach
 
 
 class PrintedBank(msgspec.Struct, frozen=True, kw_only=True):

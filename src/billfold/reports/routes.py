@@ -21,7 +21,7 @@ from billfold.reports.downloads import check_url, open_file, temporary_url
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.document_keys import KEYS_PATH
 from billfold.reports.proofs.roots import store
-from billfold.reports.proofs.roots.proofs import prove_customer
+from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import CustomerProof
 from billfold.reports.proofs.signatures import jwks_document
 

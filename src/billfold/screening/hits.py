@@ -1,20 +1,31 @@
 """Rows of hits. Each write leaves the fingerprint of its row in the bank's audit log, so an edited row is found."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
 from asyncpg import Record
 
+from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.types import DataShredded
+from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import Origin, ScheduledJob
+from billfold.platform.clock import wall_now
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.rows import proof_of
-from billfold.platform.errors import NotFound
-from billfold.screening.types import HitContent, HitRow, HitStatus
+from billfold.platform.dates import format_eastern
+from billfold.platform.errors import NotFound, Refused
+from billfold.screening import store
+from billfold.screening.types import DECIDED_JOB, HitContent, HitRow, HitStatus, ListEntry, Note
 
 _FIELDS = HitRow.__struct_fields__
 _COLUMNS = ", ".join(_FIELDS)
@@ -135,3 +146,100 @@ def _place(owner_id: UUID, hit_id: UUID) -> bytes:
 
 def _row(record: Record) -> HitRow:
     return msgspec.convert({name: record[name] for name in _FIELDS}, HitRow)
+
+
+async def describe_hit(bank: Bank, row: HitRow) -> list[str]:
+    """Return whose name it is, which listed name it is like and why, and what operators noted: a line each."""
+    try:
+        content = await open_content(bank.pool, bank, row)
+    except DataShredded:
+        return [f"{row.subject_kind} {row.subject_id} of {row.owner_id} is {row.status}; what it says was destroyed"]
+    match, entry = content.match, await store.find_entry(bank.pool, row.entry_uid)
+    words = ", ".join(f"{each.given} as {each.listed} ({each.score})" for each in match.words)
+    return [
+        f"{row.subject_kind} {row.subject_id} of {row.owner_id} is {row.status}",
+        f"{content.screened.name} scores {row.score} against {match.listed_name} {match.name_kind}".strip(),
+        f"words: {words}",
+        *(f"{what}: {points:+}" for what, points in match.evidence.items()),
+        *(f"{format_eastern(each.at)} {each.operator}: {each.text}" for each in content.notes),
+        *(_entry_lines(entry) if entry else (f"entry {row.entry_uid} is no longer on the list",)),
+    ]
+
+
+def _entry_lines(entry: ListEntry) -> list[str]:
+    return [
+        f"entry {entry.uid}: {entry.kind}, {', '.join(entry.programs)}",
+        *(f"name {each.text} {each.kind}{' (weak)' if each.is_weak else ''}".strip() for each in entry.names),
+        *(f"born {each.on or f'{each.from_year} to {each.to_year}'}" for each in entry.births),
+        *(f"country {each}" for each in entry.countries),
+        *(f"document {each}" for each in entry.ids),
+        *([entry.remarks] if entry.remarks else []),
+    ]
+
+
+CLEARERS: int = 2
+
+
+async def clear_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: datetime) -> HitRow:
+    """Say that it is somebody else; the second operator who says so clears it. `now` is business time.
+
+    Raises NotFound, Refused `sanctions-hit-decided`, `same-operator`.
+    """
+    async with _deciding(bank, hit_id, "cleared", operator=operator) as (action, row):
+        if any(Operator.are_same(operator, each) for each in row.cleared_by):
+            raise Refused("same-operator", f"{operator} has cleared the hit before; another operator clears it too.")
+        cleared_by = [*row.cleared_by, operator]
+        is_cleared = len(cleared_by) == CLEARERS
+        if is_cleared:
+            await jobs_store.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
+        return await update_hit(
+            action,
+            hit_id,
+            cleared_by=cleared_by,
+            status=HitStatus.CLEARED if is_cleared else HitStatus.OPEN,
+            decided_at=now if is_cleared else None,
+            content=await _with_note(bank, action, row, Note(operator=operator, text=note, at=now)),
+        )
+
+
+async def confirm_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: datetime) -> HitRow:
+    """Say that it is who is listed; what follows is done by the worker. `now` is business time.
+
+    Raises NotFound, Refused `sanctions-hit-decided`.
+    """
+    async with _deciding(bank, hit_id, "confirmed", operator=operator) as (action, row):
+        await jobs_store.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
+        return await update_hit(
+            action,
+            hit_id,
+            status=HitStatus.CONFIRMED,
+            confirmed_by=operator,
+            decided_at=now,
+            content=await _with_note(bank, action, row, Note(operator=operator, text=note, at=now)),
+        )
+
+
+@asynccontextmanager
+async def _deciding(
+    bank: Bank, hit_id: UUID, verb: str, *, operator: str
+) -> AsyncIterator[tuple[AuditedAction, HitRow]]:
+    """Open the transaction of a decision of an open hit, and its entry in the bank's audit log."""
+    async with audit_record.audited(
+        bank.pool,
+        bank.vault,
+        bank_customer_id(bank.seed),
+        origin=Origin(kind="OPERATOR", name=operator),
+        action=f"sanctions_hit.{verb}",
+        resource=("sanctions_hit", hit_id),
+        now=wall_now(),
+    ) as action:
+        row = await lock_hit(action.conn, hit_id)
+        if row.status != HitStatus.OPEN:
+            raise Refused("sanctions-hit-decided", f"The hit is {row.status}.")
+        yield action, row
+
+
+async def _with_note(bank: Bank, action: AuditedAction, row: HitRow, note: Note) -> bytes:
+    content = await open_content(action.conn, bank, row)
+    noted = msgspec.structs.replace(content, notes=(*content.notes, note))
+    return await seal_content(action.conn, bank, row.owner_id, row.hit_id, content=noted)

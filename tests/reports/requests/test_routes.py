@@ -7,7 +7,7 @@ import re
 
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.reports.proofs import attach
+from billfold.reports.proofs import verify_file as attach
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
 from billfold.reports.proofs.verify_file import Verdict, verify_file

@@ -7,8 +7,11 @@ import msgspec
 from asyncpg import Record
 
 from billfold.audit.record import AuditedAction
+from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.types import ApplicationRow
+from billfold.onboarding.invites import rules
 from billfold.onboarding.invites.rules import InviteRow
+from billfold.platform import crypto
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
@@ -144,3 +147,34 @@ async def put_draft(conn: Connection | Pool, invite_id: UUID, step: str, content
         await conn.execute("DELETE FROM invite_draft WHERE invite_id = $1 AND step = $2", invite_id, step)
     else:
         await conn.execute(_PUT_DRAFT, invite_id, step, content)
+
+
+async def open_link(bank: Bank, secret: str, *, wall: datetime) -> tuple[InviteRow, str] | None:
+    """Return the invite that a link opens, and the secret for a new cookie; None when it opens nothing any longer."""
+    row = await find_by_link(bank.pool, crypto.hash_token(secret), now=await bank.now(), wall=wall)
+    if row is None:
+        return None
+    cookie, session_hash = crypto.new_token()
+    await open_session(bank.pool, session_hash, row.invite_id, wall=wall, ends_at=wall + rules.SESSION_LIFETIME)
+    return row, cookie
+
+
+async def find_invite(bank: Bank, invite_id: UUID, cookie: str, *, wall: datetime) -> InviteRow | None:
+    """Return the invite that a browser has opened, and put off the idle end of that; None when it has ended."""
+    session_hash = crypto.hash_token(cookie)
+    row = await find_by_session(
+        bank.pool,
+        session_hash,
+        invite_id,
+        now=await bank.now(),
+        wall=wall,
+        idle_since=wall - rules.SESSION_IDLE_LIMIT,
+    )
+    if row is not None:
+        await touch_session(bank.pool, session_hash, wall)
+    return row
+
+
+async def leave(bank: Bank, cookie: str) -> None:
+    """End what a cookie opens."""
+    await end_session(bank.pool, crypto.hash_token(cookie))

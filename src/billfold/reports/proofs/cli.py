@@ -22,7 +22,7 @@ from billfold.platform.errors import InvalidInput, NotFound
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.document_keys import KEYS_PATH
 from billfold.reports.proofs.roots import store
-from billfold.reports.proofs.roots.proofs import prove_customer
+from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import Unbalanced
 from billfold.reports.proofs.roots.worker import publish_root
 from billfold.reports.proofs.signatures import Unproven, parse_keys

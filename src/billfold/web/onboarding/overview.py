@@ -7,7 +7,8 @@ from litestar import get, post
 
 from billfold.http.limits.rate_limits import count_address
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
-from billfold.onboarding.invites import invited, sessions
+from billfold.onboarding.invites import invited
+from billfold.onboarding.invites import store as sessions
 from billfold.onboarding.invites.rules import InvitationType
 from billfold.web.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS, Field, Step
 from billfold.web.onboarding.visit import Visit, cookie_of, gone, invite_cookie, visit_of

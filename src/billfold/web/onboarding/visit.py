@@ -11,7 +11,8 @@ from billfold.http.raw_request import is_uuid, parse_cookies
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.content import Content, content_of
 from billfold.onboarding.applications.rules.status import EDITABLE
-from billfold.onboarding.invites import invited, sessions
+from billfold.onboarding.invites import invited
+from billfold.onboarding.invites import store as sessions
 from billfold.onboarding.invites.invited import Draft, InvitedCall, InvitedView, list_drafts
 from billfold.onboarding.invites.rules import InvitationType, InviteRow, own_fields
 from billfold.pages.theme import session_cookie

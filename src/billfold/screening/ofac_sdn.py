@@ -3,7 +3,9 @@
 Published at https://sanctionslist.ofac.treas.gov; a document type declaration is refused, so no entity is expanded.
 """
 
+import csv
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from pathlib import Path
@@ -69,7 +71,7 @@ def _read(file: BinaryIO, progress: Progress | None) -> SanctionsList:
             published_on = _published(element)
             expected = _number(element, "Record_Count")
         else:
-            entry = _entry(element)
+            entry = _xml_entry(element)
             if entry.uid in entries:
                 raise InvalidList("is there twice", line=element.sourceline, uid=entry.uid)
             entries[entry.uid] = entry
@@ -124,7 +126,7 @@ def _forget(element: Element) -> None:
         del parent[0]
 
 
-def _entry(element: Element) -> ListEntry:
+def _xml_entry(element: Element) -> ListEntry:
     uid = _number(element, "uid")
     if uid is None:
         raise InvalidList("an entry has no uid", line=element.sourceline)
@@ -145,7 +147,7 @@ def _entry(element: Element) -> ListEntry:
         names=tuple(each for each in names if each.text),
         programs=tuple(_own_text(each) for each in _each(element, "programList", "program")),
         births=_births(element),
-        countries=_countries(element),
+        countries=_xml_countries(element),
         ids=tuple(
             " ".join(filter(None, (_text(each, "idType"), _text(each, "idNumber"), _text(each, "idCountry"))))
             for each in _each(element, "idList", "id")
@@ -169,7 +171,7 @@ def _births(element: Element) -> tuple[Birth, ...]:
     return tuple(birth for text in texts if (birth := read_birth(text)) is not None)
 
 
-def _countries(element: Element) -> tuple[str, ...]:
+def _xml_countries(element: Element) -> tuple[str, ...]:
     lists = (("addressList", "address"), ("nationalityList", "nationality"), ("citizenshipList", "citizenship"))
     found = [_text(each, "country") for around, item in lists for each in _each(element, around, item)]
     return tuple(dict.fromkeys(each for each in found if each))
@@ -205,3 +207,86 @@ def _own_text(element: Element) -> str:
     if len(text) > TEXT_MAX:
         raise InvalidList(f"a text is longer than {TEXT_MAX:,}", line=element.sourceline)
     return text
+
+
+_NULL: Final = "-0-"
+_END_OF_FILE: Final = "\x1a"
+_COLUMNS: Final = {"sdn.csv": 12, "alt.csv": 5, "add.csv": 6}
+_BIRTH = re.compile(r"\bDOB ([^;.]{1,100})")
+_NATIONALITY = re.compile(r"\b(?:nationality|citizen) ([A-Z][^;.]{1,100})")
+_WEAK_NAMES = re.compile(r"[\"\u201c]([^\"\u201d]{1,350})[\"\u201d]")
+
+
+def read_csv(path: Path, published_on: date, progress: Progress | None = None) -> SanctionsList:
+    """Return the list of an sdn.csv and the files beside it. Raises InvalidList, which names file and line."""
+    names, countries = _other_names(path), _csv_countries(path)
+    entries: dict[int, ListEntry] = {}
+    for line, uid, row in _rows(path):
+        if uid in entries or len(entries) >= ENTRIES_MAX:
+            raise InvalidList("is there twice, or one too many", file=path.name, line=line, uid=uid)
+        entries[uid] = _csv_entry(row, uid, line, names=names.pop(uid, []), countries=countries.pop(uid, []))
+        if progress:
+            progress(len(entries))
+    for file, left in (("alt.csv", names), ("add.csv", countries)):
+        if left:
+            raise InvalidList("belongs to no entry of sdn.csv", file=file, uid=next(iter(left)))
+    if not entries:
+        raise InvalidList("has no entry", file=path.name)
+    return SanctionsList(published_on=published_on, entries=tuple(entries.values()))
+
+
+def _csv_entry(row: list[str], uid: int, line: int, *, names: list[ListedName], countries: list[str]) -> ListEntry:
+    _, name, kind, program, *_, remarks = row
+    if not name or len(names) >= NAMES_MAX or (kind and kind.upper() not in EntryKind.__members__):
+        raise InvalidList("has no name, too many, or an unknown SDN_Type", file="sdn.csv", line=line, uid=uid)
+    weak = [ListedName(text=each, kind="a.k.a.", is_weak=True) for each in _WEAK_NAMES.findall(remarks)]
+    births = (read_birth(each) for each in _BIRTH.findall(remarks))
+    return ListEntry(
+        uid=uid,
+        kind=EntryKind[kind.upper()] if kind else EntryKind.ENTITY,
+        names=(ListedName(text=name), *names, *weak),
+        programs=tuple(each.strip("[] ") for each in program.split("] [") if each),
+        births=tuple(each for each in births if each is not None),
+        countries=tuple(dict.fromkeys([*countries, *(each.strip() for each in _NATIONALITY.findall(remarks))])),
+        remarks=remarks,
+    )
+
+
+def _other_names(path: Path) -> dict[int, list[ListedName]]:
+    found: dict[int, list[ListedName]] = defaultdict(list)
+    for _, uid, (_, _, kind, name, _) in _rows(path.with_name("alt.csv")):
+        found[uid].append(
+            ListedName(text=name, kind={"aka": "a.k.a.", "fka": "f.k.a.", "nka": "n.k.a."}.get(kind, kind))
+        )
+    return found
+
+
+def _csv_countries(path: Path) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for _, uid, row in _rows(path.with_name("add.csv")):
+        found[uid] += [row[4]] if row[4] else []
+    return found
+
+
+def _rows(path: Path) -> Iterator[tuple[int, int, list[str]]]:
+    """Yield each row with its line and its entry; nulls are empty texts."""
+    columns = _COLUMNS[path.name]
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file, strict=True)
+            for row in reader:
+                cells = ["" if (cell := each.strip()) == _NULL else cell for each in row]
+                if not any(cells) or cells == [_END_OF_FILE]:
+                    continue
+                wrong = None if len(cells) == columns else f"has {len(cells)} columns instead of {columns}"
+                wrong = wrong or ("is too long" if max(map(len, cells)) > TEXT_MAX else None)
+                wrong = wrong or (None if re.fullmatch(r"[0-9]{1,18}", cells[0]) else "does not begin with a number")
+                if wrong:
+                    raise InvalidList(wrong, file=path.name, line=reader.line_num)
+                yield reader.line_num, int(cells[0]), cells
+    except csv.Error as error:
+        raise InvalidList(f"is no CSV: {error}", file=path.name) from None
+    except UnicodeDecodeError:
+        raise InvalidList("is no UTF-8", file=path.name) from None
+    except FileNotFoundError:
+        raise InvalidList("is missing: sdn.csv, alt.csv and add.csv belong together", file=path.name) from None
