@@ -23,7 +23,7 @@ from billfold.reports.printing import (
     printed,
 )
 from billfold.reports.proofs.signatures import DocumentKey, Manifest
-from billfold.reports.proofs.verify_file import attach
+from billfold.reports.proofs.signed_files import attach
 
 SOURCE = Path(__file__).with_name("Vera.java")
 NAMES = (

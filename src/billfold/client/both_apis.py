@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.earnings.schemas import Earnings, EarningsList
+from billfold.accounts.pockets.earnings_schemas import Earnings, EarningsList
 from billfold.accounts.pockets.schemas import Pocket
 from billfold.accounts.portals.schemas import FundingInstructions
 from billfold.accounts.transactions.schemas import Transaction

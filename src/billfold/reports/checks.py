@@ -11,7 +11,7 @@ from billfold.platform.checks import Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, Unproven, verify
-from billfold.reports.proofs.verify_file import MARKER
+from billfold.reports.proofs.signed_files import MARKER
 from billfold.reports.requests.renderers import RENDERERS
 from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.rules import FinishReport

@@ -24,7 +24,7 @@ from billfold.platform.settings.settings import Settings
 from billfold.reports.entries.types import LedgerPosition
 from billfold.reports.proofs import signatures as proofs
 from billfold.reports.proofs.document_keys import get_document_key
-from billfold.reports.proofs.verify_file import attach
+from billfold.reports.proofs.signed_files import attach
 
 
 class PrintedBank(msgspec.Struct, frozen=True, kw_only=True):

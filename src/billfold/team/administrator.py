@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from billfold.approvals.routes.authorization_requests import actor_fields
+from billfold.approvals.routes import actor_fields
 from billfold.approvals.store.approval_rules import requirement_for_change
 from billfold.approvals.types import Actor, ApprovalRequirement
 from billfold.audit import record as audit_record

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals.routes.authorization_requests import respond_pending
+from billfold.approvals.routes import respond_pending
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, with_scope
 from billfold.http.raw_request import in_body

@@ -15,7 +15,7 @@ from lxml import etree
 from pypdf import PdfReader
 
 from billfold.reports.entries.types import LedgerPosition
-from billfold.reports.proofs import verify_file as attach
+from billfold.reports.proofs import signed_files as attach
 from billfold.reports.proofs.signatures import (
     DOCUMENT,
     DocumentKey,

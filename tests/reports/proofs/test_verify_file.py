@@ -14,7 +14,7 @@ from tests.reports.proofs.test_attach import KEY, manifest_of, statement_pdf
 from typst import compile as typeset
 
 from billfold.cli.context import CliError
-from billfold.reports.proofs import verify_file as attach
+from billfold.reports.proofs import signed_files as attach
 from billfold.reports.proofs.cli import verify_files
 from billfold.reports.proofs.signatures import DocumentKey, jwks_document, thumbprint
 

@@ -7,10 +7,10 @@ import re
 
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.reports.proofs import verify_file as attach
+from billfold.reports.proofs import signed_files as attach
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
-from billfold.reports.proofs.verify_file import Verdict, verify_file
+from billfold.reports.proofs.signed_files import Verdict, verify_file
 from billfold.reports.requests.renderers import formats_of
 from billfold.reports.requests.types import ReportParameters, ReportType
 from billfold.reports.requests.worker import make_reports

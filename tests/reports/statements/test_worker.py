@@ -12,7 +12,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import format_usd
 from billfold.reports.downloads import get_file, open_file
-from billfold.reports.proofs import verify_file as attach
+from billfold.reports.proofs import signed_files as attach
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
 from billfold.reports.statements import brokerage, contents, store, worker

@@ -5,13 +5,13 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from billfold.accounts.earnings.routes import PeriodEnds, earnings_between
 from billfold.accounts.explain import prices, store
 from billfold.accounts.explain.prices import tick_row
 from billfold.accounts.explain.schemas import TO_CENT, Explanation, Formula, Row, RowKind, Unit, explain, given
 from billfold.accounts.explain.store import ROWS_MAX, MovedMoney, MovedTrade, Stretch, trade_rows, transaction_rows
 from billfold.accounts.pockets import store as history
 from billfold.accounts.pockets.commands import PocketRow
+from billfold.accounts.pockets.earnings_routes import PeriodEnds, earnings_between
 from billfold.accounts.pockets.schemas import accrued_cents
 from billfold.accounts.pockets.store import Boundary
 from billfold.bills.rules import fees

@@ -8,8 +8,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow, remittance_shown
 from billfold.accounts.transactions.store import Activity, TransactionFilters, swept
-from billfold.accounts.transactions.types import SettledDocument, TransactionRow, remittance_shown
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, texts_among

@@ -21,8 +21,8 @@ from billfold.accounts.transactions.schemas import (
     render_transaction,
     render_v1_transaction,
 )
+from billfold.accounts.transactions.settlement import TransactionRow
 from billfold.accounts.transactions.store import Activity, get_transaction_row
-from billfold.accounts.transactions.types import TransactionRow
 from billfold.http.caller import Call
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, searched_page_of, texts_among

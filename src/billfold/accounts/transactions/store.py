@@ -14,7 +14,13 @@ import msgspec
 from typing_extensions import override
 
 from billfold.accounts.entry_numbers import BookedIn, Entries, MergedList
-from billfold.accounts.transactions.types import ACH_SETTLES_AT, BankBooking, TransactionRow, closures_of, settlement_of
+from billfold.accounts.transactions.settlement import (
+    ACH_SETTLES_AT,
+    BankBooking,
+    TransactionRow,
+    closures_of,
+    settlement_of,
+)
 from billfold.platform.calendars import Calendars
 from billfold.platform.database import keyset
 from billfold.platform.database.connection import Connection, Db

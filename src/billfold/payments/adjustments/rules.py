@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of, require_not_closed
-from billfold.accounts.transactions.types import BankBooking
+from billfold.accounts.transactions.settlement import BankBooking
 from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book

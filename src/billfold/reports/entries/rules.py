@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions.types import SettledDocument, TransactionRow, settles_at
+from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow, settles_at
 from billfold.bills.rules.market import Market
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant

@@ -13,7 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions.types import SettledDocument, TransactionRow
+from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow
 
 REFERENCE_MAX = 35
 """The length of the longest reference of an entry, as ISO 20022 limits it."""

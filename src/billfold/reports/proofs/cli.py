@@ -26,7 +26,7 @@ from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import Unbalanced
 from billfold.reports.proofs.roots.worker import publish_root
 from billfold.reports.proofs.signatures import Unproven, parse_keys
-from billfold.reports.proofs.verify_file import FileVerdict, Verdict, verify_file
+from billfold.reports.proofs.signed_files import FileVerdict, Verdict, verify_file
 
 key_commands = CommandGroup(
     "document-keys", "List the keys that documents are signed with, replace the one in use, or revoke one."

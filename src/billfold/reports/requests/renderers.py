@@ -28,7 +28,7 @@ from billfold.reports.formats.ofx import write_ofx
 from billfold.reports.formats.xlsx import write_xlsx
 from billfold.reports.proofs.signatures import Figure
 from billfold.reports.requests import types
-from billfold.reports.requests.positions import write_positions_csv, write_positions_pdf, write_trades
+from billfold.reports.requests.securities import write_positions_csv, write_positions_pdf, write_trades
 
 COLUMNS: Final = (
     "price_date", "cusip", "isin", "maturity_date", "bid_price", "ask_price", "end_of_day_price", "discount_rate",

@@ -29,7 +29,7 @@ from billfold.reports.entries.reader import read_current
 from billfold.reports.entries.store import position_of
 from billfold.reports.proofs.document_keys import get_document_key
 from billfold.reports.proofs.signatures import Manifest, NamedPocket
-from billfold.reports.proofs.verify_file import append_to, side_file
+from billfold.reports.proofs.signed_files import append_to, side_file
 from billfold.reports.requests import store, types
 from billfold.reports.requests.renderers import RENDERERS, file_name_of
 from billfold.reports.requests.store import Claim, ClaimLost

@@ -20,7 +20,7 @@ from billfold.reports.printing import Subject, bank_of, print_signed, recipient_
 from billfold.reports.statements.store import StatementRow, StatementType
 from billfold.reports.statements.worker import MadeStatement, claimed, keep_statement, statement_id, write_statements
 from billfold.reports.tax import store
-from billfold.reports.tax.forms import FormIssue, compose_form
+from billfold.reports.tax.form_1099 import FormIssue, compose_form
 from billfold.reports.tax.irs_file import IrsFile, Payer, require_records
 from billfold.reports.tax.rules import Filing, TaxForm, TaxYear, filing_of, year_bounds, years_due
 from billfold.reports.tax.store import Recipient, TaxReading, open_recipient, read_tax_years

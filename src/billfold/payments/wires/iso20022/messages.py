@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from billfold.accounts.transactions.types import SettledDocument
+from billfold.accounts.transactions.settlement import SettledDocument
 from billfold.payments.wires.iso20022.types import (
     FEDWIRE_ROUTING_NUMBER,
     CreditTransfer,

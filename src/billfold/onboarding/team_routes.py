@@ -13,11 +13,11 @@ from billfold.identity.members.types import InviteMember
 from billfold.identity.users.store import list_user_memberships
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
+from billfold.onboarding.applicant_team import await_team, require_submitted
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications.content import name_of, open_application
 from billfold.onboarding.applications.routes.business import V2, WRITES
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
-from billfold.onboarding.team.awaited import await_team, require_submitted
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 from billfold.team import invitations
 from billfold.team.administrator import Administrator, calling_administrator

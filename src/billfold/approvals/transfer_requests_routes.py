@@ -16,8 +16,7 @@ from billfold.accounts.pockets.schemas import valuation
 from billfold.approvals import transfer_orders, transfer_requests
 from billfold.approvals import transfer_orders as payees
 from billfold.approvals.execute_transfers import commands_of, execute_request
-from billfold.approvals.preview_transfers import TransferPreview, preview, render_preview
-from billfold.approvals.routes.authorization_requests import REVIEW_ERRORS, check_recent_authentication, principal_of
+from billfold.approvals.routes import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.rules import MAY_APPROVE, find_candidates
 from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
@@ -29,6 +28,7 @@ from billfold.approvals.transfer_orders import (
     UsdcOrder,
     WireOrder,
 )
+from billfold.approvals.transfer_preview import TransferPreview, preview, render_preview
 from billfold.approvals.transfer_request_schemas import (
     ChangeTransferRequest,
     CreateTransferRequest,
