@@ -16,7 +16,7 @@ from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applicant_team import await_team, require_submitted
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications.content import name_of, open_application
-from billfold.onboarding.applications.routes.business import V2, WRITES
+from billfold.onboarding.applications.routes import V2, WRITES
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 from billfold.team import invitations

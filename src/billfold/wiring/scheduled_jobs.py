@@ -52,7 +52,7 @@ from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.requests.worker import run_finished_job
-from billfold.screening.counterparties import run_screening_job
+from billfold.screening.screening import run_screening_job
 from billfold.screening.types import DECIDED_JOB
 from billfold.team import approved_changes as changing
 from billfold.wiring.worker import PeriodicTask

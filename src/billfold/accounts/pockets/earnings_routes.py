@@ -10,8 +10,14 @@ import msgspec
 from billfold.accounts.pockets import store as history
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import PocketRow
-from billfold.accounts.pockets.earnings_schemas import Earnings, EarningsList, PocketEarnings, render_all, render_earned
-from billfold.accounts.pockets.schemas import valuation
+from billfold.accounts.pockets.schemas import (
+    Earnings,
+    EarningsList,
+    PocketEarnings,
+    render_all,
+    render_earned,
+    valuation,
+)
 from billfold.accounts.pockets.store import Boundary
 from billfold.bills.rules import earnings
 from billfold.bills.rules.earnings import EarningsEntry, PocketState, require_prices, value_at

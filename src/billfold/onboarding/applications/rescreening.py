@@ -29,8 +29,7 @@ from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.screening import backlog, hits
 from billfold.screening.backlog import Task
-from billfold.screening.counterparties import screen_counterparties
-from billfold.screening.screening import names_of_countries, screen
+from billfold.screening.screening import names_of_countries, screen, screen_counterparties
 from billfold.screening.types import REASON, HitStatus, ScreenedName, Subject, SubjectKind
 
 _UNTIL_ENROLLED: Final = timedelta(minutes=1)

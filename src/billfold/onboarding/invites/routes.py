@@ -13,7 +13,7 @@ from billfold.identity.users.rules import check_email, check_name
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import requests
-from billfold.onboarding.applications.routes.business import READS, V2, WRITES
+from billfold.onboarding.applications.routes import READS, V2, WRITES
 from billfold.onboarding.invites import invitations
 from billfold.onboarding.invites.rules import (
     COLLABORATORS_MAX,

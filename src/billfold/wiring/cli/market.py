@@ -9,8 +9,8 @@ from typing import Annotated, Literal
 import asyncpg
 import typer
 
-from billfold.bills.files import parse_auctions, parse_daily_rates
 from billfold.bills.imports import import_auctions, import_rates
+from billfold.bills.market_data import parse_auctions, parse_daily_rates
 from billfold.bills.rules.market import market_data_states
 from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
 from billfold.cli.command import CommandGroup, Row, parse_day_option

@@ -4,10 +4,11 @@ from typing import Any
 
 from litestar import get
 
-from billfold.onboarding.applications.routes.business import get_business_application, list_business_applications
-from billfold.onboarding.applications.routes.related_parties import (
+from billfold.onboarding.applications.routes import (
+    get_business_application,
     get_individual_application,
     list_application_documents,
+    list_business_applications,
     list_individual_applications,
     list_related_parties,
 )
