@@ -9,9 +9,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from billfold.documents import storage as s3_store
+from billfold.documents import s3_store
+from billfold.documents.local_store import LocalFileStore
 from billfold.documents.ports import FileStoreUnusable, StoredFile, StoredFileMissing
-from billfold.documents.storage import LocalFileStore
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Unavailable

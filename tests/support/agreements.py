@@ -6,7 +6,7 @@ import msgspec
 
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
-from billfold.onboarding.agreements import store as refresh
+from billfold.onboarding.agreements import store as agreement_store
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish
 from billfold.onboarding.agreements.texts import AgreementTexts, shipped_texts
 from billfold.platform.clock import wall_now
@@ -34,4 +34,4 @@ async def release(bank, day=SECOND, *, required_by=None, texts=None):
     )
     async with bank.pool.acquire() as conn:
         await publish(conn, by, made, today=et_date(await bank.now()), now=wall_now())
-    await refresh.refresh(bank.pool, bank.terms.agreements)
+    await agreement_store.refresh(bank.pool, bank.terms.agreements)

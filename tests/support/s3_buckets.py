@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import obstore
 from obstore.store import S3Store
 
-from billfold.documents.storage import S3FileStore, fixed_credentials
+from billfold.documents.s3_store import S3FileStore, fixed_credentials
 
 
 @dataclass(frozen=True)

@@ -12,19 +12,11 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals import rules
+from billfold.approvals import rules, types
 from billfold.approvals.store.approval_rules import find_rule, insert, put_rule, remove_rule, update
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
-from billfold.approvals.types import (
-    APPLY_AUTHORIZATION_REQUEST,
-    Actor,
-    ApprovalRequirement,
-    AuthorizationRequestRow,
-    Rule,
-    Status,
-    Verdict,
-)
+from billfold.approvals.types import Actor, ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction, audited
 from billfold.events.notifications import notify as notification_notify
 from billfold.events.webhooks.subscriptions import disable_subscriptions
@@ -190,13 +182,15 @@ async def _fix_candidates(
     return msgspec.structs.replace(terms, candidates=candidates)
 
 
-async def request_rule_change(by: Actor, action: str, rule: Rule, *, current: Rule | None) -> AuthorizationRequestRow:
+async def request_rule_change(
+    by: Actor, action: str, rule: types.Rule, *, current: types.Rule | None
+) -> AuthorizationRequestRow:
     """Request that a rule is created, changed or removed; `current` is the rule as it stands."""
     change = {"rule": msgspec.to_builtins(rule), "version": None if current is None else current.version}
     return await request_change(by, action, ("approval_rule", rule.rule_id), change=change, terms=ApprovalRequirement())
 
 
-async def decide(by: Actor, request_id: UUID, verdict: Verdict) -> AuthorizationRequestRow:
+async def decide(by: Actor, request_id: UUID, verdict: types.Verdict) -> AuthorizationRequestRow:
     """Confirm or refuse a change that another member requested.
 
     Raises NotFound, Refused as `record_review`, `content-changed` also when the rule was changed in the meantime.
@@ -213,7 +207,7 @@ async def decide(by: Actor, request_id: UUID, verdict: Verdict) -> Authorization
 
 async def apply_now(bank: Bank, change: AuthorizationRequestRow) -> None:
     """Run the job that applies a confirmed change, instead of waiting for the worker."""
-    job = ScheduledJob(APPLY_AUTHORIZATION_REQUEST, change.request_id, change.customer_id, change.updated_at)
+    job = ScheduledJob(types.APPLY_AUTHORIZATION_REQUEST, change.request_id, change.customer_id, change.updated_at)
     await bank.job_runners[job.kind](bank, job)
 
 
@@ -251,7 +245,7 @@ async def check_requester(
 
 
 async def _move(
-    audited_action: AuditedAction, vault: Vault, change: AuthorizationRequestRow, *, status: Status, now: datetime
+    audited_action: AuditedAction, vault: Vault, change: AuthorizationRequestRow, *, status: types.Status, now: datetime
 ) -> None:
     """Record the decision, and apply the change or schedule the job that does."""
     if status == "PENDING":
@@ -261,7 +255,7 @@ async def _move(
         await _change_rule(audited_action, vault, change, now=now)
         key = (change.customer_id, change.request_id)
         await update(audited_action, AUTHORIZATION_REQUESTS.table, *key, where="applied_at IS NULL", applied_at=now)
-        await jobs_store.cancel(audited_action.conn, APPLY_AUTHORIZATION_REQUEST, change.request_id)
+        await jobs_store.cancel(audited_action.conn, types.APPLY_AUTHORIZATION_REQUEST, change.request_id)
 
 
 async def _change_rule(
@@ -269,7 +263,7 @@ async def _change_rule(
 ) -> None:
     await check_requester(audited_action.conn, vault, change, needs="approval_rules.write", now=now)
     content = msgspec.json.decode(change.content)["change"]
-    rule = msgspec.convert(content["rule"], Rule)
+    rule = msgspec.convert(content["rule"], types.Rule)
     current = await find_rule(audited_action.conn, change.customer_id, rule.rule_id)
     if content["version"] != (None if current is None else current.version):
         raise Refused("content-changed", "The rule has changed since the request. Send a new request.")

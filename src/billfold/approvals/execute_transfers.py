@@ -13,17 +13,9 @@ import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
-from billfold.approvals import transfer_orders as payees
+from billfold.approvals import transfer_orders
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
-from billfold.approvals.transfer_orders import (
-    InternalReallocation,
-    OnUsOrder,
-    PeerToPeer,
-    RequestContent,
-    UsdcOrder,
-    WireOrder,
-    decode_content,
-)
+from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, TransferRequest
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
@@ -97,7 +89,7 @@ class ApprovedRequests:
         for row in await self._pool.fetch(_READY, uuid_array(customers), uuid_array(requests)):
             customer_id, request_id, content, unverified_wires, done = row
             if not done:
-                found = ApprovedRequest(decode_content(content), unverified_wires)
+                found = ApprovedRequest(transfer_orders.decode_content(content), unverified_wires)
                 ready[customer_id, request_id] = found
         return [ready.get(name) for name in names]
 
@@ -166,7 +158,7 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
 
     Amounts that the sandbox rejects pass here: the rejection follows on execution.
     """
-    unverified_wires = await payees.allows_unverified_wires(conn, customer_id)
+    unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
     command = await _command_for(bank, conn, customer_id, content=content, unverified_wires=unverified_wires)
     found = await dry_run(conn, bank, command)
     if found.outcome.get("reason") == INSUFFICIENT_FUNDS:
@@ -208,9 +200,9 @@ async def _command_for(
     Raises NotFound when its customer or counterparty is not there any more.
     """
     order = content.transfer
-    if isinstance(order, WireOrder):
+    if isinstance(order, transfer_orders.WireOrder):
         return _wire(customer_id, content, order, unverified_wires=unverified_wires, approved=approved)
-    if isinstance(order, UsdcOrder):
+    if isinstance(order, transfer_orders.UsdcOrder):
         return await _usdc(bank, conn, customer_id, content=content, approved=approved)
     customer = await find_customer(conn, customer_id)
     if customer is None or customer.partner_id is None:
@@ -235,11 +227,11 @@ async def _command_for(
     )
 
 
-def _on_us(order: OnUsOrder, counterparty_id: UUID | None) -> TransferOrder:
+def _on_us(order: transfer_orders.OnUsOrder, counterparty_id: UUID | None) -> TransferOrder:
     details = order.details
     return TransferOrder(
         counterparty_id=counterparty_id,
-        transfer_type=None if isinstance(details, PeerToPeer) else details.transfer_type,
+        transfer_type=None if isinstance(details, transfer_orders.PeerToPeer) else details.transfer_type,
         description=order.description,
         end_to_end_identification=order.end_to_end_identification,
         async_mode=True,
@@ -247,7 +239,12 @@ def _on_us(order: OnUsOrder, counterparty_id: UUID | None) -> TransferOrder:
 
 
 def _wire(
-    customer_id: UUID, content: RequestContent, order: WireOrder, *, unverified_wires: bool, approved: bool
+    customer_id: UUID,
+    content: RequestContent,
+    order: transfer_orders.WireOrder,
+    *,
+    unverified_wires: bool,
+    approved: bool,
 ) -> SendWire:
     return SendWire(
         caller=CALLER,
@@ -273,7 +270,7 @@ async def _usdc(
     bank: Bank, conn: Connection | Pool, customer_id: UUID, *, content: RequestContent, approved: bool
 ) -> SendUsdc:
     order = content.transfer
-    assert isinstance(order, UsdcOrder)
+    assert isinstance(order, transfer_orders.UsdcOrder)
     details = (content.payee or {})["details"]
     return SendUsdc(
         caller=CALLER,
@@ -291,7 +288,7 @@ async def _usdc(
 
 async def _destination(conn: Connection | Pool, customer_id: UUID, content: RequestContent) -> _Destination:
     order = content.transfer
-    if isinstance(order, OnUsOrder) and isinstance(order.details, InternalReallocation):
+    if isinstance(order, transfer_orders.OnUsOrder) and isinstance(order.details, transfer_orders.InternalReallocation):
         return customer_id, order.details.destination_pocket_id, (None, None)
     assert content.counterparty_id is not None
     link = (customer_id, content.pocket_id, content.counterparty_id)

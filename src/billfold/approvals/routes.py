@@ -6,20 +6,10 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals import authorization_requests
+from billfold.approvals import authorization_requests, schemas
 from billfold.approvals.authorization_requests import open_contacts
 from billfold.approvals.rules import MAY_APPROVE, check_rule, find_candidates
-from billfold.approvals.schemas import (
-    ApprovalRule,
-    ApprovalRules,
-    AuthorizationRequest,
-    CreateApprovalRule,
-    DecideAuthorization,
-    UpdateApprovalRule,
-    render_change,
-    render_rule,
-    rule_fields,
-)
+from billfold.approvals.schemas import AuthorizationRequest
 from billfold.approvals.store import approval_rules
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.store.reviews import list_other_members, load_reviews
@@ -154,7 +144,7 @@ async def get_authorization_request(member: CustomerCaller, bank: Bank, request_
     refuses=(*REVIEW_ERRORS, "authorization-request-not-pending"),
 )
 async def decide_authorization_request(
-    member: CustomerCaller, bank: Bank, request_id: UUID, data: DecideAuthorization
+    member: CustomerCaller, bank: Bank, request_id: UUID, data: schemas.DecideAuthorization
 ) -> AuthorizationRequest:
     """Decide authorization request.
 
@@ -178,7 +168,7 @@ async def render_authorization_requests(
     customer_id = rows[0].customer_id
     state = await load_reviews(bank.pool, customer_id, rows, kind=AUTHORIZATION_REQUESTS, vault=bank.vault)
     data_key = (await bank.ports[DataKeys].load(bank.pool, (customer_id,))).get(customer_id)
-    return [render_change(open_contacts(bank.vault, row), state, data_key) for row in rows]
+    return [schemas.render_change(open_contacts(bank.vault, row), state, data_key) for row in rows]
 
 
 async def respond_pending(bank: Bank, requested: AuthorizationRequestRow) -> HttpResponse:
@@ -215,41 +205,43 @@ _RULE = f"{_RULES}{{rule_id}}/"
 
 
 @get(_RULES, _RULE_READS, tag="approvals")
-async def list_approval_rules(member: CustomerCaller, bank: Bank) -> ApprovalRules:
+async def list_approval_rules(member: CustomerCaller, bank: Bank) -> schemas.ApprovalRules:
     """List approval rules.
 
     Rules by which transfers and sensitive changes are approved, the oldest first.
     """
     rules = await approval_rules.list_rules(bank.pool, member.customer_id)
-    return ApprovalRules(items=[render_rule(each) for each in rules])
+    return schemas.ApprovalRules(items=[schemas.render_rule(each) for each in rules])
 
 
 @post(_RULES, _RULE_WRITES, tag="approvals", status=202)
-async def create_approval_rule(member: CustomerCaller, bank: Bank, data: CreateApprovalRule) -> AuthorizationRequest:
+async def create_approval_rule(
+    member: CustomerCaller, bank: Bank, data: schemas.CreateApprovalRule
+) -> AuthorizationRequest:
     """Create approval rule.
 
     The rule exists, as `resource_id`, once another member has confirmed it.
     """
     now = member.now
-    rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **rule_fields(data))
+    rule = Rule(rule_id=ids.new(), created_at=now, updated_at=now, **schemas.rule_fields(data))
     return await _requested(member, bank, "approval_rule.create", rule=rule, current=None)
 
 
 @get(_RULE, _RULE_READS, tag="approvals")
-async def get_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -> ApprovalRule:
+async def get_approval_rule(member: CustomerCaller, bank: Bank, rule_id: UUID) -> schemas.ApprovalRule:
     """Get approval rule."""
-    return render_rule(await approval_rules.get_rule(bank.pool, member.customer_id, rule_id))
+    return schemas.render_rule(await approval_rules.get_rule(bank.pool, member.customer_id, rule_id))
 
 
 @patch(_RULE, _RULE_WRITES, tag="approvals", status=202)
 async def update_approval_rule(
-    member: CustomerCaller, bank: Bank, rule_id: UUID, data: UpdateApprovalRule
+    member: CustomerCaller, bank: Bank, rule_id: UUID, data: schemas.UpdateApprovalRule
 ) -> AuthorizationRequest:
     """Update approval rule.
 
     Another member confirms the change. Earlier requests keep the terms of the rule before.
     """
-    to: dict[str, Any] = rule_fields(data)
+    to: dict[str, Any] = schemas.rule_fields(data)
     if not to:
         raise InvalidInput.at("body", msg="names nothing to change")
     found = await approval_rules.get_rule(bank.pool, member.customer_id, rule_id)

@@ -13,32 +13,15 @@ from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.schemas import valuation
-from billfold.approvals import transfer_orders, transfer_requests
-from billfold.approvals import transfer_orders as payees
+from billfold.approvals import transfer_orders, transfer_request_schemas, transfer_requests
 from billfold.approvals.execute_transfers import commands_of, execute_request
 from billfold.approvals.routes import REVIEW_ERRORS, check_recent_authentication, principal_of
 from billfold.approvals.rules import MAY_APPROVE, find_candidates
 from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
 from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
-from billfold.approvals.transfer_orders import (
-    InternalReallocation,
-    OnUsOrder,
-    OrderedTransfer,
-    RequestContent,
-    UsdcOrder,
-    WireOrder,
-)
+from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.transfer_preview import TransferPreview, preview, render_preview
-from billfold.approvals.transfer_request_schemas import (
-    ChangeTransferRequest,
-    CreateTransferRequest,
-    DecideTransferRequest,
-    DualAuthUsers,
-    RequestDetails,
-    ShownTransferRequest,
-    render_person,
-    render_request,
-)
+from billfold.approvals.transfer_request_schemas import ShownTransferRequest
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
@@ -62,11 +45,11 @@ from billfold.platform.ids import command_id
 
 
 async def ordered_content(
-    bank: Bank, customer_id: UUID, order: OrderedTransfer, *, reviewers: Sequence[UUID]
+    bank: Bank, customer_id: UUID, order: transfer_orders.OrderedTransfer, *, reviewers: Sequence[UUID]
 ) -> RequestContent:
     """Return what is ordered, its instructions sealed; nothing is looked up yet."""
     content = RequestContent(transfer=order, reviewers=unique(reviewers))
-    if not isinstance(order, WireOrder) or order.wire_instructions is None:
+    if not isinstance(order, transfer_orders.WireOrder) or order.wire_instructions is None:
         return content
     data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
     return msgspec.structs.replace(
@@ -99,7 +82,7 @@ async def with_payee(
             raise Refused("insufficient-funds", "The Pocket is empty.")
         content = msgspec.structs.replace(content, value=value)
     order = content.transfer
-    if isinstance(order, OnUsOrder) and isinstance(order.details, InternalReallocation):
+    if isinstance(order, transfer_orders.OnUsOrder) and isinstance(order.details, transfer_orders.InternalReallocation):
         to_pocket_id = order.details.destination_pocket_id
         if to_pocket_id == content.pocket_id:
             raise Refused("same-pocket", "A transfer needs two different pockets.")
@@ -107,8 +90,8 @@ async def with_payee(
         return content
     require_version(customer.agreement_version, bank.terms.agreements, et_date(caller.now))
     async with bank.pool.acquire() as conn:
-        payee = await payees.get_payee(conn, owner, content)
-    if isinstance(order, UsdcOrder):
+        payee = await transfer_orders.get_payee(conn, owner, content)
+    if isinstance(order, transfer_orders.UsdcOrder):
         objection = await find_objection_to(bank, bank.pool, owner, payee["details"])
         if objection is not None:
             raise Refused(objection.code, objection.detail)
@@ -164,7 +147,7 @@ STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
 
 @post(_ALL, with_scope("transfers.write", "transfer-request-creations"), refuses=(*_CONTENT_ERRORS, "rate-limited"))
 async def create_transfer_request(
-    member: CustomerCaller, bank: Bank, data: CreateTransferRequest
+    member: CustomerCaller, bank: Bank, data: transfer_request_schemas.CreateTransferRequest
 ) -> ShownTransferRequest:
     """Create transfer request.
 
@@ -190,7 +173,7 @@ async def create_transfer_request(
 @post(f"/api/v1/customers/{{customer_id}}{_PREVIEW}", tag="transfers", status=200, refuses=_OF_PARTNER)
 @post(f"/api/v1{_PREVIEW}", WRITES, status=200, refuses=_CONTENT_ERRORS)
 async def preview_transfer(
-    caller: Call, bank: Bank, customer_id: MaybeInPath, data: CreateTransferRequest
+    caller: Call, bank: Bank, customer_id: MaybeInPath, data: transfer_request_schemas.CreateTransferRequest
 ) -> TransferPreview:
     """Preview transfer.
 
@@ -203,7 +186,7 @@ async def preview_transfer(
     by = await principal_of(caller, bank) if isinstance(caller, CustomerCaller) else None
     if by is None and data.reviewers:
         raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfer")
-    if by is None and isinstance(data.transfer, WireOrder):
+    if by is None and isinstance(data.transfer, transfer_orders.WireOrder):
         await require_feature(bank.pool, owner, WIRES_FEATURE)  # as where the partner would send it
     content = await ordered_content(bank, owner, data.transfer, reviewers=data.reviewers)
     content = await with_payee(caller, bank, content, customer_id=owner)
@@ -244,11 +227,11 @@ async def list_transfer_requests(
     scope = f"transfer-requests:{member.customer_id}"
     page = await wanted.read(bank, TRANSFER_REQUESTS.listed, *values, scope=scope, filters=filters)
     details = await _load_details(bank, member.customer_id, page.items)
-    return page_of(page, [render_request(row, details) for row in page.items])
+    return page_of(page, [transfer_request_schemas.render_request(row, details) for row in page.items])
 
 
 @get(f"{_ALL}reviewers/", READS)
-async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAuthUsers:
+async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> transfer_request_schemas.DualAuthUsers:
     """List transfer reviewers.
 
     Members who may be named as reviewers of the caller's requests, without the caller.
@@ -257,7 +240,9 @@ async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> DualAut
     callers = await users_behind(bank.pool, access.user_id, access.client_id)
     others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=callers))
     able = find_candidates(others, DEFAULT_REQUIREMENT, named=(), needs=MAY_APPROVE)
-    return DualAuthUsers(items=[render_person(each) for each in others if each.member_id in able])
+    return transfer_request_schemas.DualAuthUsers(
+        items=[transfer_request_schemas.render_person(each) for each in others if each.member_id in able]
+    )
 
 
 @get(_ONE, READS)
@@ -271,7 +256,7 @@ async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: 
 
 @patch(_ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending"))
 async def update_transfer_request(
-    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: ChangeTransferRequest
+    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: transfer_request_schemas.ChangeTransferRequest
 ) -> ShownTransferRequest:
     """Update transfer request.
 
@@ -304,7 +289,7 @@ async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_i
 
 @patch(f"{_ONE}status/", DECIDES, refuses=(*REVIEW_ERRORS, *_EXECUTION_ERRORS, *_OVERTAKEN))
 async def decide_transfer_request(
-    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: DecideTransferRequest
+    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: transfer_request_schemas.DecideTransferRequest
 ) -> ShownTransferRequest:
     """Decide transfer request.
 
@@ -330,19 +315,21 @@ async def _execute_if_approved(member: CustomerCaller, bank: Bank, request: Tran
 
 async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
     row = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, request_id, now=member.now)
-    return render_request(row, await _load_details(bank, member.customer_id, [row]))
+    return transfer_request_schemas.render_request(row, await _load_details(bank, member.customer_id, [row]))
 
 
-async def _load_details(bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]) -> RequestDetails:
+async def _load_details(
+    bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]
+) -> transfer_request_schemas.RequestDetails:
     """Read what is shown beside requests, in as many statements for a page as for one."""
     state = await load_reviews(bank.pool, customer_id, rows, kind=TRANSFER_REQUESTS, vault=bank.vault)
     done = [(row, each) for row in rows if row.execution != "NOT_STARTED" for each in commands_of(row)]
     moved = await transactions_of(bank.pool, customer_id, done)
     ring = await bank.ports[DataKeys].load(bank.pool, (customer_id,))
-    return RequestDetails(
+    return transfer_request_schemas.RequestDetails(
         state,
         {row.request_id: moved.get(row.request_id, ()) for row in rows},
-        owners=await payees.list_registered_owners(bank, rows),
+        owners=await transfer_orders.list_registered_owners(bank, rows),
         data_key=ring.get(customer_id),
     )
 

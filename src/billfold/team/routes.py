@@ -24,19 +24,10 @@ from billfold.oauth.caller import CustomerCaller
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.team import invitations as team_invitations
 from billfold.team import members as team_members
+from billfold.team import schemas
 from billfold.team import service_users as programs
 from billfold.team.administrator import calling_administrator
-from billfold.team.schemas import (
-    ProgramKey,
-    ProgramKeys,
-    Team,
-    TeamMember,
-    TeamProgram,
-    render_key,
-    render_member,
-    render_service_user,
-    render_team,
-)
+from billfold.team.schemas import TeamMember, render_member
 
 
 class User(msgspec.Struct, kw_only=True):
@@ -108,13 +99,13 @@ class EditTeamMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @get("/api/v1/team/", READS, tag="team")
-async def get_team(member: CustomerCaller, bank: Bank) -> Team:
+async def get_team(member: CustomerCaller, bank: Bank) -> schemas.Team:
     """Read the team: everybody in it, in groups by status.
 
     Phone numbers and last sign-ins are for those whose role changes the team, and one's own.
     """
     found = await team_store.list_team(bank.pool, bank.vault, member.customer_id, now=member.now)
-    return render_team(member.customer_id, found, private_of=partial(_may_see_private, member))
+    return schemas.render_team(member.customer_id, found, private_of=partial(_may_see_private, member))
 
 
 @get("/api/v1/team/{member_id}/", READS, tag="team")
@@ -224,7 +215,9 @@ class AddKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @post("/api/v1/team/service-users/", WRITES, name="create_service_user", documented=MAY_NEED_APPROVAL, tag="team")
-async def create_service_user(member: CustomerCaller, bank: Bank, data: CreateProgram) -> TeamProgram | HttpResponse:
+async def create_service_user(
+    member: CustomerCaller, bank: Bank, data: CreateProgram
+) -> schemas.TeamProgram | HttpResponse:
     """Create a service user. It gets tokens with client credentials, authenticated by its key.
 
     It can do at most what its creator can do here, and may wait for a second user where a rule of the team requires it.
@@ -234,25 +227,25 @@ async def create_service_user(member: CustomerCaller, bank: Bank, data: CreatePr
         created = await programs.create_service_user(by, data)
     if isinstance(created, AuthorizationRequestRow):
         return await respond_pending(bank, created)
-    return render_service_user(created)
+    return schemas.render_service_user(created)
 
 
 @get(_SERVICE_USER, READS, name="get_service_user", tag="team")
-async def get_service_user(member: CustomerCaller, bank: Bank, member_id: UUID) -> TeamProgram:
+async def get_service_user(member: CustomerCaller, bank: Bank, member_id: UUID) -> schemas.TeamProgram:
     """Read a service user."""
     found = await programs.get_service_user(
         bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now, wall=member.wall
     )
-    return render_service_user(found)
+    return schemas.render_service_user(found)
 
 
 @get(f"{_SERVICE_USER}keys/", READS, name="list_service_user_keys", tag="team")
-async def list_service_user_keys(member: CustomerCaller, bank: Bank, member_id: UUID) -> ProgramKeys:
+async def list_service_user_keys(member: CustomerCaller, bank: Bank, member_id: UUID) -> schemas.ProgramKeys:
     """List the public keys it may prove itself with, newest first."""
     found = await programs.get_service_user(
         bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now, wall=member.wall
     )
-    return ProgramKeys(items=[render_key(each) for each in found.keys])
+    return schemas.ProgramKeys(items=[schemas.render_key(each) for each in found.keys])
 
 
 @post(
@@ -265,7 +258,7 @@ async def list_service_user_keys(member: CustomerCaller, bank: Bank, member_id: 
 )
 async def add_service_user_key(
     member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey
-) -> ProgramKey | HttpResponse:
+) -> schemas.ProgramKey | HttpResponse:
     """Register a public key beside those there are.
 
     The key may wait for a second user, where a rule of the team requires it.
@@ -283,7 +276,7 @@ async def add_service_user_key(
 )
 async def rotate_service_user_keys(
     member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey
-) -> ProgramKey | HttpResponse:
+) -> schemas.ProgramKey | HttpResponse:
     """Register a public key in the place of all others; those are accepted for 24 hours more.
 
     The key may wait for a second user, where a rule of the team requires it.
@@ -302,8 +295,10 @@ async def revoke_service_user_key(member: CustomerCaller, bank: Bank, member_id:
 
 async def _add_key(
     member: CustomerCaller, bank: Bank, member_id: UUID, public_key: str, *, replaces: bool = False
-) -> ProgramKey | HttpResponse:
+) -> schemas.ProgramKey | HttpResponse:
     by = await calling_administrator(member, bank)
     with in_body():
         added = await programs.add_service_user_key(by, member_id, public_key, replaces=replaces)
-    return await respond_pending(bank, added) if isinstance(added, AuthorizationRequestRow) else render_key(added)
+    return (
+        await respond_pending(bank, added) if isinstance(added, AuthorizationRequestRow) else schemas.render_key(added)
+    )

@@ -25,8 +25,8 @@ from billfold.data_keys.master_keys import MasterKeys
 from billfold.data_keys.ports import MasterKey
 from billfold.data_keys.vault_transit import VaultTransitMasterKey
 from billfold.documents.inspection import SubprocessFileInspector
+from billfold.documents.local_store import LocalFileStore
 from billfold.documents.ports import FileInspector, FileStore, FileStoreUnusable
-from billfold.documents.storage import LocalFileStore
 from billfold.dual_control.decisions import Movements
 from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport

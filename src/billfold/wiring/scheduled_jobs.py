@@ -22,7 +22,7 @@ from billfold.approvals.types import (
 from billfold.documents.ports import APPLICATION_DOCUMENT_JOB
 from billfold.ledger.bank import JobRunners
 from billfold.onboarding.applicant_team import run_team_job
-from billfold.onboarding.applications import decisions as applications
+from billfold.onboarding.applications import decisions
 from billfold.onboarding.applications.approval import run_approve_job
 from billfold.onboarding.applications.rescreening import run_decided_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
@@ -81,12 +81,12 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
             **dict.fromkeys((EXPIRE_AUTHORIZATION_REQUEST, EXPIRE_TRANSFER_REQUEST), run_expiry_job),
             CLOSED_JOB: run_closed_job,
-            CHECK_JOB: applications.run_check_job,
-            REPORT_JOB: applications.run_report_job,
+            CHECK_JOB: decisions.run_check_job,
+            REPORT_JOB: decisions.run_report_job,
             APPROVE_JOB: run_approve_job,
-            EXPIRE_JOB: applications.run_expire_job,
+            EXPIRE_JOB: decisions.run_expire_job,
             TEAM_JOB: run_team_job,
-            APPLICATION_DOCUMENT_JOB: applications.run_document_job,
+            APPLICATION_DOCUMENT_JOB: decisions.run_document_job,
             BANK_DAY_CLOSED_JOB: DailyRootMaker().run,
             CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,

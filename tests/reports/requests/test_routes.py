@@ -7,7 +7,7 @@ import re
 
 from tests.support.partner_desk import UNKNOWN
 
-from billfold.reports.proofs import signed_files as attach
+from billfold.reports.proofs import signed_files
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
 from billfold.reports.proofs.signed_files import Verdict, verify_file
@@ -40,7 +40,7 @@ async def content(desk, path, output_format=None):
     answer = await http.get(link["url"])
     assert answer.status_code == 200
     assert f'filename="{link["file_name"]}"' in answer.headers["content-disposition"]
-    file = attach.read(answer.content, (link["proof"] or "").encode())
+    file = signed_files.read(answer.content, (link["proof"] or "").encode())
     assert file.proof is not None
     signed, _ = verify(file.proof, await list_public_keys(desk.bank.pool), DOCUMENT, SignedManifest)
     assert hashlib.sha256(file.content).hexdigest() == signed.content.sha256

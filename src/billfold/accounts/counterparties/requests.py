@@ -9,23 +9,12 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.addresses import address_of, format_address
-from billfold.accounts.counterparties import store
+from billfold.accounts.counterparties import schemas, store
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, ConfirmDeposits, ExpireVerification
 from billfold.accounts.counterparties.ports import OwnWallets
 from billfold.accounts.counterparties.rules import identifiers, verification_kinds
 from billfold.accounts.counterparties.rules.manage import SCREENING_DUE
-from billfold.accounts.counterparties.schemas import (
-    Counterparty,
-    DisplayName,
-    Form,
-    InternationalForm,
-    OnUsForm,
-    SupportingDocument,
-    WalletForm,
-    WireForm,
-    render_counterparty,
-)
 from billfold.accounts.counterparties.store import document_ids_of, open_counterparties, open_details, seal_details
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus
 from billfold.accounts.portals import store as portal_store
@@ -117,7 +106,7 @@ _FROM_ACCOUNTS = frozenset({"incoming_wire", "micro_deposits"})
 class ChangeCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Another display name (null removes it), or `status` UNLINKED for ever."""
 
-    display_name: DisplayName | UnsetType | None = UNSET
+    display_name: schemas.DisplayName | UnsetType | None = UNSET
     status: Literal["UNLINKED"] | None = None
 
 
@@ -127,17 +116,21 @@ class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     amounts: Annotated[list[Cents], msgspec.Meta(min_length=2, max_length=2)]
 
 
-async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounterparty:
+async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: schemas.Form) -> AddCounterparty:
     """Return the command that links the account of a checked form. Raises InvalidInput."""
     verification = getattr(form, "verification", None)
     kind, details = str(form.__struct_config__.tag), details_of(form)
-    target = await _find_target(bank, form) if isinstance(form, OnUsForm) else None
-    if isinstance(form, OnUsForm | WalletForm) and verification is not None and verification.type in _FROM_ACCOUNTS:
+    target = await _find_target(bank, form) if isinstance(form, schemas.OnUsForm) else None
+    if (
+        isinstance(form, schemas.OnUsForm | schemas.WalletForm)
+        and verification is not None
+        and verification.type in _FROM_ACCOUNTS
+    ):
         reason = f"{verification.type} proves no {kind}: send supporting_documents, or no verification"
         raise InvalidInput([FieldError(("body", "verification", "type"), reason, "value_error")])
     if verification is not None and verification.document_ids:
         await _check_documents(bank, owner, verification.document_ids)
-    if isinstance(form, WalletForm):
+    if isinstance(form, schemas.WalletForm):
         await _check_wallet(bank, form)
     holder = await _find_holder(bank, details, target)
     address = None if holder is None else address_of(holder)
@@ -181,7 +174,7 @@ def command_content(order: AddCounterparty) -> dict[str, Any]:
 
 async def counterparty_page(
     bank: Bank, owner: UUID, wanted: ListQuery, query: CounterpartyQuery
-) -> CursorList[Counterparty]:
+) -> CursorList[schemas.Counterparty]:
     """One page of a customer's counterparties, newest first; filters in both spellings."""
     page = await wanted.read(
         bank, counterparty_store.COUNTERPARTIES, owner, query.types, query.statuses, scope="counterparties"
@@ -189,24 +182,24 @@ async def counterparty_page(
     return page_of(page, await render_counterparties(bank, owner, page.items))
 
 
-async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> Counterparty:
+async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> schemas.Counterparty:
     """Return a counterparty of a customer as it is now. Raises NotFound."""
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     return (await render_counterparties(bank, owner, [row]))[0]
 
 
-async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[Counterparty]:
+async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[schemas.Counterparty]:
     """Return counterparties with the documents of their verifications, as they stand now."""
     rows = await open_counterparties(bank, rows)
     named = {row.counterparty_id: document_ids_of(row) for row in rows}
     ids = {each for own in named.values() for each in own}
     found = await document_store.list_documents(bank.pool, owner, ids) if ids else {}
     return [
-        render_counterparty(
+        schemas.render_counterparty(
             row,
             bank.settings,
             [
-                SupportingDocument(document_id=each, type=found[each].type, status=found[each].status)
+                schemas.SupportingDocument(document_id=each, type=found[each].type, status=found[each].status)
                 for each in named[row.counterparty_id]
                 if each in found
             ],
@@ -243,12 +236,12 @@ def _document_error(found: DocumentRow | None) -> str:
     return f"must be of type {PROOF_OF_ACCOUNT}, not {found.type}"
 
 
-def details_of(form: Form) -> dict[str, Any]:
+def details_of(form: schemas.Form) -> dict[str, Any]:
     """Return the fields of a variant as they are kept: one layout, machine spelling, no nulls."""
     fields = msgspec.to_builtins(form)
     for name in ("type", "counterparty_name", "display_name", "verification"):
         fields.pop(name, None)
-    if isinstance(form, InternationalForm):
+    if isinstance(form, schemas.InternationalForm):
         if form.account_number is not None:  # swapped
             fields["routing_number"], fields["identifier"] = form.identifier, form.account_number
             fields["account_number"] = None
@@ -256,7 +249,7 @@ def details_of(form: Form) -> dict[str, Any]:
         if form.identifier_type is None:
             iban = identifiers.has_iban_form(fields["identifier"])
             fields["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
-    elif isinstance(form, WireForm):
+    elif isinstance(form, schemas.WireForm):
         iban = identifiers.has_iban_form(form.identifier)
         fields["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
     if fields.get("identifier_type") == "IBAN":
@@ -264,7 +257,7 @@ def details_of(form: Form) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-async def _check_wallet(bank: Bank, form: WalletForm) -> None:
+async def _check_wallet(bank: Bank, form: schemas.WalletForm) -> None:
     """Raise InvalidInput for an address that is never paid, whatever becomes of its verification."""
     address = form.wallet_address
     wallets = bank.ports[OwnWallets]
@@ -277,7 +270,7 @@ async def _check_wallet(bank: Bank, form: WalletForm) -> None:
             raise InvalidInput.at("body", "wallet_address", msg="is the wallet that this bank pays from")
 
 
-async def _find_target(bank: Bank, form: OnUsForm) -> PortalRow:
+async def _find_target(bank: Bank, form: schemas.OnUsForm) -> PortalRow:
     """The open portal behind a network address. Raises InvalidInput."""
     number = form.account_number
     found = await _find_portal(bank, "network", number) if _is_network_address(number) else None

@@ -9,7 +9,7 @@ from billfold.accounts.explain import prices, store
 from billfold.accounts.explain.prices import tick_row
 from billfold.accounts.explain.schemas import TO_CENT, Explanation, Formula, Row, RowKind, Unit, explain, given
 from billfold.accounts.explain.store import ROWS_MAX, MovedMoney, MovedTrade, Stretch, trade_rows, transaction_rows
-from billfold.accounts.pockets import store as history
+from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.earnings_routes import PeriodEnds, earnings_between
 from billfold.accounts.pockets.schemas import accrued_cents
@@ -40,7 +40,7 @@ async def read_days(conn: Connection, bank: Bank, row: PocketRow, now: datetime)
     first = max(et_date(charged_at), et_date(row.opened_at))
     days = [first + timedelta(days=n) for n in range((today - first).days)]
     ends = [et_instant(day + _ONE_DAY, 0) for day in days]
-    states = await history.pocket_states_before(
+    states = await pocket_store.pocket_states_before(
         conn, [Boundary(row.customer_id, row.pocket_id, calendars.business_date(at), at=at) for at in ends]
     )
     stretch = await store.stretch_of(conn, row, Period(charged_at, now, live=True), calendars)

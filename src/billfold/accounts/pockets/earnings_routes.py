@@ -7,17 +7,9 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets import store as history
+from billfold.accounts.pockets import schemas
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import PocketRow
-from billfold.accounts.pockets.schemas import (
-    Earnings,
-    EarningsList,
-    PocketEarnings,
-    render_all,
-    render_earned,
-    valuation,
-)
 from billfold.accounts.pockets.store import Boundary
 from billfold.bills.rules import earnings
 from billfold.bills.rules.earnings import EarningsEntry, PocketState, require_prices, value_at
@@ -79,7 +71,7 @@ async def read_ends(
     earnings.require_prices(bank.market, date_from=query.date_from, date_to=query.date_to)
     periods = [earnings.period_bounds(name, now, row.opened_at, *bounds) for row in rows]
     ends = [boundary for row, each in zip(rows, periods, strict=True) for boundary in _boundaries(bank, row, each)]
-    states = dict(zip(ends, await history.pocket_states_before(conn, ends), strict=True))
+    states = dict(zip(ends, await pocket_store.pocket_states_before(conn, ends), strict=True))
 
     def at(row: PocketRow, instant: datetime) -> PocketState:
         return PocketState() if instant <= row.opened_at else states[_boundary(bank, row, instant)]
@@ -89,7 +81,7 @@ async def read_ends(
             row,
             each,
             start=at(row, each.start),
-            end=history.current_pocket_state(row) if each.live else at(row, each.end),
+            end=pocket_store.current_pocket_state(row) if each.live else at(row, each.end),
         )
         for row, each in zip(rows, periods, strict=True)
     ]
@@ -103,7 +95,7 @@ def earnings_between(bank: Bank, ends: PeriodEnds) -> EarningsEntry:
 
 async def pocket_earnings(
     bank: Bank, rows: list[PocketRow], query: EarningsQuery, now: datetime
-) -> list[PocketEarnings]:
+) -> list[schemas.PocketEarnings]:
     """Every pocket's entry."""
     return [_entry(bank, each, query, now=now) for each in await read_ends(bank.pool, bank, rows, query, now=now)]
 
@@ -118,11 +110,11 @@ def _boundary(bank: Bank, row: PocketRow, at: datetime) -> Boundary:
     return Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at)
 
 
-def _entry(bank: Bank, ends: PeriodEnds, query: EarningsQuery, now: datetime) -> PocketEarnings:
+def _entry(bank: Bank, ends: PeriodEnds, query: EarningsQuery, now: datetime) -> schemas.PocketEarnings:
     row, period = ends.row, ends.period
     shows_appreciation = row.real_time_yield and period.live
-    current_value = valuation(row, bank, now) if shows_appreciation else None
-    return PocketEarnings(
+    current_value = schemas.valuation(row, bank, now) if shows_appreciation else None
+    return schemas.PocketEarnings(
         pocket_id=row.pocket_id,
         entry=earnings_between(bank, ends),
         dates=earnings.shown_dates(query.period, period, bank.calendars),
@@ -137,7 +129,7 @@ _REFUSES = ("not-found", "too-many-pockets")
 
 
 @get("/api/v2/pockets/{pocket_id}/earnings/", SIGNED, READS)
-async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, query: EarningsQuery) -> Earnings:
+async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, query: EarningsQuery) -> schemas.Earnings:
     """Get earnings of a Pocket.
 
     Earnings over a period.
@@ -145,13 +137,13 @@ async def get_pocket_earnings(caller: Call, bank: Bank, pocket_id: UUID, query: 
     owner, own_id = await caller.pocket(bank, pocket_id)
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
     (earned,) = await pocket_earnings(bank, [row], query, now=caller.now)
-    return render_earned(earned, with_pocket_id=False)
+    return schemas.render_earned(earned, with_pocket_id=False)
 
 
 @get("/api/v2/earnings/", refuses=_REFUSES)
 async def list_earnings(
     caller: Caller, bank: Bank, query: EarningsQuery, customer_id: UUID | None = None, pocket_id: Pockets = None
-) -> EarningsList:
+) -> schemas.EarningsList:
     """List earnings.
 
     Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
@@ -163,7 +155,7 @@ async def list_earnings(
 @get("/api/v2/earnings/", READS, name="list_earnings", refuses=_REFUSES)
 async def list_own_earnings(
     *, member: CustomerCaller, bank: Bank, query: EarningsQuery, pocket_id: Pockets = None
-) -> EarningsList:
+) -> schemas.EarningsList:
     """List earnings.
 
     Earnings of up to 30 Pockets, and the exact sum. Default: all that are not closed.
@@ -173,7 +165,7 @@ async def list_own_earnings(
 
 async def _list(
     caller: Call, bank: Bank, query: EarningsQuery, owner: UUID | None, pocket_ids: list[UUID] | None
-) -> EarningsList:
+) -> schemas.EarningsList:
     if pocket_ids is None:
         rows = await pocket_store.list_open(bank.pool, caller.partner_id, owner, limit=POCKETS_MAX + 1)
     else:
@@ -182,7 +174,7 @@ async def _list(
         rows = await pocket_store.list_by_id(bank.pool, [await caller.pocket(bank, each, owner) for each in ids])
     _check_number(rows)
     earned = await pocket_earnings(bank, rows, query, now=caller.now)
-    return render_all(earned, bank.calendars.settlement_on_or_before(et_date(caller.now)))
+    return schemas.render_all(earned, bank.calendars.settlement_on_or_before(et_date(caller.now)))
 
 
 def _check_number(pockets: Sized) -> None:
@@ -229,12 +221,12 @@ async def list_pocket_values(
     days = _days(first, last)
     past = [each for each in days if each < today]
     ends = [et_instant(each + _DAY, time()) for each in past]
-    states = await history.pocket_states_before(
+    states = await pocket_store.pocket_states_before(
         bank.pool, [Boundary(row.customer_id, row.pocket_id, bank.calendars.business_date(at), at=at) for at in ends]
     )
     values = [value_at(state, at, bank.market) for state, at in zip(states, ends, strict=True)]
     if len(past) < len(days):
-        values.append(valuation(row, bank, caller.now).total_value)
+        values.append(schemas.valuation(row, bank, caller.now).total_value)
     return PocketValues(
         items=[DayValue(date=day, total_value=usd(cents)) for day, cents in zip(days, values, strict=True)]
     )

@@ -9,16 +9,10 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.pockets import requests
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import OpenPocket
-from billfold.accounts.pockets.requests import (
-    ChangePocket,
-    OmitQuery,
-    PocketName,
-    Statuses,
-    resolve_strategies,
-    update_pocket_command,
-)
+from billfold.accounts.pockets.requests import OmitQuery
 from billfold.accounts.pockets.schemas import Account, Pocket, accrued_cents, render_account, render_pocket, valuation
 from billfold.http.caller import Call
 from billfold.http.list_params import Limit, ListQuery, Offset, page_of
@@ -47,7 +41,7 @@ _UPDATE_REFUSES = (
 class CreateOwnPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A new Pocket. `trading_strategy_id` sets both strategies."""
 
-    pocket_name: PocketName
+    pocket_name: requests.PocketName
     deposit_strategy_id: str | None = None
     reinvestment_strategy_id: str | UnsetType | None = UNSET
     trading_strategy_id: str | None = None
@@ -67,7 +61,7 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
     It opens with its first portal. Money that arrives there becomes T-bills at once.
     """
     owner = await caller.owner(bank, customer_id)
-    deposit, reinvestment = resolve_strategies(
+    deposit, reinvestment = requests.resolve_strategies(
         data.deposit_strategy_id,
         data.reinvestment_strategy_id,
         pocket_configuration_id=data.pocket_configuration_id if isinstance(data, CreatePocket) else None,
@@ -88,7 +82,7 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
 
 @get("/api/v2/customers/{customer_id}/pockets/")
 async def list_customer_pockets(
-    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, query: OmitQuery, status: Statuses = None
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, query: OmitQuery, status: requests.Statuses = None
 ) -> CursorList[Pocket]:
     """List Pockets of a customer.
 
@@ -104,7 +98,7 @@ async def list_pockets(
     bank: Bank,
     wanted: ListQuery,
     query: OmitQuery,
-    status: Statuses = None,
+    status: requests.Statuses = None,
     customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]")] = None,
     valuation_type: Literal["MARK", "REAL_TIME"] | None = None,
 ) -> CursorList[Pocket]:
@@ -128,7 +122,7 @@ async def list_own_pockets(
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
     query: OmitQuery,
-    status: Statuses = None,
+    status: requests.Statuses = None,
     pocket_id: Annotated[list[UUID] | None, Query(name="pocket_id[]", description="Only these.")] = None,
 ) -> OffsetList[Pocket]:
     """List Pockets.
@@ -158,7 +152,7 @@ async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_
 @patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES)
 @patch("/api/v2/pockets/{pocket_id}/", WRITES, refuses=_UPDATE_REFUSES)
 async def update_pocket(
-    caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, data: ChangePocket
+    caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, data: requests.ChangePocket
 ) -> Pocket:
     """Update Pocket.
 
@@ -166,7 +160,7 @@ async def update_pocket(
     fee; what is left and buys no bill is paid into another Pocket of the customer.
     """
     owner, own_id = await caller.pocket(bank, pocket_id, customer_id)
-    await bank.engine.submit(update_pocket_command(caller, owner, own_id, data=data))
+    await bank.engine.submit(requests.update_pocket_command(caller, owner, own_id, data=data))
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
     return render_pocket(row, bank, caller.now, with_customer_id=False)
 

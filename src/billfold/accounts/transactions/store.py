@@ -14,13 +14,8 @@ import msgspec
 from typing_extensions import override
 
 from billfold.accounts.entry_numbers import BookedIn, Entries, MergedList
-from billfold.accounts.transactions.settlement import (
-    ACH_SETTLES_AT,
-    BankBooking,
-    TransactionRow,
-    closures_of,
-    settlement_of,
-)
+from billfold.accounts.transactions import settlement as transaction_settlement
+from billfold.accounts.transactions.settlement import ACH_SETTLES_AT, TransactionRow
 from billfold.platform.calendars import Calendars
 from billfold.platform.database import keyset
 from billfold.platform.database.connection import Connection, Db
@@ -156,7 +151,7 @@ def _lists(
     is_shown = _IS_SHOWN.format(customer=customer)
     names = (*TransactionFilters.__struct_fields__, "now", "closures")
     values = {name: f"${place}" for place, name in enumerate(names, first)}
-    settlement = settlement_of("a", customer, closures=values["closures"])
+    settlement = transaction_settlement.settlement_of("a", customer, closures=values["closures"])
     return {
         filters_settlement: kind(
             sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=is_shown)),
@@ -293,7 +288,7 @@ class Activity:
             kinds = {each.partition(":")[0] for each in filters.types or ()}
             if kinds and kinds <= _BANK_TYPES and not filters.sweeps:
                 lists = _OF_BANK
-        closures = [closures_of(calendars)] if filters_settlement else []
+        closures = [transaction_settlement.closures_of(calendars)] if filters_settlement else []
         return lists[filters_settlement], [*self._owner, *values, now, *closures]
 
 
@@ -320,7 +315,7 @@ async def find_bank_bookings(
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are bookings the bank made by itself in pockets of these customers."""
     rows = await conn.fetch(_BANK_BOOKINGS, customer_ids, ids)
-    return [(customer_id, rest[0], BankBooking(*rest)) for customer_id, *rest in rows]
+    return [(customer_id, rest[0], transaction_settlement.BankBooking(*rest)) for customer_id, *rest in rows]
 
 
 _TO_BROKERAGE = '{"sweep_direction":"TO_BROKERAGE"}'

@@ -14,20 +14,9 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
+from billfold.approvals import types as approval_types
 from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
 from billfold.approvals.store.approval_rules import update
-from billfold.approvals.types import (
-    APPLY_AUTHORIZATION_REQUEST,
-    EXECUTE_TRANSFER_REQUEST,
-    EXPIRE_AUTHORIZATION_REQUEST,
-    EXPIRE_TRANSFER_REQUEST,
-    Actor,
-    ApprovalRequirement,
-    AuthorizationRequestRow,
-    Status,
-    StoredRequest,
-    TransferRequest,
-)
 from billfold.audit.record import AuditedAction, audited
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
@@ -37,7 +26,7 @@ from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused
 
-RequestType = TypeVar("RequestType", bound=StoredRequest)
+RequestType = TypeVar("RequestType", bound=approval_types.StoredRequest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +77,7 @@ class RequestKind(Generic[RequestType]):
         return await self.get(conn, customer_id, request_id, now=now)
 
     def audited(
-        self, by: Actor, verb: str, request_id: UUID, **details: object
+        self, by: approval_types.Actor, verb: str, request_id: UUID, **details: object
     ) -> AbstractAsyncContextManager[AuditedAction]:
         """Return the audited transaction in which a member acts on a request."""
         return audited(
@@ -107,7 +96,9 @@ class RequestKind(Generic[RequestType]):
         if request.status != "PENDING":
             raise Refused(f"{self.table.replace('_', '-')}-not-pending", f"The request is {request.status}.")
 
-    async def move(self, audited_action: AuditedAction, request: RequestType, status: Status, *, now: datetime) -> None:
+    async def move(
+        self, audited_action: AuditedAction, request: RequestType, status: approval_types.Status, *, now: datetime
+    ) -> None:
         """Record what a pending request has become, and schedule what follows."""
         where = "status = 'PENDING'"
         key = (request.customer_id, request.request_id)
@@ -150,14 +141,14 @@ class RequestKind(Generic[RequestType]):
 
     def _read(self, row: Record) -> RequestType:
         columns = dict(row)
-        columns["terms"] = msgspec.json.decode(columns["terms"], type=ApprovalRequirement)
+        columns["terms"] = msgspec.json.decode(columns["terms"], type=approval_types.ApprovalRequirement)
         return msgspec.convert(columns, self.row)
 
 
 _STATUS = "CASE WHEN q.status = 'PENDING' AND q.expires_at <= $2 THEN 'EXPIRED' ELSE q.status END AS status_now"
 TRANSFER_REQUESTS = RequestKind(
     table="transfer_request",
-    row=TransferRequest,
+    row=approval_types.TransferRequest,
     select=f"""
 SELECT q.*, {_STATUS},
        CASE WHEN q.status <> 'APPROVED' THEN 'NOT_STARTED'
@@ -182,17 +173,17 @@ SELECT q.*, {_STATUS},
            AND v.request_id = q.request_id AND v.member_id = $9))
 """,
     needs=MAY_APPROVE,
-    expiry_job=EXPIRE_TRANSFER_REQUEST,
-    approval_job=EXECUTE_TRANSFER_REQUEST,
+    expiry_job=approval_types.EXPIRE_TRANSFER_REQUEST,
+    approval_job=approval_types.EXECUTE_TRANSFER_REQUEST,
 )
 AUTHORIZATION_REQUESTS = RequestKind(
     table="authorization_request",
-    row=AuthorizationRequestRow,
+    row=approval_types.AuthorizationRequestRow,
     select=f"SELECT q.*, {_STATUS} FROM authorization_request q WHERE q.customer_id = $1",
     filters="($3::text[] IS NULL OR q.status_now = ANY($3)) AND ($4::text[] IS NULL OR q.action = ANY($4))",
     needs=MAY_CONFIRM,
-    expiry_job=EXPIRE_AUTHORIZATION_REQUEST,
-    approval_job=APPLY_AUTHORIZATION_REQUEST,
+    expiry_job=approval_types.EXPIRE_AUTHORIZATION_REQUEST,
+    approval_job=approval_types.APPLY_AUTHORIZATION_REQUEST,
 )
 # A command of ours is in one commit; the journals of that commit are between two links.
 _TRANSACTIONS = """
@@ -225,7 +216,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def transactions_of(
-    conn: Connection | Pool, customer_id: UUID, commands: Iterable[tuple[TransferRequest, UUID]]
+    conn: Connection | Pool, customer_id: UUID, commands: Iterable[tuple[approval_types.TransferRequest, UUID]]
 ) -> dict[UUID, list[UUID]]:
     """Return the transactions of requests, each with a command that can have moved its money."""
     wanted = [(request.request_id, command_id, request.pocket_id) for request, command_id in commands]
@@ -238,7 +229,7 @@ async def transactions_of(
 async def run_expiry_job(bank: Bank, job: ScheduledJob) -> None:
     """Record that a request has expired; a decided one stays as it is."""
     assert job.customer_id is not None
-    kind: RequestKind[TransferRequest] | RequestKind[AuthorizationRequestRow] = (
+    kind: RequestKind[approval_types.TransferRequest] | RequestKind[approval_types.AuthorizationRequestRow] = (
         TRANSFER_REQUESTS if job.kind == TRANSFER_REQUESTS.expiry_job else AUTHORIZATION_REQUESTS
     )
     await kind.update_by_bank(

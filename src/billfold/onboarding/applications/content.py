@@ -16,11 +16,7 @@ from billfold.documents.store import open_names
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.forms import AnyForm, BusinessForm, IndividualForm, RelatedPartyForm
-from billfold.onboarding.applications.rules.requirements import (
-    DocumentRequest,
-    missing_requirements,
-    required_documents,
-)
+from billfold.onboarding.applications.rules import requirements
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, RelatedPartyRow
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Pool
@@ -46,23 +42,23 @@ class Application(msgspec.Struct, kw_only=True):
         """Return the id and nothing personal."""
         return f"Application({self.row.application_id})"
 
-    def required(self, seed: bytes) -> dict[UUID, DocumentRequest]:
+    def required(self, seed: bytes) -> dict[UUID, requirements.DocumentRequest]:
         """Return the documents that are required, by their ids."""
-        requests = required_documents(self.form, self.parties, self.row.requested_documents)
+        requests = requirements.required_documents(self.form, self.parties, self.row.requested_documents)
         return {document_id_of(seed, self.row, each): each for each in requests}
 
     def missing(self, seed: bytes) -> list[str]:
         """Return what it lacks before it can be submitted."""
         required = self.required(seed)
         documents = [each for each in self.documents if each.document_id in required]
-        return missing_requirements(self.form, self.parties, documents)
+        return requirements.missing_requirements(self.form, self.parties, documents)
 
     def documents_of(self, related_party_id: UUID | None) -> list[DocumentRow]:
         """Return the documents of a related party, or those of the applicant."""
         return [each for each in self.documents if each.related_party_id == related_party_id]
 
 
-def document_id_of(seed: bytes, row: ApplicationRow, request: DocumentRequest) -> UUID:
+def document_id_of(seed: bytes, row: ApplicationRow, request: requirements.DocumentRequest) -> UUID:
     """Return the id of the document of a type that an applicant, or a related party, must provide."""
     subject = request.related_party_id or row.applicant_id
     return derive(seed, command_id(f"document:{row.applicant_id}:{subject}", request.type), 0)

@@ -14,16 +14,8 @@ from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, open_application
 from billfold.onboarding.applications.forms import IndividualForm
 from billfold.onboarding.applications.ports import CheckedApplication, CheckResult, CheckStatus, IdentityCheck
+from billfold.onboarding.applications.rules import status as application_status
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
-from billfold.onboarding.applications.rules.status import (
-    IDLE_LIMIT,
-    INCOMPLETE,
-    RESULTS,
-    ReportApplication,
-    require_complete,
-    require_decidable,
-    reviewed_result,
-)
 from billfold.onboarding.applications.types import APPROVE_JOB, ApplicationRow, ApplicationStatus, move_id_of
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
@@ -84,7 +76,7 @@ async def decide(bank: Bank, row: ApplicationRow, result: CheckResult, *, origin
     """
     await screen_application(bank, row, now=now)
     async with changing(bank, row, "reviewed", origin=origin, at=now, wall=wall_now()) as change:
-        require_decidable(change.row)
+        application_status.require_decidable(change.row)
         await _apply(change, result)
 
 
@@ -101,7 +93,7 @@ async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, 
             return
         if result.status == CheckStatus.APPROVED and change.application.missing(bank.seed):
             # A document was found invalid while the check ran.
-            result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(INCOMPLETE,))
+            result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(application_status.INCOMPLETE,))
         if result.status in _LEAVING_CHECK and await find_standing(change.action.conn, current.applicant_id):
             result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(*result.reasons, REASON))
         await _apply(change, result)
@@ -128,11 +120,11 @@ async def _apply(change: ApplicationChange, result: CheckResult) -> None:
     reasons = result.reasons
     if result.status == CheckStatus.DOCUMENTS_NEEDED:
         await _send_back(change, result.documents, reasons)
-    await change.move(RESULTS[result.status], reasons=reasons, wait_until=result.look_again_at)
+    await change.move(application_status.RESULTS[result.status], reasons=reasons, wait_until=result.look_again_at)
 
 
 async def _approve(change: ApplicationChange) -> None:
-    require_complete(change.application.missing(change.bank.seed))
+    application_status.require_complete(change.application.missing(change.bank.seed))
     row = change.row
     if await find_standing(change.action.conn, row.applicant_id):
         raise Refused("sanctions-hit-open", "A name of the application is like one of the sanctions list.")
@@ -170,7 +162,9 @@ async def run_check_job(bank: Bank, job: ScheduledJob) -> None:
     result = CheckResult(status=CheckStatus.MANUAL_REVIEW)
     if bank.ports.get(IdentityCheck) is not None:
         result = await bank.ports[IdentityCheck].check(_checked(application), now)
-    result = reviewed_result(result, application.form, agreement_version=bank.terms.agreements.in_force(et_date(now)))
+    result = application_status.reviewed_result(
+        result, application.form, agreement_version=bank.terms.agreements.in_force(et_date(now))
+    )
     await settle_check(bank, row, result, move_id=move.move_id, now=now)
     if result.look_again_at is not None and result.status in {CheckStatus.WAITING, CheckStatus.IN_PROGRESS}:
         # Of a move that has become another one, this looks once more and finds nothing to do.
@@ -182,7 +176,7 @@ async def run_report_job(bank: Bank, job: ScheduledJob) -> None:
     move = await store.find_move(bank.pool, job.object_id)
     assert move is not None
     await bank.engine.submit(
-        ReportApplication(
+        application_status.ReportApplication(
             caller="application",
             key=move.move_id,
             customers=(move.customer_id,),
@@ -210,7 +204,7 @@ async def run_expire_job(bank: Bank, job: ScheduledJob) -> None:
         return
     now = await bank.now()
     async with changing(bank, row, "closed", origin=Origin.system(), at=now, wall=wall_now()) as change:
-        idle_until = change.row.updated_at + IDLE_LIMIT
+        idle_until = change.row.updated_at + application_status.IDLE_LIMIT
         if change.row.status != ApplicationStatus.CREATED:
             change.action.skip()
         elif idle_until > now:

@@ -14,14 +14,8 @@ from billfold.http.raw_request import RawRequest
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.onboarding.applications import requests, store
+from billfold.onboarding.applications import forms, requests, store
 from billfold.onboarding.applications.content import document_id_of, open_application, open_applications
-from billfold.onboarding.applications.forms import (
-    BusinessForm,
-    CreateBusinessApplication,
-    NewIndividualForm,
-    RelatedPartyForm,
-)
 from billfold.onboarding.applications.rules.requirements import DocumentRequest, is_owner
 from billfold.onboarding.applications.schemas import (
     BusinessApplication,
@@ -48,7 +42,9 @@ class ApplicationQuery(msgspec.Struct, frozen=True, kw_only=True):
 
 @post(V1, SIGNED, tag="applications", refuses=("customer-not-open", "duplicate-id"))
 @post(V2, WRITES, tag="applications", refuses=("customer-not-open", "duplicate-id"))
-async def create_business_application(caller: Call, bank: Bank, data: CreateBusinessApplication) -> BusinessApplication:
+async def create_business_application(
+    caller: Call, bank: Bank, data: forms.CreateBusinessApplication
+) -> BusinessApplication:
     """Create business application.
 
     Every field is optional until the application is submitted. The same `id` with the same content is the same
@@ -85,7 +81,7 @@ async def get_business_application(caller: Call, bank: Bank, application_id: UUI
 @patch(f"{V1}{{application_id}}/", SIGNED, tag="applications", refuses=("application-not-editable",))
 @patch(f"{V2}{{application_id}}/", WRITES, tag="applications", refuses=("application-not-editable",))
 async def update_business_application(
-    caller: Call, bank: Bank, application_id: UUID, data: BusinessForm
+    caller: Call, bank: Bank, application_id: UUID, data: forms.BusinessForm
 ) -> BusinessApplication:
     """Update business application.
 
@@ -137,7 +133,9 @@ _ONE = "/api/v1/applications/{application_id}/"
 
 
 @post("/api/v1/applications/", tag="applications", refuses=("customer-not-open", "duplicate-id"))
-async def create_individual_application(caller: Caller, bank: Bank, data: NewIndividualForm) -> IndividualApplication:
+async def create_individual_application(
+    caller: Caller, bank: Bank, data: forms.NewIndividualForm
+) -> IndividualApplication:
     """Create individual application.
 
     The same `id` with the same content is the same application.
@@ -218,7 +216,7 @@ _V1_ONE, _V2_ONE = f"{_V1}{{related_party_application_id}}/", f"{_V2}{{related_p
 @post(_V1, SIGNED, tag="applications", refuses=("application-not-editable",))
 @post(_V2, WRITES, tag="applications", refuses=("application-not-editable",))
 async def create_related_party(
-    caller: Call, bank: Bank, application_id: UUID, data: RelatedPartyForm
+    caller: Call, bank: Bank, application_id: UUID, data: forms.RelatedPartyForm
 ) -> RelatedPartyApplication:
     """Add related party.
 
@@ -247,7 +245,7 @@ async def update_related_party(
     application_id: UUID,
     related_party_application_id: MaybeInPath,
     related_party_id: MaybeInPath,
-    data: RelatedPartyForm,
+    data: forms.RelatedPartyForm,
 ) -> RelatedPartyApplication:
     """Update related party.
 

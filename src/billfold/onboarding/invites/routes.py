@@ -14,16 +14,8 @@ from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications.routes import READS, V2, WRITES
-from billfold.onboarding.invites import invitations
-from billfold.onboarding.invites.rules import (
-    COLLABORATORS_MAX,
-    PARTY_FIELDS,
-    InvitationType,
-    Invite,
-    Invitee,
-    InviteStatus,
-    WantedInvite,
-)
+from billfold.onboarding.invites import invitations, rules
+from billfold.onboarding.invites.rules import PARTY_FIELDS, InvitationType, WantedInvite
 from billfold.platform.errors import FieldError, InvalidInput
 from billfold.platform.text.plain_text import is_name
 
@@ -41,7 +33,7 @@ class InviteCollaborators(
 ):
     """Let others fill in the application: its data, its related parties, its documents."""
 
-    collaborators: Annotated[list[InvitedCollaborator], msgspec.Meta(min_length=1, max_length=COLLABORATORS_MAX)]
+    collaborators: Annotated[list[InvitedCollaborator], msgspec.Meta(min_length=1, max_length=rules.COLLABORATORS_MAX)]
 
 
 class InviteAuthorizedPerson(
@@ -89,7 +81,7 @@ class Collaborator(msgspec.Struct, kw_only=True):
     id: UUID
     invitation_type: InvitationType
     email: str
-    status: InviteStatus
+    status: rules.InviteStatus
     related_party_id: UUID | None
     time_created: BankTime
     expires_at: BankTime
@@ -125,7 +117,7 @@ def wanted_in(data: NewInvite) -> list[WantedInvite]:
     ]
 
 
-def render_invites(invites: Sequence[Invite]) -> Invites:
+def render_invites(invites: Sequence[rules.Invite]) -> Invites:
     """Invites, in the order in which they were made."""
     return Invites(
         invites=[
@@ -146,8 +138,8 @@ def render_invites(invites: Sequence[Invite]) -> Invites:
 _Person = InvitedCollaborator | InviteAuthorizedPerson | InviteRelatedParty
 
 
-def _invitee(person: _Person) -> Invitee:
-    return Invitee(
+def _invitee(person: _Person) -> rules.Invitee:
+    return rules.Invitee(
         email="" if person.email is None else check_email(person.email),
         first_name=person.first_name and person.first_name.strip(),
         last_name=person.last_name and person.last_name.strip(),

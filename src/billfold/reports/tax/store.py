@@ -30,20 +30,8 @@ from billfold.platform.errors import NotFound
 from billfold.reports.entries.reader import current_position
 from billfold.reports.entries.store import last_entry_before
 from billfold.reports.entries.types import LedgerPosition
-from billfold.reports.tax.rules import (
-    Disposal,
-    Filing,
-    LotMovement,
-    LotReplay,
-    TaxForm,
-    TaxStatus,
-    TaxYear,
-    TinType,
-    first_purchase,
-    is_relevant,
-    tax_years,
-    year_bounds,
-)
+from billfold.reports.tax import rules
+from billfold.reports.tax.rules import Filing, TaxStatus, TinType
 
 _CORPORATIONS = frozenset({"CORPORATE", "INCORPORATED_ASSOCIATION"})
 _FOREIGN_NUMBERS = frozenset({"NON_US_BUSINESS_ID", "PASSPORT", "INTERNATIONAL_ID"})
@@ -189,13 +177,15 @@ class MadeForm(NamedTuple):
     created_at: datetime
 
 
-async def stream_movements(conn: Connection, customer_id: UUID, after: int, through: int) -> AsyncIterator[LotMovement]:
+async def stream_movements(
+    conn: Connection, customer_id: UUID, after: int, through: int
+) -> AsyncIterator[rules.LotMovement]:
     """Return the movements of a customer's lots from after one journal entry up to another, a few at a time.
 
     In the order of booking. The connection is in a transaction.
     """
     async for row in conn.cursor(_MOVEMENTS, customer_id, after, through, prefetch=_FETCHED_AT_ONCE):
-        yield LotMovement(*row)
+        yield rules.LotMovement(*row)
 
 
 async def get_tax_status(conn: Db, customer_id: UUID) -> TaxStatus:
@@ -219,10 +209,10 @@ async def stream_customers(pool: Pool) -> AsyncIterator[UUID]:
             yield last
 
 
-async def list_forms(conn: Db, customer_id: UUID, year: int) -> dict[tuple[UUID, TaxForm], MadeForm]:
+async def list_forms(conn: Db, customer_id: UUID, year: int) -> dict[tuple[UUID, rules.TaxForm], MadeForm]:
     """Return a customer's forms of a calendar year, by Pocket and form."""
     rows = await conn.fetch(_FORMS, customer_id, str(year))
-    return {(pocket_id, TaxForm(form)): MadeForm(*made) for pocket_id, form, *made in rows}
+    return {(pocket_id, rules.TaxForm(form)): MadeForm(*made) for pocket_id, form, *made in rows}
 
 
 async def first_year(conn: Db) -> int | None:
@@ -245,25 +235,25 @@ class TaxReading(NamedTuple):
     """A customer's calendar year: its status, each Pocket with sales or maturities, and how far the log was read."""
 
     status: TaxStatus
-    years: list[TaxYear]
+    years: list[rules.TaxYear]
     position: LedgerPosition
 
 
 async def read_tax_years(bank: Bank, customer_id: UUID, year: int) -> TaxReading:
     """Return what a customer's Pockets have to report for a calendar year. What was due by its end is done first."""
-    ends_at = year_bounds(year)[1]
+    ends_at = rules.year_bounds(year)[1]
     position = await current_position(bank, customer_id, ends_at)
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         status = await get_tax_status(conn, customer_id)
-        after = await last_entry_before(conn, customer_id, first_purchase(year))
+        after = await last_entry_before(conn, customer_id, rules.first_purchase(year))
         stream = stream_movements(conn, customer_id, after, position.entry_no)
-        replay, disposals = LotReplay(lambda cusip: bank.market.bill(cusip).maturity), list[Disposal]()
+        replay, disposals = rules.LotReplay(lambda cusip: bank.market.bill(cusip).maturity), list[rules.Disposal]()
         async for each in stream:
             # Of a bill that was gone before the year began the lots may have been bought before the stream does.
-            if is_relevant(bank.market.bill(each.cusip).maturity, year):
+            if rules.is_relevant(bank.market.bill(each.cusip).maturity, year):
                 disposal = replay.play(each)
                 disposals += [disposal] if disposal is not None else []
-    return TaxReading(status, tax_years(year, disposals, status), position)
+    return TaxReading(status, rules.tax_years(year, disposals, status), position)
 
 
 async def set_tax_status(bank: Bank, status: TaxStatus) -> None:

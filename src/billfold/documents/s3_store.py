@@ -7,12 +7,10 @@ DeleteObject, error responses.
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import obstore
@@ -20,106 +18,17 @@ import structlog
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from billfold.documents.ports import (
-    FileStoreUnusable,
-    StoredFile,
-    altered,
-    check_key,
-    check_unaltered,
-    is_key,
-    missing,
-    new_file,
-)
+from billfold.documents.ports import FileStoreUnusable, altered, check_key, check_unaltered, is_key, missing, new_file
 from billfold.platform.errors import Unavailable
-
-_TEMPORARY_SUFFIX = ".part"
-
-
-class LocalFileStore:
-    """Keeps files in a folder that only the operating system's user of the bank may read."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    async def check(self) -> str:
-        """Return where the files are kept. Whether it can be written to is found out with the other folders."""
-        return str(self._folder)
-
-    async def keep(self, content: bytes) -> StoredFile:
-        """Keep a file for good; when this returns it survives a crash."""
-        return await asyncio.to_thread(self._keep, content)
-
-    async def fetch(self, file: StoredFile) -> bytes:
-        """Return the file as it was kept. Raises StoredFileMissing."""
-        return await asyncio.to_thread(self._fetch, file)
-
-    async def list_stored(self, before: datetime) -> list[str]:
-        """Return the names of what was last written before this instant, unfinished or not."""
-        return await asyncio.to_thread(self._list, before.timestamp())
-
-    async def discard(self, key: str) -> None:
-        """Keep it no longer. A file that is gone already is no error."""
-        path = self._path(key.removesuffix(_TEMPORARY_SUFFIX))
-        await asyncio.to_thread((path.parent / key).unlink, missing_ok=True)
-
-    def _path(self, key: str) -> Path:
-        """Return where a file is: in one of 256 folders. Raises StoredFileMissing for what is no key."""
-        check_key(key)
-        return self._folder / key[:2] / key
-
-    def _keep(self, content: bytes) -> StoredFile:
-        file = new_file(content)
-        self._write(self._path(file.key), content)
-        return file
-
-    def _fetch(self, file: StoredFile) -> bytes:
-        try:
-            content = self._path(file.key).read_bytes()
-        except FileNotFoundError:
-            raise missing(file) from None
-        check_unaltered(file, content)
-        return content
-
-    def _list(self, before: float) -> list[str]:
-        if not self._folder.is_dir():
-            return []
-        keys = []
-        for subfolder in self._folder.iterdir():
-            with os.scandir(subfolder) as files:
-                keys += [each.name for each in files if each.stat().st_mtime < before]
-        return sorted(keys)
-
-    def _write(self, path: Path, content: bytes) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.parent.mkdir(mode=0o700, exist_ok=True)
-        temporary = path.with_suffix(_TEMPORARY_SUFFIX)
-        try:
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as out:
-                out.write(content)
-                out.flush()
-                os.fsync(out.fileno())
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-        for folder in (path.parent, self._folder):
-            _make_durable(folder)
-
-
-def _make_durable(folder: Path) -> None:
-    """Write the names in a folder to the disk: a new file has one only then."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from datetime import datetime
+    from pathlib import Path
 
     from obstore.store import ClientConfig, RetryConfig, S3Credential
 
+    from billfold.documents.ports import StoredFile
 
 log = structlog.get_logger(__name__)
 _CONNECT_TIMEOUT = timedelta(seconds=5)
