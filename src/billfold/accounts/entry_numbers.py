@@ -149,14 +149,7 @@ class MergedList(KeysetList[RowType]):
         return span.cut(await conn.fetchval(far, customer_id, pocket_ids, *span, each), descending=descending)
 
     async def _by_windows(
-        self,
-        conn: Db,
-        values: tuple[Any, ...],
-        span: Entries,
-        *,
-        after: Place | None,
-        descending: bool,
-        limit: int,
+        self, conn: Db, values: tuple[Any, ...], span: Entries, *, after: Place | None, descending: bool, limit: int
     ) -> list[tuple[RowType, SortKey]]:
         customer_id, pocket_ids, _, *filters = values
         first, end = span

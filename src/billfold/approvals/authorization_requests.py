@@ -30,7 +30,7 @@ from billfold.oauth import clients
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault, associated_data, is_sealed_text
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import Refused
 
 REASON: Final = "customer-not-open"
@@ -231,7 +231,7 @@ async def confirm_as_operator(bank: Bank, customer_id: UUID, request_id: UUID) -
 
 
 async def check_requester(
-    conn: Connection | Pool, vault: Vault, change: AuthorizationRequestRow, *, needs: str, now: datetime
+    conn: Db, vault: Vault, change: AuthorizationRequestRow, *, needs: str, now: datetime
 ) -> Member:
     """Return the requester as they are now, if they may still do what they requested.
 

@@ -29,7 +29,7 @@ from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
 from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.payments.wires.commands import SendWire
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.pool import Batcher, uuid_array
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
@@ -172,12 +172,7 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
         return
     try:
         command = await _command_for(
-            bank,
-            bank.pool,
-            customer_id,
-            content=found.content,
-            unverified_wires=found.unverified_wires,
-            approved=True,
+            bank, bank.pool, customer_id, content=found.content, unverified_wires=found.unverified_wires, approved=True
         )
         code = (await bank.engine.submit(command)).outcome.get("code")
     except (Refused, NotFound) as refusal:
@@ -187,13 +182,7 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
 
 
 async def _command_for(
-    bank: Bank,
-    conn: Connection | Pool,
-    customer_id: UUID,
-    *,
-    content: RequestContent,
-    unverified_wires: bool,
-    approved: bool = False,
+    bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, unverified_wires: bool, approved: bool = False
 ) -> Command:
     """Return the command that carries a request out: of an approved one a refusal is an outcome.
 
@@ -266,9 +255,7 @@ def _wire(
     )
 
 
-async def _usdc(
-    bank: Bank, conn: Connection | Pool, customer_id: UUID, *, content: RequestContent, approved: bool
-) -> SendUsdc:
+async def _usdc(bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, approved: bool) -> SendUsdc:
     order = content.transfer
     assert isinstance(order, transfer_orders.UsdcOrder)
     details = (content.payee or {})["details"]
@@ -286,7 +273,7 @@ async def _usdc(
     )
 
 
-async def _destination(conn: Connection | Pool, customer_id: UUID, content: RequestContent) -> _Destination:
+async def _destination(conn: Db, customer_id: UUID, content: RequestContent) -> _Destination:
     order = content.transfer
     if isinstance(order, transfer_orders.OnUsOrder) and isinstance(order.details, transfer_orders.InternalReallocation):
         return customer_id, order.details.destination_pocket_id, (None, None)

@@ -137,12 +137,7 @@ async def get_authorization_request(member: CustomerCaller, bank: Bank, request_
     return await _read(member, bank, request_id)
 
 
-@patch(
-    f"{_ONE}status/",
-    WRITES,
-    tag="approvals",
-    refuses=(*REVIEW_ERRORS, "authorization-request-not-pending"),
-)
+@patch(f"{_ONE}status/", WRITES, tag="approvals", refuses=(*REVIEW_ERRORS, "authorization-request-not-pending"))
 async def decide_authorization_request(
     member: CustomerCaller, bank: Bank, request_id: UUID, data: schemas.DecideAuthorization
 ) -> AuthorizationRequest:

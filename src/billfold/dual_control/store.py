@@ -10,7 +10,7 @@ from asyncpg import Record
 
 from billfold.audit.record import AuditedAction
 from billfold.identity.operators.types import Power
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import KeysetList
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
@@ -188,30 +188,30 @@ async def lock_open_proposal(conn: Connection, subject_id: UUID) -> FreezePropos
     return None if record is None else _row(record)
 
 
-async def get_proposal(conn: Connection | Pool, proposal_id: UUID) -> FreezeProposal:
+async def get_proposal(conn: Db, proposal_id: UUID) -> FreezeProposal:
     """Return a proposal. Raises NotFound."""
     return _found(await conn.fetchrow(_ONE, proposal_id))
 
 
-async def find_confirmed(conn: Connection | Pool, subject_id: UUID) -> FreezeProposal | None:
+async def find_confirmed(conn: Db, subject_id: UUID) -> FreezeProposal | None:
     """Return what was decided about something last."""
     record = await conn.fetchrow(_CONFIRMED, subject_id)
     return None if record is None else _row(record)
 
 
-async def is_frozen(conn: Connection | Pool, row: FreezeProposal) -> bool:
+async def is_frozen(conn: Db, row: FreezeProposal) -> bool:
     """Return whether what a proposal is about is frozen now."""
     return (
         row.subject is not None and await conn.fetchval(_IS_FROZEN[row.subject], row.owner_id, row.subject_id) is True
     )
 
 
-async def is_carried_out(conn: Connection | Pool, owner_id: UUID, command_id: UUID) -> bool:
+async def is_carried_out(conn: Db, owner_id: UUID, command_id: UUID) -> bool:
     """Return whether the command of a proposal is in the ledger, accepted or not."""
     return await conn.fetchval(_CARRIED_OUT, owner_id, command_id) is True
 
 
-async def find_freeze(conn: Connection | Pool, row: FreezeProposal) -> Freeze | None:
+async def find_freeze(conn: Db, row: FreezeProposal) -> Freeze | None:
     """Return the newest freeze of what a proposal is about, whether it has ended or not."""
     found = await conn.fetchrow(_FREEZE, row.owner_id, row.subject and row.subject.lower(), row.subject_id)
     return None if found is None else Freeze(*found)

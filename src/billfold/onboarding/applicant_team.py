@@ -18,7 +18,7 @@ from billfold.onboarding.applications.content import name_of, open_application
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus, AwaitedMemberRow
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
 from billfold.team import invitations
@@ -63,7 +63,7 @@ async def await_team(
         return await list_awaited(change.action.conn, bank, change.row)
 
 
-async def list_awaited(conn: Connection | Pool, bank: Bank, row: ApplicationRow) -> list[Member]:
+async def list_awaited(conn: Db, bank: Bank, row: ApplicationRow) -> list[Member]:
     """Return who is invited with the approval, in the order in which they were named."""
     found = []
     for each in await store.list_awaited_members(conn, row):

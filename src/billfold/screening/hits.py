@@ -20,7 +20,7 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import proof_of
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound, Refused
@@ -56,7 +56,7 @@ SELECT subject_id, CASE WHEN bool_or(status = 'CONFIRMED') THEN 'CONFIRMED' ELSE
 """
 
 
-async def find_standing(conn: Connection | Pool, owner_id: UUID) -> HitStatus | None:
+async def find_standing(conn: Db, owner_id: UUID) -> HitStatus | None:
     """Return the worst status of the hits of an owner and its related parties; None: all are cleared."""
     row = await conn.fetchrow(_STANDING, [owner_id])
     return None if row is None else HitStatus(row["status"])
@@ -71,29 +71,29 @@ async def find_standing_of_customers(
 
 
 async def list_standing(
-    conn: Connection | Pool, owner_ids: Collection[UUID], counterparty_ids: Collection[UUID]
+    conn: Db, owner_ids: Collection[UUID], counterparty_ids: Collection[UUID]
 ) -> dict[UUID, HitStatus]:
     """Return the worst status of the hits of counterparties, of those with one that is not cleared."""
     rows = await conn.fetch(_STANDING_OF_COUNTERPARTIES, owner_ids, counterparty_ids)
     return {subject_id: HitStatus(status) for subject_id, status in rows}
 
 
-async def list_known(conn: Connection | Pool, hit_ids: Sequence[UUID]) -> set[UUID]:
+async def list_known(conn: Db, hit_ids: Sequence[UUID]) -> set[UUID]:
     """Return which of these hits are there already."""
     return {each["hit_id"] for each in await conn.fetch(_KNOWN, hit_ids)}
 
 
-async def list_hits(conn: Connection | Pool, status: str | None, limit: int) -> list[HitRow]:
+async def list_hits(conn: Db, status: str | None, limit: int) -> list[HitRow]:
     """Return hits of a status or of all, the newest first."""
     return [_row(each) for each in await conn.fetch(_LIST, status, limit)]
 
 
-async def list_open(conn: Connection | Pool, limit: int) -> list[HitRow]:
+async def list_open(conn: Db, limit: int) -> list[HitRow]:
     """Return hits that are not decided, the oldest first, and not those that were destroyed with their owner's key."""
     return [_row(each) for each in await conn.fetch(_OPEN, limit)]
 
 
-async def get_hit(conn: Connection | Pool, hit_id: UUID) -> HitRow:
+async def get_hit(conn: Db, hit_id: UUID) -> HitRow:
     """Return a hit. Raises NotFound."""
     found = await conn.fetchrow(_ONE, hit_id)
     if found is None:
@@ -127,14 +127,12 @@ async def update_hit(action: AuditedAction, hit_id: UUID, **changes: Any) -> Hit
     return _row(written)
 
 
-async def seal_content(
-    conn: Connection | Pool, bank: Bank, owner_id: UUID, hit_id: UUID, *, content: HitContent
-) -> bytes:
+async def seal_content(conn: Db, bank: Bank, owner_id: UUID, hit_id: UUID, *, content: HitContent) -> bytes:
     """Return what a hit says, sealed with its owner's key."""
     return await bank.ports[DataKeys].seal(conn, owner_id, msgspec.json.encode(content), aad=_place(owner_id, hit_id))
 
 
-async def open_content(conn: Connection | Pool, bank: Bank, row: HitRow) -> HitContent:
+async def open_content(conn: Db, bank: Bank, row: HitRow) -> HitContent:
     """Return what a hit says."""
     plain = await bank.ports[DataKeys].open(conn, row.owner_id, row.content, aad=_place(row.owner_id, row.hit_id))
     return msgspec.json.decode(plain, type=HitContent)

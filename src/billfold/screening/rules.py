@@ -14,14 +14,7 @@ from typing import Final
 from rapidfuzz import fuzz
 
 from billfold.accounts.counterparties.names import are_alike, own_words
-from billfold.screening.types import (
-    EntryKind,
-    ListedName,
-    ListEntry,
-    Match,
-    ScreenedName,
-    WordPair,
-)
+from billfold.screening.types import EntryKind, ListedName, ListEntry, Match, ScreenedName, WordPair
 
 _FUZZY_LENGTH: Final = 4
 """A shorter word is found as it is written."""

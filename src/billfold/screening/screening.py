@@ -20,7 +20,7 @@ from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.ids import command_id, derive
 from billfold.screening import hits, store
 from billfold.screening.rules import NameIndex, country_names, listed_wallets, wallet_key
@@ -39,7 +39,7 @@ class CurrentList:
         self._wallets: frozenset[str] = frozenset()
         self._building = asyncio.Lock()
 
-    async def index(self, conn: Connection | Pool) -> NameIndex | None:
+    async def index(self, conn: Db) -> NameIndex | None:
         """Return the index of the list in force, None before the first import."""
         async with self._building:
             row = await store.find_current(conn)
@@ -50,7 +50,7 @@ class CurrentList:
                 self._list_id = row.list_id
             return self._index
 
-    async def has_wallet(self, conn: Connection | Pool, address: str) -> bool:
+    async def has_wallet(self, conn: Db, address: str) -> bool:
         """Tell whether the address of a wallet, of whatever chain, is on the list in force."""
         await self.index(conn)
         return wallet_key(address) in self._wallets

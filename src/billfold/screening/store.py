@@ -10,7 +10,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.platform import ids
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.screening.ofac_sdn import Progress, read_csv, read_xml
 from billfold.screening.types import FILE_BYTES_MAX, InvalidList, ListEntry, ListRow, SanctionsList
 
@@ -27,13 +27,13 @@ _BATCH = 2_000
 _decode = msgspec.json.Decoder(ListEntry).decode
 
 
-async def find_current(conn: Connection | Pool) -> ListRow | None:
+async def find_current(conn: Db) -> ListRow | None:
     """Return the list in force, or None before the first import."""
     found = await conn.fetchrow(_CURRENT)
     return None if found is None else _row(found)
 
 
-async def list_imported(conn: Connection | Pool, limit: int) -> list[ListRow]:
+async def list_imported(conn: Db, limit: int) -> list[ListRow]:
     """Return the lists that were imported, the last one first."""
     return [_row(each) for each in await conn.fetch(_LISTS, limit)]
 
@@ -56,12 +56,12 @@ async def replace_list(
         progress(start + len(batch))
 
 
-async def load_entries(conn: Connection | Pool, list_id: UUID) -> list[ListEntry]:
+async def load_entries(conn: Db, list_id: UUID) -> list[ListEntry]:
     """Return the entries of a list, by their uids."""
     return [_decode(each["content"]) for each in await conn.fetch(_ENTRIES, list_id)]
 
 
-async def find_entry(conn: Connection | Pool, uid: int) -> ListEntry | None:
+async def find_entry(conn: Db, uid: int) -> ListEntry | None:
     """Return an entry of the current list, or None."""
     content = await conn.fetchval(_ENTRY, uid)
     return None if content is None else _decode(content)

@@ -30,7 +30,7 @@ from billfold.ledger.types import Origin
 from billfold.platform import crypto, ids
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import NotFound, Refused
 from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
@@ -49,9 +49,7 @@ UPDATE user_account SET email_verified_at = coalesce(email_verified_at, $2) WHER
 """
 
 
-async def find_invitation(
-    conn: Connection | Pool, vault: Vault, secret: str, *, now: datetime, wall: datetime
-) -> Invitation | None:
+async def find_invitation(conn: Db, vault: Vault, secret: str, *, now: datetime, wall: datetime) -> Invitation | None:
     """Return what a link invites to while it is good; looking does not use it up."""
     row = await conn.fetchrow(_FIND, crypto.hash_token(secret), now, wall)
     return None if row is None else _open(row, vault)

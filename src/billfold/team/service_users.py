@@ -19,7 +19,7 @@ from billfold.identity.members.types import CreateProgram, Member
 from billfold.oauth import clients
 from billfold.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, NewClient
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.errors import NotFound, Refused
 from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
 from billfold.team.members import notifying_of_effects
@@ -63,7 +63,7 @@ async def create_service_user(
 
 
 async def get_service_user(
-    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, member_id: UUID, now: datetime, wall: datetime
+    conn: Db, vault: Vault, customer_id: UUID, *, member_id: UUID, now: datetime, wall: datetime
 ) -> ServiceUser:
     """Return a service user of a team with its keys in use. Raises NotFound."""
     member = await get_member(conn, vault, customer_id, member_id=member_id, now=now)

@@ -21,7 +21,7 @@ from billfold.ledger.types import Origin
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.failed_work import retry_now
 from billfold.platform.database.shortage import error_summary
 
@@ -89,7 +89,7 @@ async def market_change(conn: Connection, vault: Vault, origin: Origin) -> Async
     await _record(conn, vault, origin, _CHANGE, {each: after.get(each) for each in changed})
 
 
-async def seconds_since_change(conn: Connection | Pool) -> float:
+async def seconds_since_change(conn: Db) -> float:
     """Return how long ago the market was last changed, 0 if that is not on record."""
     age: float | None = await conn.fetchval(_SINCE_CHANGE, MARKET_LOG, _CHANGE)
     return age or 0
@@ -124,11 +124,7 @@ async def _record(
         proves = {table: {key: fingerprints[table, key] for _, key in own} for table, own in tables}
         entries.append(
             NewEntry(
-                customer_id=MARKET_LOG,
-                origin=origin,
-                action=action,
-                resource_type=RESOURCE,
-                details={"proves": proves},
+                customer_id=MARKET_LOG, origin=origin, action=action, resource_type=RESOURCE, details={"proves": proves}
             )
         )
     await record_all(conn, vault, entries, now=wall_now())

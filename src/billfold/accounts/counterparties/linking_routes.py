@@ -356,9 +356,7 @@ def _place(owner: UUID, account_id: str) -> bytes:
 def _numbers(account: LinkedAccount) -> dict[str, str]:
     """Return the details of an account that the provider knows by now."""
     return _known(
-        routing_number=account.routing_number,
-        account_number=account.account_number,
-        account_type=account.account_type,
+        routing_number=account.routing_number, account_number=account.account_number, account_type=account.account_type
     )
 
 

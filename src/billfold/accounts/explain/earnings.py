@@ -183,12 +183,7 @@ class ExplainedEarnings:
             "Value at the end, less value at the start, less what was paid in, plus what was paid out.",
             Formula("N", "E - S - i + o", Unit.CENTS, "Earnings after fees"),
             comes_to=self._entry.earnings_net,
-            parts=[
-                self._value_at_end("E"),
-                self._value_at_start("S"),
-                self._contributions(),
-                self._withdrawals(),
-            ],
+            parts=[self._value_at_end("E"), self._value_at_start("S"), self._contributions(), self._withdrawals()],
         )
 
     # -- what moved ----------------------------------------------------------------------

@@ -186,10 +186,7 @@ def yield_to_maturity(market: Market, bill: Bill, at: datetime) -> Explanation:
 
 
 def _days(bill: Bill, settles_on: date) -> list[Input]:
-    return [
-        given("S", "Settlement", settles_on, Unit.DATE),
-        given("M", "Maturity", bill.maturity, Unit.DATE),
-    ]
+    return [given("S", "Settlement", settles_on, Unit.DATE), given("M", "Maturity", bill.maturity, Unit.DATE)]
 
 
 def _rate_row(published: date, node: tuple[int, int]) -> Row:

@@ -128,12 +128,7 @@ async def explain_total_of_pockets(
 
 @get("/api/v2/pockets/{pocket_id}/earnings/explain/", SIGNED, EARNINGS)
 async def explain_earnings(
-    *,
-    caller: Call,
-    bank: Bank,
-    pocket_id: UUID,
-    query: EarningsQuery,
-    field: EarningsField = EarningsField.EARNINGS,
+    *, caller: Call, bank: Bank, pocket_id: UUID, query: EarningsQuery, field: EarningsField = EarningsField.EARNINGS
 ) -> Explained:
     """Explain earnings of a Pocket.
 

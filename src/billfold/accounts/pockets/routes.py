@@ -203,12 +203,7 @@ async def _require_own(bank: Bank, member: CustomerCaller, pocket_ids: list[UUID
 
 
 async def _list(
-    caller: Caller,
-    bank: Bank,
-    wanted: ListQuery,
-    owners: list[UUID] | None,
-    statuses: list[str] | None,
-    **shown: Any,
+    caller: Caller, bank: Bank, wanted: ListQuery, owners: list[UUID] | None, statuses: list[str] | None, **shown: Any
 ) -> CursorList[Pocket]:
     listed, of = (
         (pocket_store.POCKETS_OF_PARTNER, caller.partner_id)

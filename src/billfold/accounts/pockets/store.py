@@ -188,13 +188,7 @@ async def list_not_closed(conn: Db, customer_id: UUID) -> list[PocketRow]:
 
 
 async def list_page_by_offset(
-    conn: Db,
-    customer_id: UUID,
-    *,
-    statuses: list[str] | None,
-    pocket_ids: list[UUID] | None,
-    offset: int,
-    limit: int,
+    conn: Db, customer_id: UUID, *, statuses: list[str] | None, pocket_ids: list[UUID] | None, offset: int, limit: int
 ) -> tuple[int, list[PocketRow]]:
     """How many pockets a customer has, among `pocket_ids` if given, and `limit` beyond `offset`, newest first."""
     wanted = (customer_id, statuses, pocket_ids)

@@ -12,7 +12,7 @@ from billfold.approvals.rules import matching, requirement_of, stricter
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
 from billfold.audit.record import AuditedAction
 from billfold.identity.users.types import Action
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import proof_of, stored_name
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
@@ -81,18 +81,18 @@ SELECT coalesce(sum(q.amount), 0)::bigint
 """
 
 
-async def list_rules(conn: Connection | Pool, customer_id: UUID) -> list[Rule]:
+async def list_rules(conn: Db, customer_id: UUID) -> list[Rule]:
     """Return all rules of a customer, the oldest first."""
     return [_read(row) for row in await conn.fetch(_LIST, customer_id)]
 
 
-async def find_rule(conn: Connection | Pool, customer_id: UUID, rule_id: UUID) -> Rule | None:
+async def find_rule(conn: Db, customer_id: UUID, rule_id: UUID) -> Rule | None:
     """Return one rule, or None."""
     row = await conn.fetchrow(_ONE, customer_id, rule_id)
     return None if row is None else _read(row)
 
 
-async def get_rule(conn: Connection | Pool, customer_id: UUID, rule_id: UUID) -> Rule:
+async def get_rule(conn: Db, customer_id: UUID, rule_id: UUID) -> Rule:
     """Return one rule. Raises NotFound."""
     found = await find_rule(conn, customer_id, rule_id)
     if found is None:
@@ -131,7 +131,7 @@ async def requirement_for_transfer(
     )
 
 
-async def requirement_for_change(conn: Connection | Pool, customer_id: UUID, action: Action) -> ApprovalRequirement:
+async def requirement_for_change(conn: Db, customer_id: UUID, action: Action) -> ApprovalRequirement:
     """Return the approvals that a sensitive change requires; none without a rule."""
     ranked = matching(await list_rules(conn, customer_id), action)
     return requirement_of(ranked[0]) if ranked else ApprovalRequirement(required=0)
@@ -149,7 +149,7 @@ async def remove_rule(audited_action: AuditedAction, customer_id: UUID, rule_id:
     audited_action.proves("approval_rule", rule_id, None)
 
 
-async def requires_step_up(conn: Connection | Pool, customer_id: UUID, *, default: bool) -> bool:
+async def requires_step_up(conn: Db, customer_id: UUID, *, default: bool) -> bool:
     """Tell whether approvals through any application require a recent sign-in; `default` where nothing is set."""
     setting = await conn.fetchval(_STEP_UP, customer_id)
     return default if setting is None else setting is True

@@ -22,7 +22,7 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused
 
@@ -51,21 +51,19 @@ class RequestKind(Generic[RequestType]):
         sql = f"SELECT * FROM ({self.select}) q WHERE {self.filters} AND {{page}}"
         return KeysetList(sql, self._read, **BY_CREATION)
 
-    async def find(
-        self, conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
-    ) -> RequestType | None:
+    async def find(self, conn: Db, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType | None:
         """Return a request of a customer as it stands at the bank's `now`, or None."""
         row = await conn.fetchrow(f"{self.select} AND q.request_id = $3", customer_id, now, request_id)
         return None if row is None else self._read(row)
 
-    async def get(self, conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType:
+    async def get(self, conn: Db, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType:
         """Return the same. Raises NotFound."""
         found = await self.find(conn, customer_id, request_id, now=now)
         if found is None:
             raise NotFound(f"There is no such {self.table.replace('_', ' ')}.")
         return found
 
-    async def list_pending(self, conn: Connection | Pool, customer_id: UUID, *, now: datetime) -> list[RequestType]:
+    async def list_pending(self, conn: Db, customer_id: UUID, *, now: datetime) -> list[RequestType]:
         """Return all requests of a customer that wait at the bank's `now`."""
         sql = f"{self.select} AND q.status = 'PENDING' AND q.expires_at > $2 ORDER BY q.created_at, q.written_no"
         return [self._read(row) for row in await conn.fetch(sql, customer_id, now)]
@@ -216,7 +214,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def transactions_of(
-    conn: Connection | Pool, customer_id: UUID, commands: Iterable[tuple[approval_types.TransferRequest, UUID]]
+    conn: Db, customer_id: UUID, commands: Iterable[tuple[approval_types.TransferRequest, UUID]]
 ) -> dict[UUID, list[UUID]]:
     """Return the transactions of requests, each with a command that can have moved its money."""
     wanted = [(request.request_id, command_id, request.pocket_id) for request, command_id in commands]

@@ -52,11 +52,7 @@ class EarningsEntry(NamedTuple):
 
 
 def compute_earnings(
-    start_state: PocketState,
-    start_at: datetime,
-    end_state: PocketState,
-    end_at: datetime,
-    market: Market,
+    start_state: PocketState, start_at: datetime, end_state: PocketState, end_at: datetime, market: Market
 ) -> EarningsEntry:
     """Return what was earned from `start_at` to `end_at`, given the states at both.
 

@@ -13,7 +13,7 @@ from asyncpg import Record
 
 from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.onboarding.agreements.texts import AgreementText
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.rows import proof_of
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import NotFound
@@ -64,17 +64,17 @@ async def lock_versions(conn: Connection) -> None:
     await conn.execute(_LOCK)
 
 
-async def list_versions(conn: Connection | Pool) -> list[VersionRow]:
+async def list_versions(conn: Db) -> list[VersionRow]:
     """Return all versions, the last one first."""
     return [VersionRow(**dict(row)) for row in await conn.fetch(_VERSIONS)]
 
 
-async def load_terms(conn: Connection | Pool) -> tuple[AgreementTerms, ...]:
+async def load_terms(conn: Db) -> tuple[AgreementTerms, ...]:
     """Return what decides about each version."""
     return tuple(AgreementTerms(*row) for row in await conn.fetch(_TERMS))
 
 
-async def list_documents(conn: Connection | Pool, version: str) -> list[AgreementText]:
+async def list_documents(conn: Db, version: str) -> list[AgreementText]:
     """Return the texts of a version, in their order. Raises NotFound."""
     found = await find_documents(conn, version)
     if not found:
@@ -82,19 +82,19 @@ async def list_documents(conn: Connection | Pool, version: str) -> list[Agreemen
     return [*found.values()]
 
 
-async def find_documents(conn: Connection | Pool, version: str) -> dict[str, AgreementText]:
+async def find_documents(conn: Db, version: str) -> dict[str, AgreementText]:
     """Return the texts of a version by their types; empty when it was never published."""
     rows = await conn.fetch(_DOCUMENTS, version)
     return {text.type: text for row in rows for text in [msgspec.json.decode(row["content"], type=AgreementText)]}
 
 
-async def find_unaccepted(conn: Connection | Pool, user_id: UUID, version: str) -> UUID | None:
+async def find_unaccepted(conn: Db, user_id: UUID, version: str) -> UUID | None:
     """Return a company that has not accepted a version, and of which the user is an administrator; or None."""
     found: UUID | None = await conn.fetchval(_UNACCEPTED, user_id, version)
     return found
 
 
-async def get_pdf(conn: Connection | Pool, version: str, kind: str) -> bytes:
+async def get_pdf(conn: Db, version: str, kind: str) -> bytes:
     """Return the file of a text. Raises NotFound."""
     found: bytes | None = await conn.fetchval(_PDF, version, kind)
     if found is None:
@@ -111,7 +111,7 @@ async def add_version(conn: Connection, row: VersionRow, documents: Iterable[Doc
     return {"agreement_version": versions, "agreement_document": texts}
 
 
-async def list_acceptances(conn: Connection | Pool, customer_id: UUID) -> list[Record]:
+async def list_acceptances(conn: Db, customer_id: UUID) -> list[Record]:
     """Return which versions a customer accepted, the last one first."""
     return await conn.fetch(_ACCEPTANCES, customer_id)
 
@@ -142,7 +142,7 @@ async def run_agreements_refresher(pool: Pool, agreements: Agreements) -> AsyncI
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def refresh(conn: Connection | Pool, agreements: Agreements) -> None:
+async def refresh(conn: Db, agreements: Agreements) -> None:
     """Read which versions there are."""
     agreements.published = await load_terms(conn)
 

@@ -19,7 +19,7 @@ from billfold.onboarding.applications.forms import AnyForm, BusinessForm, Indivi
 from billfold.onboarding.applications.rules import requirements
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, RelatedPartyRow
 from billfold.platform.crypto import associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
@@ -70,7 +70,7 @@ def name_of(application: Application) -> str:
     return form.name.written if isinstance(form, IndividualForm) else form.name or "(no name)"
 
 
-async def open_application(conn: Connection | Pool, bank: Bank, row: ApplicationRow) -> Application:
+async def open_application(conn: Db, bank: Bank, row: ApplicationRow) -> Application:
     """Return an application with what it says. Raises NotFound when that was destroyed after its retention."""
     found = await open_applications(conn, bank, [row])
     if not found:
@@ -78,7 +78,7 @@ async def open_application(conn: Connection | Pool, bank: Bank, row: Application
     return found[0]
 
 
-async def open_applications(conn: Connection | Pool, bank: Bank, rows: Sequence[ApplicationRow]) -> list[Application]:
+async def open_applications(conn: Db, bank: Bank, rows: Sequence[ApplicationRow]) -> list[Application]:
     """Return applications with what they say, without those that were destroyed after their retention."""
     keys = await bank.ports[DataKeys].load(conn, [row.applicant_id for row in rows])
     rows = [row for row in rows if keys.get(row.applicant_id) is not None]
@@ -101,12 +101,7 @@ async def open_applications(conn: Connection | Pool, bank: Bank, rows: Sequence[
 
 
 async def _open(
-    conn: Connection | Pool,
-    bank: Bank,
-    row: ApplicationRow,
-    *,
-    parties: Sequence[RelatedPartyRow],
-    documents: list[DocumentRow],
+    conn: Db, bank: Bank, row: ApplicationRow, *, parties: Sequence[RelatedPartyRow], documents: list[DocumentRow]
 ) -> Application:
     kind: type[AnyForm] = BusinessForm if row.kind == ApplicationKind.BUSINESS else IndividualForm
     content = await bank.ports[DataKeys].open(conn, row.applicant_id, row.content, aad=_place(row))
@@ -120,7 +115,7 @@ async def _open(
 
 
 async def seal_application(
-    conn: Connection | Pool, bank: Bank, applicant_id: UUID, application_id: UUID, *, content: Content
+    conn: Db, bank: Bank, applicant_id: UUID, application_id: UUID, *, content: Content
 ) -> bytes:
     """Return what an application says, sealed."""
     place = associated_data("application", "content", application_id, tenant_id=applicant_id)
@@ -158,7 +153,7 @@ def content_of(form: AnyForm | RelatedPartyForm) -> Content:
 
 
 async def _open_parties(
-    conn: Connection | Pool, bank: Bank, row: ApplicationRow, parties: Sequence[RelatedPartyRow]
+    conn: Db, bank: Bank, row: ApplicationRow, parties: Sequence[RelatedPartyRow]
 ) -> dict[UUID, RelatedPartyForm]:
     sealed = [SealedValue(row.applicant_id, each.content, _party_place(row, each.related_party_id)) for each in parties]
     plain = await bank.ports[DataKeys].open_many(conn, sealed)

@@ -27,12 +27,7 @@ from billfold.onboarding.applications.forms import PARTIES_MAX, RelatedPartyForm
 from billfold.onboarding.applications.rules import fields as application_fields
 from billfold.onboarding.applications.rules.fields import merge_content
 from billfold.onboarding.applications.rules.status import require_complete, require_editable
-from billfold.onboarding.applications.types import (
-    ApplicationKind,
-    ApplicationRow,
-    ApplicationStatus,
-    applicant_id_of,
-)
+from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, ApplicationStatus, applicant_id_of
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
@@ -179,13 +174,7 @@ async def add_party(call: Call, change: ApplicationChange, party_id: UUID, conte
 
 
 async def update_related_party(
-    call: Call,
-    bank: Bank,
-    row: ApplicationRow,
-    party_id: UUID,
-    data: RelatedPartyForm,
-    *,
-    check: Check | None = None,
+    call: Call, bank: Bank, row: ApplicationRow, party_id: UUID, data: RelatedPartyForm, *, check: Check | None = None
 ) -> Application:
     """Change a related party; `check` sees the application first, locked. Raises NotFound, InvalidInput, Refused.
 

@@ -16,7 +16,7 @@ from billfold.onboarding.applications.types import (
     MoveRow,
     RelatedPartyRow,
 )
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
@@ -99,7 +99,7 @@ SELECT {_COLUMNS}, written_no FROM application
 """The applications of one kind that a customer made, of some statuses, newest first."""
 
 
-async def get_application(conn: Connection | Pool, owner: UUID, application_id: UUID) -> ApplicationRow:
+async def get_application(conn: Db, owner: UUID, application_id: UUID) -> ApplicationRow:
     """Return an application of its owner. Raises NotFound."""
     found = await conn.fetchrow(_BY_ID, owner, application_id)
     if found is None:
@@ -115,13 +115,13 @@ async def lock_application(conn: Connection, owner: UUID, application_id: UUID) 
     return _row(found)
 
 
-async def find_by_applicant(conn: Connection | Pool, applicant_id: UUID) -> ApplicationRow | None:
+async def find_by_applicant(conn: Db, applicant_id: UUID) -> ApplicationRow | None:
     """Return the application that a customer comes from, or None."""
     found = await conn.fetchrow(_BY_APPLICANT, applicant_id)
     return None if found is None else _row(found)
 
 
-async def get_partner_application(conn: Connection | Pool, partner_id: UUID, application_id: UUID) -> ApplicationRow:
+async def get_partner_application(conn: Db, partner_id: UUID, application_id: UUID) -> ApplicationRow:
     """Return an application that a partner, or a customer of it, made. Raises NotFound."""
     found = await conn.fetchrow(_OF_PARTNER, partner_id, application_id)
     if found is None:
@@ -129,17 +129,17 @@ async def get_partner_application(conn: Connection | Pool, partner_id: UUID, app
     return _row(found)
 
 
-async def list_by_id(conn: Connection | Pool, application_id: UUID) -> list[ApplicationRow]:
+async def list_by_id(conn: Db, application_id: UUID) -> list[ApplicationRow]:
     """Return the applications of this id, of whoever: two owners may have chosen the same."""
     return [_row(each) for each in await conn.fetch(_ANY_BY_ID, application_id)]
 
 
-async def list_in_review(conn: Connection | Pool, limit: int) -> list[ApplicationRow]:
+async def list_in_review(conn: Db, limit: int) -> list[ApplicationRow]:
     """Return the applications that wait for an operator, the one submitted first before the others."""
     return [_row(each) for each in await conn.fetch(_IN_REVIEW, limit)]
 
 
-async def list_all(conn: Connection | Pool, statuses: Sequence[str] | None, limit: int) -> list[ApplicationRow]:
+async def list_all(conn: Db, statuses: Sequence[str] | None, limit: int) -> list[ApplicationRow]:
     """Return applications of all owners, newest first."""
     return [_row(each) for each in await conn.fetch(_ANY, statuses, limit)]
 
@@ -171,19 +171,19 @@ async def move_application(
     return moved
 
 
-async def find_move(conn: Connection | Pool, move_id: UUID) -> MoveRow | None:
+async def find_move(conn: Db, move_id: UUID) -> MoveRow | None:
     """Return a move of any application, or None."""
     found = await conn.fetchrow(_MOVE, move_id)
     return None if found is None else _as(MoveRow, found)
 
 
-async def list_moves(conn: Connection | Pool, row: ApplicationRow) -> list[MoveRow]:
+async def list_moves(conn: Db, row: ApplicationRow) -> list[MoveRow]:
     """Return the moves of an application, the first one first."""
     return [_as(MoveRow, each) for each in await conn.fetch(_MOVES, row.customer_id, row.application_id)]
 
 
 async def list_related_parties(
-    conn: Connection | Pool, owners: Sequence[UUID], application_ids: Sequence[UUID]
+    conn: Db, owners: Sequence[UUID], application_ids: Sequence[UUID]
 ) -> list[RelatedPartyRow]:
     """Return the related parties of applications of these owners, in the order in which they were added."""
     return [_as(RelatedPartyRow, each) for each in await conn.fetch(_PARTIES, owners, application_ids)]
@@ -201,7 +201,7 @@ async def delete_related_party(action: AuditedAction, row: ApplicationRow, relat
     action.proves("related_party_application", f"{row.application_id}/{related_party_id}", None)
 
 
-async def list_awaited_members(conn: Connection | Pool, row: ApplicationRow) -> list[AwaitedMemberRow]:
+async def list_awaited_members(conn: Db, row: ApplicationRow) -> list[AwaitedMemberRow]:
     """Return who is invited with the approval, in the order in which they were named."""
     return [_as(AwaitedMemberRow, each) for each in await conn.fetch(_MEMBERS, row.customer_id, row.application_id)]
 

@@ -26,7 +26,7 @@ from billfold.onboarding.invites import rules, store
 from billfold.onboarding.invites.rules import InvitationType, Invite, Invitee, InviteRow, WantedInvite
 from billfold.platform import crypto
 from billfold.platform.crypto import associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
@@ -91,7 +91,7 @@ async def withdraw(call: Call, bank: Bank, row: ApplicationRow, invite_id: UUID)
         await store.delete_invite(change.action, change.row, invite_id)
 
 
-async def open_invites(conn: Connection | Pool, bank: Bank, application: Application, *, now: datetime) -> list[Invite]:
+async def open_invites(conn: Db, bank: Bank, application: Application, *, now: datetime) -> list[Invite]:
     """Return the invites of an application with who is invited, the first one first."""
     rows = await store.list_invites(conn, application.row)
     applicant_id = application.row.applicant_id

@@ -12,7 +12,7 @@ from billfold.onboarding.applications.types import ApplicationRow
 from billfold.onboarding.invites import rules
 from billfold.onboarding.invites.rules import InviteRow
 from billfold.platform import crypto
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
 
@@ -62,7 +62,7 @@ def _row(record: Record) -> InviteRow:
     return msgspec.convert({name: record[name] for name in _NAMES}, InviteRow)
 
 
-async def list_invites(conn: Connection | Pool, application: ApplicationRow) -> list[InviteRow]:
+async def list_invites(conn: Db, application: ApplicationRow) -> list[InviteRow]:
     """Return the invites of an application, the first one first."""
     found = await conn.fetch(_OF_APPLICATION, application.customer_id, application.application_id)
     return [_row(each) for each in found]
@@ -83,39 +83,31 @@ async def delete_invite(action: AuditedAction, application: ApplicationRow, invi
     action.proves(TABLE, invite_id, None)
 
 
-async def find_by_link(conn: Connection | Pool, link_hash: bytes, *, now: datetime, wall: datetime) -> InviteRow | None:
+async def find_by_link(conn: Db, link_hash: bytes, *, now: datetime, wall: datetime) -> InviteRow | None:
     """Return the invite that a link opens while it does."""
     found = await conn.fetchrow(_BY_LINK, link_hash, now, wall)
     return None if found is None else _row(found)
 
 
 async def find_by_session(
-    conn: Connection | Pool,
-    session_hash: bytes,
-    invite_id: UUID,
-    *,
-    now: datetime,
-    wall: datetime,
-    idle_since: datetime,
+    conn: Db, session_hash: bytes, invite_id: UUID, *, now: datetime, wall: datetime, idle_since: datetime
 ) -> InviteRow | None:
     """Return this invite, if a browser has opened it and was seen after `idle_since`."""
     found = await conn.fetchrow(_BY_SESSION, session_hash, now, wall, invite_id, idle_since)
     return None if found is None else _row(found)
 
 
-async def open_session(
-    conn: Connection | Pool, session_hash: bytes, invite_id: UUID, *, wall: datetime, ends_at: datetime
-) -> None:
+async def open_session(conn: Db, session_hash: bytes, invite_id: UUID, *, wall: datetime, ends_at: datetime) -> None:
     """Note that a browser has opened an invite."""
     await conn.execute(_OPEN_SESSION, session_hash, invite_id, wall, ends_at)
 
 
-async def touch_session(conn: Connection | Pool, session_hash: bytes, wall: datetime) -> None:
+async def touch_session(conn: Db, session_hash: bytes, wall: datetime) -> None:
     """Put off the idle end of a session."""
     await conn.execute(_TOUCH, session_hash, wall)
 
 
-async def end_session(conn: Connection | Pool, session_hash: bytes) -> None:
+async def end_session(conn: Db, session_hash: bytes) -> None:
     """End the session of a browser."""
     await conn.execute("DELETE FROM invite_session WHERE session_hash = $1", session_hash)
 
@@ -135,13 +127,13 @@ async def end_earlier_links(conn: Connection, invite_id: UUID) -> None:
     await conn.execute("DELETE FROM earlier_link WHERE invite_id = $1", invite_id)
 
 
-async def list_drafts(conn: Connection | Pool, invite_id: UUID) -> dict[str, bytes]:
+async def list_drafts(conn: Db, invite_id: UUID) -> dict[str, bytes]:
     """Return what was typed and is not complete, sealed, by step."""
     rows = await conn.fetch("SELECT step, content FROM invite_draft WHERE invite_id = $1", invite_id)
     return {row["step"]: row["content"] for row in rows}
 
 
-async def put_draft(conn: Connection | Pool, invite_id: UUID, step: str, content: bytes | None) -> None:
+async def put_draft(conn: Db, invite_id: UUID, step: str, content: bytes | None) -> None:
     """Keep what was typed in a step, sealed; None: nothing is left."""
     if content is None:
         await conn.execute("DELETE FROM invite_draft WHERE invite_id = $1 AND step = $2", invite_id, step)
@@ -163,12 +155,7 @@ async def find_invite(bank: Bank, invite_id: UUID, cookie: str, *, wall: datetim
     """Return the invite that a browser has opened, and put off the idle end of that; None when it has ended."""
     session_hash = crypto.hash_token(cookie)
     row = await find_by_session(
-        bank.pool,
-        session_hash,
-        invite_id,
-        now=await bank.now(),
-        wall=wall,
-        idle_since=wall - rules.SESSION_IDLE_LIMIT,
+        bank.pool, session_hash, invite_id, now=await bank.now(), wall=wall, idle_since=wall - rules.SESSION_IDLE_LIMIT
     )
     if row is not None:
         await touch_session(bank.pool, session_hash, wall)

@@ -66,15 +66,7 @@ def record_overdraft(
     )
 
 
-def claw_back(
-    book: Book,
-    pocket: PocketBook,
-    ctx: Context,
-    amount: int,
-    *,
-    to: Account,
-    terms: SaleTerms,
-) -> int:
+def claw_back(book: Book, pocket: PocketBook, ctx: Context, amount: int, *, to: Account, terms: SaleTerms) -> int:
     """Pay `amount` cents to `to` in the open journal, covered or not; return that posting's number.
 
     Holds and accrued fees do not limit it. The caller records the transaction of the posting.

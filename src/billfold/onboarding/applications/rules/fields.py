@@ -49,13 +49,7 @@ _OTHER_NUMBER: Final = (
 _OF_THE_US: Final = frozenset({"EIN", "SSN"})
 _WEBSITE: Final = re.compile(r"(https?://)?([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,63}(:\d{1,5})?(/\S*)?")
 _COUNTRY_NAMES: Final = frozenset(
-    {
-        "country",
-        "issuing_country",
-        "identification_number_issuing_country",
-        "citizenship",
-        "citizenship_country",
-    }
+    {"country", "issuing_country", "identification_number_issuing_country", "citizenship", "citizenship_country"}
 )
 _Place = tuple[str | int, ...]
 
