@@ -2,18 +2,15 @@
 
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
-from asyncpg import Record
 
-from billfold.audit.record import AuditedAction
+from billfold.audit.audited_rows import AuditedTable
 from billfold.identity.operators.types import Power
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import KeysetList
-from billfold.platform.database.rows import proof_of
-from billfold.platform.errors import NotFound
 
 REASON_CHARS_MAX = 500
 PROPOSAL_LIFETIME = timedelta(days=7)
@@ -114,7 +111,6 @@ class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
         return msgspec.json.decode(self.movement or "", type=Movement)
 
 
-_TABLE = "freeze_proposal"
 _IS_FROZEN = {
     FreezeSubject.CUSTOMER: "SELECT account_status = 'FROZEN' FROM customer WHERE customer_id = $1 AND $2 = $1",
     FreezeSubject.POCKET: "SELECT status = 'FROZEN' FROM pocket WHERE customer_id = $1 AND pocket_id = $2",
@@ -129,29 +125,19 @@ SELECT entry_no, actor_name, recorded_at, details->>'reason' FROM audit_entry
  ORDER BY entry_no DESC LIMIT 1
 """
 _CARRIED_OUT = "SELECT true FROM command WHERE customer_id = $1 AND command_id = $2"
-_FIELDS = FreezeProposal.__struct_fields__
-_COLUMNS = ", ".join(_FIELDS)
-_INSERT = f"""
-INSERT INTO freeze_proposal ({_COLUMNS}) VALUES ({", ".join(f"${n}" for n in range(1, len(_FIELDS) + 1))})
-ON CONFLICT DO NOTHING RETURNING *
-"""
-_ONE = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE proposal_id = $1"
-_CONFIRMED = f"""
-SELECT {_COLUMNS} FROM freeze_proposal WHERE subject_id = $1 AND status IN ('CONFIRMED', 'APPLIED')
+_proposals = AuditedTable(FreezeProposal, "freeze_proposal", key=("proposal_id",), noun="proposal")
+_CONFIRMED = f"""{_proposals.select} WHERE subject_id = $1 AND status IN ('CONFIRMED', 'APPLIED')
  ORDER BY decided_at DESC LIMIT 1
 """
-_OPEN = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE subject_id = $1 AND status = 'PROPOSED' FOR UPDATE"
-
-
-def _row(record: Record) -> FreezeProposal:
-    return msgspec.convert({name: record[name] for name in _FIELDS}, FreezeProposal)
+_OPEN = f"{_proposals.select} WHERE subject_id = $1 AND status = 'PROPOSED' FOR UPDATE"
 
 
 # What is open first: what nobody decides on does not vanish behind what was decided later.
 PROPOSALS = KeysetList(
-    f"""SELECT * FROM (SELECT {_COLUMNS}, status IN ('PROPOSED', 'CONFIRMED') AS is_open FROM freeze_proposal) p
+    f"""SELECT * FROM (SELECT {_proposals.columns()}, status IN ('PROPOSED', 'CONFIRMED') AS is_open
+                         FROM freeze_proposal) p
  WHERE customer_id = $1 AND {{page}}""",
-    _row,
+    _proposals.read,
     is_open="boolean",
     proposed_at="timestamptz",
     proposal_id="uuid",
@@ -159,44 +145,20 @@ PROPOSALS = KeysetList(
 """The proposals of the bank ($1), those that are open before all others, each of both the newest first."""
 
 
-async def add_proposal(action: AuditedAction, row: FreezeProposal) -> bool:
-    """Add a proposal; False when another about the same is open."""
-    written = await action.conn.fetchrow(_INSERT, *msgspec.structs.astuple(row))
-    if written is not None:
-        action.proves(_TABLE, row.proposal_id, proof_of(written, written.keys()))
-    return written is not None
-
-
-async def update_proposal(action: AuditedAction, proposal_id: UUID, **changes: Any) -> FreezeProposal:
-    """Change columns of a proposal that is locked; return it as it is then."""
-    sets = ", ".join(f"{name} = ${number}" for number, name in enumerate(changes, 2))
-    sql = f"UPDATE freeze_proposal SET {sets} WHERE proposal_id = $1 RETURNING *"
-    written = await action.conn.fetchrow(sql, proposal_id, *changes.values())
-    assert written is not None
-    action.proves(_TABLE, proposal_id, proof_of(written, written.keys()))
-    return _row(written)
-
-
-async def lock_proposal(conn: Connection, proposal_id: UUID) -> FreezeProposal:
-    """Return a proposal, which nobody else decides until the transaction ends. Raises NotFound."""
-    return _found(await conn.fetchrow(f"{_ONE} FOR UPDATE", proposal_id))
+get_proposal = _proposals.get
+lock_proposal = _proposals.lock
+add_proposal = _proposals.add  # False when another about the same is open
+update_proposal = _proposals.change
 
 
 async def lock_open_proposal(conn: Connection, subject_id: UUID) -> FreezeProposal | None:
     """Return what is proposed about something and not confirmed yet, as `lock_proposal`."""
-    record = await conn.fetchrow(_OPEN, subject_id)
-    return None if record is None else _row(record)
-
-
-async def get_proposal(conn: Db, proposal_id: UUID) -> FreezeProposal:
-    """Return a proposal. Raises NotFound."""
-    return _found(await conn.fetchrow(_ONE, proposal_id))
+    return await _proposals.first(conn, _OPEN, subject_id)
 
 
 async def find_confirmed(conn: Db, subject_id: UUID) -> FreezeProposal | None:
     """Return what was decided about something last."""
-    record = await conn.fetchrow(_CONFIRMED, subject_id)
-    return None if record is None else _row(record)
+    return await _proposals.first(conn, _CONFIRMED, subject_id)
 
 
 async def is_frozen(conn: Db, row: FreezeProposal) -> bool:
@@ -215,9 +177,3 @@ async def find_freeze(conn: Db, row: FreezeProposal) -> Freeze | None:
     """Return the newest freeze of what a proposal is about, whether it has ended or not."""
     found = await conn.fetchrow(_FREEZE, row.owner_id, row.subject and row.subject.lower(), row.subject_id)
     return None if found is None else Freeze(*found)
-
-
-def _found(record: Record | None) -> FreezeProposal:
-    if record is None:
-        raise NotFound("There is no such proposal.")
-    return _row(record)

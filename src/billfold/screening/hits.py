@@ -7,9 +7,9 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
-from asyncpg import Record
 
 from billfold.audit import record as audit_record
+from billfold.audit.audited_rows import AuditedTable
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import DataShredded
@@ -21,25 +21,15 @@ from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.rows import proof_of
 from billfold.platform.dates import format_eastern
-from billfold.platform.errors import NotFound, Refused
+from billfold.platform.errors import Refused
 from billfold.screening import store
 from billfold.screening.types import DECIDED_JOB, HitContent, HitRow, HitStatus, ListEntry, Note
 
-_FIELDS = HitRow.__struct_fields__
-_COLUMNS = ", ".join(_FIELDS)
-_INSERT = f"""
-INSERT INTO sanctions_hit ({_COLUMNS}) VALUES ({", ".join(f"${n}" for n in range(1, len(_FIELDS) + 1))})
-ON CONFLICT DO NOTHING RETURNING *
-"""
-_ONE = f"SELECT {_COLUMNS} FROM sanctions_hit WHERE hit_id = $1"
+_hits = AuditedTable(HitRow, "sanctions_hit", key=("hit_id",), noun="hit")
 _KNOWN = "SELECT hit_id FROM sanctions_hit WHERE hit_id = ANY($1)"
-_LIST = f"""
-SELECT {_COLUMNS} FROM sanctions_hit WHERE $1::text IS NULL OR status = $1 ORDER BY found_at DESC, hit_id LIMIT $2
-"""
-_OPEN = f"""
-SELECT {_COLUMNS} FROM sanctions_hit WHERE status = 'OPEN'
+_LIST = f"{_hits.select} WHERE $1::text IS NULL OR status = $1 ORDER BY found_at DESC, hit_id LIMIT $2"
+_OPEN = f"""{_hits.select} WHERE status = 'OPEN'
    AND NOT EXISTS (SELECT 1 FROM data_key WHERE subject_id = owner_id AND wrapped IS NULL)
  ORDER BY found_at, hit_id LIMIT $1
 """
@@ -85,46 +75,18 @@ async def list_known(conn: Db, hit_ids: Sequence[UUID]) -> set[UUID]:
 
 async def list_hits(conn: Db, status: str | None, limit: int) -> list[HitRow]:
     """Return hits of a status or of all, the newest first."""
-    return [_row(each) for each in await conn.fetch(_LIST, status, limit)]
+    return await _hits.all(conn, _LIST, status, limit)
 
 
 async def list_open(conn: Db, limit: int) -> list[HitRow]:
     """Return hits that are not decided, the oldest first, and not those that were destroyed with their owner's key."""
-    return [_row(each) for each in await conn.fetch(_OPEN, limit)]
+    return await _hits.all(conn, _OPEN, limit)
 
 
-async def get_hit(conn: Db, hit_id: UUID) -> HitRow:
-    """Return a hit. Raises NotFound."""
-    found = await conn.fetchrow(_ONE, hit_id)
-    if found is None:
-        raise NotFound("There is no such hit.")
-    return _row(found)
-
-
-async def lock_hit(conn: Connection, hit_id: UUID) -> HitRow:
-    """Return a hit, which nobody else decides until the transaction ends. Raises NotFound."""
-    found = await conn.fetchrow(f"{_ONE} FOR UPDATE", hit_id)
-    if found is None:
-        raise NotFound("There is no such hit.")
-    return _row(found)
-
-
-async def add_hit(action: AuditedAction, row: HitRow) -> bool:
-    """Add a hit; tell whether it is new."""
-    written = await action.conn.fetchrow(_INSERT, *msgspec.structs.astuple(row))
-    if written is not None:
-        action.proves("sanctions_hit", row.hit_id, proof_of(written, written.keys()))
-    return written is not None
-
-
-async def update_hit(action: AuditedAction, hit_id: UUID, **changes: Any) -> HitRow:
-    """Change columns of a hit that is locked; return it as it is then."""
-    sets = ", ".join(f"{name} = ${number}" for number, name in enumerate(changes, 2))
-    sql = f"UPDATE sanctions_hit SET {sets} WHERE hit_id = $1 RETURNING *"
-    written = await action.conn.fetchrow(sql, hit_id, *changes.values())
-    assert written is not None
-    action.proves("sanctions_hit", hit_id, proof_of(written, written.keys()))
-    return _row(written)
+get_hit = _hits.get
+lock_hit = _hits.lock
+add_hit = _hits.add
+update_hit = _hits.change
 
 
 async def seal_content(conn: Db, bank: Bank, owner_id: UUID, hit_id: UUID, *, content: HitContent) -> bytes:
@@ -140,10 +102,6 @@ async def open_content(conn: Db, bank: Bank, row: HitRow) -> HitContent:
 
 def _place(owner_id: UUID, hit_id: UUID) -> bytes:
     return associated_data("sanctions_hit", "content", hit_id, tenant_id=owner_id)
-
-
-def _row(record: Record) -> HitRow:
-    return msgspec.convert({name: record[name] for name in _FIELDS}, HitRow)
 
 
 async def describe_hit(bank: Bank, row: HitRow) -> list[str]:

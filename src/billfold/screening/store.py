@@ -7,19 +7,18 @@ from pathlib import Path
 from uuid import UUID
 
 import msgspec
-from asyncpg import Record
 
 from billfold.platform import ids
 from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.rows import Table
 from billfold.screening.ofac_sdn import Progress, read_csv, read_xml
 from billfold.screening.types import FILE_BYTES_MAX, InvalidList, ListEntry, ListRow, SanctionsList
 
-_COLUMNS = ", ".join(ListRow.__struct_fields__)
-_CURRENT = f"SELECT {_COLUMNS} FROM sanctions_list WHERE is_current"
-_LISTS = f"SELECT {_COLUMNS} FROM sanctions_list ORDER BY imported_at DESC LIMIT $1"
+_lists = Table(ListRow, "sanctions_list", key=("list_id",))
+_CURRENT = f"{_lists.select} WHERE is_current"
+_LISTS = f"{_lists.select} ORDER BY imported_at DESC LIMIT $1"
 _RETIRE = "UPDATE sanctions_list SET is_current = false WHERE is_current"
 _CLEAR = "DELETE FROM sanctions_entry"
-_INSERT = f"INSERT INTO sanctions_list ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
 _ENTRIES = "SELECT content FROM sanctions_entry WHERE list_id = $1 ORDER BY uid"
 _ENTRY = "SELECT content FROM sanctions_entry WHERE uid = $1"
 _LOCK = "LOCK TABLE sanctions_list IN SHARE ROW EXCLUSIVE MODE"
@@ -29,13 +28,12 @@ _decode = msgspec.json.Decoder(ListEntry).decode
 
 async def find_current(conn: Db) -> ListRow | None:
     """Return the list in force, or None before the first import."""
-    found = await conn.fetchrow(_CURRENT)
-    return None if found is None else _row(found)
+    return await _lists.first(conn, _CURRENT)
 
 
 async def list_imported(conn: Db, limit: int) -> list[ListRow]:
     """Return the lists that were imported, the last one first."""
-    return [_row(each) for each in await conn.fetch(_LISTS, limit)]
+    return await _lists.all(conn, _LISTS, limit)
 
 
 async def lock_lists(conn: Connection) -> None:
@@ -49,7 +47,7 @@ async def replace_list(
     """Put a list in the place of the current one."""
     await conn.execute(_RETIRE)
     await conn.execute(_CLEAR)
-    await conn.execute(_INSERT, *msgspec.structs.astuple(row))
+    await _lists.insert(conn, row)
     for start in range(0, len(entries), _BATCH):
         batch = [(row.list_id, each.uid, msgspec.json.encode(each)) for each in entries[start : start + _BATCH]]
         await conn.copy_records_to_table("sanctions_entry", records=batch, columns=("list_id", "uid", "content"))
@@ -65,10 +63,6 @@ async def find_entry(conn: Db, uid: int) -> ListEntry | None:
     """Return an entry of the current list, or None."""
     content = await conn.fetchval(_ENTRY, uid)
     return None if content is None else _decode(content)
-
-
-def _row(record: Record) -> ListRow:
-    return ListRow(**dict(record))
 
 
 def read_list(path: Path, published_on: date | None = None, progress: Progress | None = None) -> SanctionsList:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import date, datetime
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -14,7 +13,7 @@ from asyncpg import Record
 from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.onboarding.agreements.texts import AgreementText
 from billfold.platform.database.connection import Connection, Db, Pool
-from billfold.platform.database.rows import proof_of
+from billfold.platform.database.rows import StructType, Table, proof_of
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import NotFound
 
@@ -43,7 +42,9 @@ class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _LOCK = "SELECT FROM bank FOR UPDATE"  # rows that are only added leave no right to lock their table
-_VERSIONS = f"SELECT {', '.join(VersionRow.__struct_fields__)} FROM agreement_version ORDER BY version DESC"
+_versions = Table(VersionRow, "agreement_version", key=("version",))
+_documents = Table(DocumentRow, "agreement_document", key=("version", "type"))
+_VERSIONS = f"{_versions.select} ORDER BY version DESC"
 _TERMS = "SELECT version, required_by FROM agreement_version"
 _DOCUMENTS = "SELECT content FROM agreement_document WHERE version = $1 ORDER BY document_no"
 _PDF = "SELECT pdf FROM agreement_document WHERE version = $1 AND type = $2"
@@ -66,7 +67,7 @@ async def lock_versions(conn: Connection) -> None:
 
 async def list_versions(conn: Db) -> list[VersionRow]:
     """Return all versions, the last one first."""
-    return [VersionRow(**dict(row)) for row in await conn.fetch(_VERSIONS)]
+    return await _versions.all(conn, _VERSIONS)
 
 
 async def load_terms(conn: Db) -> tuple[AgreementTerms, ...]:
@@ -104,10 +105,8 @@ async def get_pdf(conn: Db, version: str, kind: str) -> bytes:
 
 async def add_version(conn: Connection, row: VersionRow, documents: Iterable[DocumentRow]) -> dict[str, dict[str, str]]:
     """Add a version with its texts; return the fingerprints of the rows, as the audit log keeps them."""
-    versions = {row.version: proof_of(*await _insert(conn, "agreement_version", row))}
-    texts = {
-        f"{each.version}/{each.type}": proof_of(*await _insert(conn, "agreement_document", each)) for each in documents
-    }
+    versions = {row.version: await _insert(conn, _versions, row)}
+    texts = {f"{each.version}/{each.type}": await _insert(conn, _documents, each) for each in documents}
     return {"agreement_version": versions, "agreement_document": texts}
 
 
@@ -116,13 +115,10 @@ async def list_acceptances(conn: Db, customer_id: UUID) -> list[Record]:
     return await conn.fetch(_ACCEPTANCES, customer_id)
 
 
-async def _insert(conn: Connection, table: str, row: msgspec.Struct) -> tuple[Any, list[str]]:
-    names = row.__struct_fields__
-    parameters = ", ".join(f"${number}" for number in range(1, len(names) + 1))
-    sql = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({parameters}) RETURNING *"
-    written = await conn.fetchrow(sql, *msgspec.structs.astuple(row))
+async def _insert(conn: Connection, table: Table[StructType], row: StructType) -> str:
+    written = await conn.fetchrow(f"{table.insertion} RETURNING *", *msgspec.structs.astuple(row))
     assert written is not None
-    return written, list(written.keys())
+    return proof_of(written, written.keys())
 
 
 log = structlog.get_logger(__name__)

@@ -3,9 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-import msgspec
-from asyncpg import Record
-
+from billfold.audit.audited_rows import AuditedTable
 from billfold.audit.record import AuditedAction
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.types import ApplicationRow
@@ -13,18 +11,14 @@ from billfold.onboarding.invites import rules
 from billfold.onboarding.invites.rules import InviteRow
 from billfold.platform import crypto
 from billfold.platform.database.connection import Connection, Db
-from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
 
 TABLE = "application_invite"
-_NAMES = InviteRow.__struct_fields__
-_COLUMNS = ", ".join(f"i.{name}" for name in _NAMES)
-_RENEWED = [name for name in _NAMES if name not in {"customer_id", "invite_id", "application_id", "created_at"}]
-_PUT = f"""
-INSERT INTO application_invite ({", ".join(_NAMES)})
-VALUES ({", ".join(f"${n}" for n in range(1, len(_NAMES) + 1))})
-ON CONFLICT (invite_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _RENEWED)}
-RETURNING *
+_invites = AuditedTable(InviteRow, TABLE, key=("invite_id",), noun="invite")
+_COLUMNS = _invites.columns("i")
+_RENEWED = set(InviteRow.__struct_fields__) - {"customer_id", "invite_id", "application_id", "created_at"}
+_RENEW = f"""
+ON CONFLICT (invite_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in sorted(_RENEWED))}
 """
 _DELETE = "DELETE FROM application_invite WHERE customer_id = $1 AND application_id = $2 AND invite_id = $3 RETURNING 1"
 _OF_APPLICATION = f"""
@@ -58,21 +52,14 @@ ON CONFLICT (invite_id, step) DO UPDATE SET content = excluded.content
 """
 
 
-def _row(record: Record) -> InviteRow:
-    return msgspec.convert({name: record[name] for name in _NAMES}, InviteRow)
-
-
 async def list_invites(conn: Db, application: ApplicationRow) -> list[InviteRow]:
     """Return the invites of an application, the first one first."""
-    found = await conn.fetch(_OF_APPLICATION, application.customer_id, application.application_id)
-    return [_row(each) for each in found]
+    return await _invites.all(conn, _OF_APPLICATION, application.customer_id, application.application_id)
 
 
 async def put_invite(action: AuditedAction, row: InviteRow) -> None:
     """Add an invite, or change it."""
-    written = await action.conn.fetchrow(_PUT, *msgspec.structs.astuple(row))
-    assert written is not None
-    action.proves(TABLE, row.invite_id, proof_of(written, written.keys()))
+    await _invites.add(action, row, _RENEW)
 
 
 async def delete_invite(action: AuditedAction, application: ApplicationRow, invite_id: UUID) -> None:
@@ -85,16 +72,14 @@ async def delete_invite(action: AuditedAction, application: ApplicationRow, invi
 
 async def find_by_link(conn: Db, link_hash: bytes, *, now: datetime, wall: datetime) -> InviteRow | None:
     """Return the invite that a link opens while it does."""
-    found = await conn.fetchrow(_BY_LINK, link_hash, now, wall)
-    return None if found is None else _row(found)
+    return await _invites.first(conn, _BY_LINK, link_hash, now, wall)
 
 
 async def find_by_session(
     conn: Db, session_hash: bytes, invite_id: UUID, *, now: datetime, wall: datetime, idle_since: datetime
 ) -> InviteRow | None:
     """Return this invite, if a browser has opened it and was seen after `idle_since`."""
-    found = await conn.fetchrow(_BY_SESSION, session_hash, now, wall, invite_id, idle_since)
-    return None if found is None else _row(found)
+    return await _invites.first(conn, _BY_SESSION, session_hash, now, wall, invite_id, idle_since)
 
 
 async def open_session(conn: Db, session_hash: bytes, invite_id: UUID, *, wall: datetime, ends_at: datetime) -> None:
