@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from billfold.bills.rules import lots, pricing, valuation
+from billfold.bills.rules import lots, valuation, yields
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.strategies import list_strategies
 from billfold.bills.types import Bill
@@ -263,7 +263,7 @@ def _figures(deposit: Deposit) -> dict[str, Any]:
         "position": worth.positions[0],
         "line": [(when, mark, cents_for(units, mark) + cash) for when, mark in _line(market, bill, at)],
         "days": (bill.maturity - settles_on).days,
-        "bought": pricing.investment_rate(ask, settles_on, bill.maturity),
+        "bought": yields.investment_rate(ask, settles_on, bill.maturity),
         "par": par,
         "at_maturity": par + cash,
         "par_price": PRICE_PAR_MICROS,

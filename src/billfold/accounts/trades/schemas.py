@@ -8,7 +8,7 @@ import msgspec
 
 from billfold.accounts.trades.store import TradeRow
 from billfold.bills import types as bill_types
-from billfold.bills.rules import pricing
+from billfold.bills.rules import yields
 from billfold.http.schemas import Amount, format_price, one_of, usd
 from billfold.ledger.bank import Bank
 from billfold.platform.calendars import Calendars
@@ -155,7 +155,7 @@ def yield_of(row: TradeRow, bank: Bank) -> str:
     bill, since = bank.market.bill(row.cusip), priced_from(row, bank.calendars)
     if row.price_micros >= PRICE_PAR_MICROS or since >= bill.maturity:
         return "0"
-    percent = pricing.investment_rate(row.price_micros, since, bill.maturity)
+    percent = yields.investment_rate(row.price_micros, since, bill.maturity)
     return f"{percent / 100:.5f}"
 
 

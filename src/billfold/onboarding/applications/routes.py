@@ -1,4 +1,4 @@
-"""The related parties of business applications, the documents of both, and the owners of customers."""
+"""Applications of businesses and individuals, and their documents."""
 
 from typing import Annotated
 from uuid import UUID
@@ -9,22 +9,19 @@ from billfold.documents.routes import Document, UploadedDocument, render_documen
 from billfold.documents.rules import TYPES
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, page_of, texts_among
-from billfold.http.operations import SIGNED, TOKEN_AND_KEY, MaybeInPath, delete, get, patch, post, with_scope
+from billfold.http.operations import SIGNED, TOKEN_AND_KEY, get, patch, post, with_scope
 from billfold.http.raw_request import RawRequest
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import forms, requests, store
-from billfold.onboarding.applications.content import document_id_of, open_application, open_applications
-from billfold.onboarding.applications.rules.requirements import DocumentRequest, is_owner
+from billfold.onboarding.applications.content import document_id_of, open_applications
+from billfold.onboarding.applications.rules.requirements import DocumentRequest
 from billfold.onboarding.applications.schemas import (
     BusinessApplication,
     IndividualApplication,
-    RelatedPartyApplication,
     render_business,
     render_individual,
-    render_related_parties,
-    render_related_party,
 )
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationStatus
 from billfold.platform.errors import InvalidInput
@@ -209,88 +206,6 @@ async def upload_application_document(
     return UploadedDocument(success=True, document_id=document_id)
 
 
-_V1, _V2 = f"{V1}{{application_id}}/related-party-applications/", f"{V2}{{application_id}}/related-parties/"
-_V1_ONE, _V2_ONE = f"{_V1}{{related_party_application_id}}/", f"{_V2}{{related_party_id}}/"
-
-
-@post(_V1, SIGNED, tag="applications", refuses=("application-not-editable",))
-@post(_V2, WRITES, tag="applications", refuses=("application-not-editable",))
-async def create_related_party(
-    caller: Call, bank: Bank, application_id: UUID, data: forms.RelatedPartyForm
-) -> RelatedPartyApplication:
-    """Add related party.
-
-    A person who owns, controls or represents the business; all shares together come to at most 1.
-    """
-    row = await requests.find_own(caller, bank, application_id)
-    application, party_id = await requests.add_related_party(caller, bank, row, data)
-    return render_related_party(party_id, application.parties[party_id])
-
-
-@get(_V1, SIGNED, tag="applications")
-@get(_V2, READS, tag="applications")
-async def list_related_parties(caller: Call, bank: Bank, application_id: UUID) -> list[RelatedPartyApplication]:
-    """List related parties.
-
-    In the order in which they were added.
-    """
-    return render_related_parties(await requests.read_application(caller, bank, application_id))
-
-
-@patch(_V1_ONE, SIGNED, tag="applications", refuses=("application-not-editable",))
-@patch(_V2_ONE, WRITES, tag="applications", refuses=("application-not-editable",))
-async def update_related_party(
-    caller: Call,
-    bank: Bank,
-    application_id: UUID,
-    related_party_application_id: MaybeInPath,
-    related_party_id: MaybeInPath,
-    data: forms.RelatedPartyForm,
-) -> RelatedPartyApplication:
-    """Update related party.
-
-    Fields that are named are replaced, and removed by null.
-    """
-    row = await requests.find_own(caller, bank, application_id)
-    party_id = _named(related_party_application_id, related_party_id)
-    changed = await requests.update_related_party(caller, bank, row, party_id, data)
-    return render_related_party(party_id, changed.parties[party_id])
-
-
-@delete(_V1_ONE, SIGNED, tag="applications", refuses=("application-not-editable",))
-@delete(_V2_ONE, WRITES, tag="applications", refuses=("application-not-editable",))
-async def delete_related_party(
-    caller: Call,
-    bank: Bank,
-    application_id: UUID,
-    related_party_application_id: MaybeInPath,
-    related_party_id: MaybeInPath,
-) -> None:
-    """Remove related party."""
-    row = await requests.find_own(caller, bank, application_id)
-    await requests.remove_related_party(caller, bank, row, _named(related_party_application_id, related_party_id))
-
-
-@get(_V1_ONE, SIGNED, tag="applications", name="get_related_party_documents")
-@get(f"{_V1_ONE}documents/", SIGNED, tag="applications")
-@get(f"{_V2_ONE}documents/", READS, tag="applications")
-async def list_related_party_documents(
-    caller: Call,
-    bank: Bank,
-    application_id: UUID,
-    related_party_application_id: MaybeInPath,
-    related_party_id: MaybeInPath,
-) -> list[Document]:
-    """List documents of related party.
-
-    What is required of the person, and what became of it.
-    """
-    row = await requests.find_own(caller, bank, application_id)
-    party_id = _named(related_party_application_id, related_party_id)
-    application = await requests.find_party(bank, row, party_id)
-    return [render_document(each) for each in application.documents_of(party_id)]
-
-
 @get(f"{V1}{{application_id}}/documents/", SIGNED, tag="applications")
 @get(f"{V2}{{application_id}}/documents/", READS, tag="applications")
 async def list_application_documents(caller: Call, bank: Bank, application_id: UUID) -> list[Document]:
@@ -300,22 +215,3 @@ async def list_application_documents(caller: Call, bank: Bank, application_id: U
     """
     application = await requests.read_application(caller, bank, application_id)
     return [render_document(each) for each in application.documents_of(None)]
-
-
-@get("/api/v1/customers/{customer_id}/beneficial-owners/", tag="customers")
-async def list_beneficial_owners(caller: Caller, bank: Bank, customer_id: UUID) -> list[RelatedPartyApplication]:
-    """List beneficial owners.
-
-    The related parties of the customer's application who own a quarter of it or more, or are named as owners.
-    """
-    customer = await caller.customer(bank, customer_id)
-    row = await store.find_by_applicant(bank.pool, customer.customer_id)
-    if row is None or row.status != ApplicationStatus.APPROVED:
-        return []
-    parties = (await open_application(bank.pool, bank, row)).parties
-    return [render_related_party(each, party) for each, party in parties.items() if is_owner(party)]
-
-
-def _named(*ids: UUID | None) -> UUID:
-    """Return the id in the path, which each API calls otherwise."""
-    return next(each for each in ids if each is not None)

@@ -7,7 +7,7 @@ from typing import IO, Final, NamedTuple
 
 from billfold.accounts.trades.schemas import is_settled, priced_from, settles_on
 from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow, count_trades
-from billfold.bills.rules import pricing
+from billfold.bills.rules import pricing, yields
 from billfold.bills.types import Bill
 from billfold.ledger.bank import Bank
 from billfold.platform.money import format_usd
@@ -109,7 +109,7 @@ def _rates(bank: Bank, row: TradeRow, bill: Bill) -> tuple[Decimal, Decimal]:
     if days <= 0:
         return Decimal(0).quantize(_PERCENT), Decimal(0).quantize(_PERCENT)
     discount = Decimal(pricing.rate_from_price(row.price_micros, days)).scaleb(-3)
-    return discount.quantize(_PERCENT), pricing.investment_rate(row.price_micros, since, bill.maturity)
+    return discount.quantize(_PERCENT), yields.investment_rate(row.price_micros, since, bill.maturity)
 
 
 def _amounts(row: TradeRow) -> tuple[Decimal, ...]:
