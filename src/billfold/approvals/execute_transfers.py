@@ -13,10 +13,9 @@ import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
-from billfold.approvals import transfer_orders
+from billfold.approvals import transfer_orders, types
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
 from billfold.approvals.transfer_orders import RequestContent
-from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST, TransferRequest
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
@@ -94,7 +93,7 @@ class ApprovedRequests:
         return [ready.get(name) for name in names]
 
     async def _complete(self, requests: Sequence[UUID]) -> list[None]:
-        await jobs_store.cancel(self._pool, EXECUTE_TRANSFER_REQUEST, *requests)
+        await jobs_store.cancel(self._pool, types.EXECUTE_TRANSFER_REQUEST, *requests)
         return [None] * len(requests)
 
 
@@ -130,7 +129,7 @@ async def run_execute_job(bank: Bank, appointment: ScheduledJob) -> None:
     await _carry_out(bank, appointment.customer_id, appointment.object_id)
 
 
-def commands_of(request: TransferRequest) -> tuple[UUID, ...]:
+def commands_of(request: types.TransferRequest) -> tuple[UUID, ...]:
     """Return the ids of the commands that can have moved the money of a request.
 
     Earlier releases carried an on-us request out by a second command.

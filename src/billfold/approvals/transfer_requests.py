@@ -11,8 +11,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
-from billfold.approvals import rules
-from billfold.approvals.execute_transfers import check_feasible
+from billfold.approvals import execute_transfers, rules
 from billfold.approvals.store import reviews as store_reviews
 from billfold.approvals.store.approval_rules import insert, requirement_for_transfer, update
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
@@ -120,7 +119,7 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
         audited_action.details |= {"content_hash": found.content_hash.hex(), "status": status}
         if status == "APPROVED":
             await _check_id(conn, request_id)
-            await check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
+            await execute_transfers.check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
         if status != "PENDING":
             await TRANSFER_REQUESTS.move(audited_action, found, status, now=by.now)
         more = " More approvals are needed." if status == "PENDING" else ""
@@ -190,7 +189,7 @@ async def _required(
     terms = await required_approvals(conn, by, content)
     if terms.required:
         return terms, "PENDING"
-    await check_feasible(bank, conn, content, customer_id=by.customer_id)
+    await execute_transfers.check_feasible(bank, conn, content, customer_id=by.customer_id)
     return terms, "APPROVED"
 
 

@@ -23,10 +23,9 @@ from litestar.types import Receive, Scope, Send
 from markupsafe import Markup
 
 from billfold import pages
-from billfold.documentation import generated
+from billfold.documentation import generated, operation_pages
 from billfold.documentation.generated import event_index, event_pages, problem_index, problem_pages, yield_page
 from billfold.documentation.markdown import highlighted, render, title_of
-from billfold.documentation.operation_pages import api_book
 from billfold.documentation.site import Book, Group, Page, Place, Sample, Site
 from billfold.events.kinds import KINDS
 from billfold.http.edge.middleware import EdgeMiddleware
@@ -125,7 +124,7 @@ def make_books(documents: Documents) -> Sequence[Book]:
     groups = [Group(each.title, [*made.get(each.title, ()), *each.pages]) for each in written_groups()]
     return [
         Book("Documentation", groups),
-        *(api_book(name, msgspec.to_builtins(document())) for name, document in documents.items()),
+        *(operation_pages.api_book(name, msgspec.to_builtins(document())) for name, document in documents.items()),
         Book("", [Group("Errors", problem_pages(PROBLEMS.values()))], navigation=groups),
         Book("", [Group("Events", event_pages(KINDS.values()))], navigation=groups),
     ]

@@ -8,9 +8,8 @@ from uuid import UUID
 import typer
 
 from billfold.cli.command import EXAMPLE_ID, OPERATOR, CommandGroup, Row
-from billfold.dual_control import decisions
+from billfold.dual_control import decisions, store
 from billfold.dual_control.decisions import propose_movement
-from billfold.dual_control.store import PROPOSALS, FreezeProposal, FreezeSubject
 from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
@@ -39,7 +38,7 @@ async def propose_as_operator(
     return said_of(await propose_movement(bank, made, about=about or key, words=words, reason=why, by=by))
 
 
-def said_of(proposal: FreezeProposal) -> str:
+def said_of(proposal: store.FreezeProposal) -> str:
     """Return what a command says that has made a proposal."""
     return (
         f"Proposed: {proposal.words}. Another operator confirms it: billfold proposals confirm {proposal.proposal_id}"
@@ -68,14 +67,14 @@ async def list_all(bank: Bank) -> Iterable[Row]:
     """List the last hundred proposals, open ones first, then newest first."""
     return [
         (each.proposal_id, each.words, each.reason, each.status, each.proposed_by, each.decided_by, each.proposed_at)
-        for each in await PROPOSALS.rows(bank.pool, bank_customer_id(bank.seed), limit=_SHOWN)
+        for each in await store.PROPOSALS.rows(bank.pool, bank_customer_id(bank.seed), limit=_SHOWN)
     ]
 
 
 @group.command(f"propose card {EXAMPLE_ID} --reason 'Suspected fraud'", f"propose customer {EXAMPLE_ID} --lift")
 async def propose(
     bank: Bank,
-    subject: Annotated[FreezeSubject, typer.Argument(case_sensitive=False, help="What is frozen.")],
+    subject: Annotated[store.FreezeSubject, typer.Argument(case_sensitive=False, help="What is frozen.")],
     subject_id: Annotated[UUID, typer.Argument(help="Its id.")],
     *,
     reason: Annotated[str, typer.Option(help="Why, for the audit logs.")],

@@ -14,8 +14,7 @@ from billfold.identity.users.store import list_user_memberships
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
 from billfold.onboarding.applicant_team import await_team, require_submitted
-from billfold.onboarding.applications import requests
-from billfold.onboarding.applications.content import name_of, open_application
+from billfold.onboarding.applications import content, requests
 from billfold.onboarding.applications.routes import V2, WRITES
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 from billfold.platform.errors import FieldError, InvalidInput, Refused
@@ -76,6 +75,6 @@ async def _administrator(member: CustomerCaller, bank: Bank, row: ApplicationRow
     teams = [] if user_id is None else await list_user_memberships(bank.pool, user_id, only_active=True)
     if not any(each.customer_id == row.applicant_id and each.role == "ADMIN" for each in teams):
         raise Refused("forbidden", "Only an administrator of the new company can invite its team.")
-    company = await open_application(bank.pool, bank, row)
+    company = await content.open_application(bank.pool, bank, row)
     by = await calling_administrator(member, bank)
-    return replace(by, customer_id=row.applicant_id, customer_name=name_of(company))
+    return replace(by, customer_id=row.applicant_id, customer_name=content.name_of(company))

@@ -14,17 +14,8 @@ from typing import BinaryIO, Final
 from lxml import etree
 
 from billfold.platform.dates import require_in_range
-from billfold.screening.types import (
-    ENTRIES_MAX,
-    NAMES_MAX,
-    TEXT_MAX,
-    Birth,
-    EntryKind,
-    InvalidList,
-    ListedName,
-    ListEntry,
-    SanctionsList,
-)
+from billfold.screening import types
+from billfold.screening.types import ENTRIES_MAX, TEXT_MAX, InvalidList, ListedName
 
 CIRCA_YEARS: Final = 2
 """How many years before and after are meant by "circa"."""
@@ -32,13 +23,13 @@ _YEAR = re.compile(r"\b(?:18|19|20)\d\d\b")
 _FORMAT: Final = "%d %b %Y"
 
 
-def read_birth(text: str) -> Birth | None:
+def read_birth(text: str) -> types.Birth | None:
     """Return what a text says of a birth, None if it names no year."""
     years = [int(each) for each in _YEAR.findall(text)]
     if not years:
         return None
     about = CIRCA_YEARS if "circa" in text.casefold() else 0
-    return Birth(min(years) - about, max(years) + about, None if about else _day(text))
+    return types.Birth(min(years) - about, max(years) + about, None if about else _day(text))
 
 
 def _day(text: str) -> date | None:
@@ -54,7 +45,7 @@ Progress = Callable[[int], None]
 """Gets how many entries were read so far."""
 
 
-def read_xml(path: Path, progress: Progress | None = None) -> SanctionsList:
+def read_xml(path: Path, progress: Progress | None = None) -> types.SanctionsList:
     """Return the list in a file. Raises InvalidList, which names the line and the entry."""
     try:
         with path.open("rb") as file:
@@ -63,8 +54,8 @@ def read_xml(path: Path, progress: Progress | None = None) -> SanctionsList:
         raise InvalidList(f"is no well-formed XML: {wrong.msg}", line=wrong.lineno) from None
 
 
-def _read(file: BinaryIO, progress: Progress | None) -> SanctionsList:
-    entries: dict[int, ListEntry] = {}
+def _read(file: BinaryIO, progress: Progress | None) -> types.SanctionsList:
+    entries: dict[int, types.ListEntry] = {}
     published_on, expected = None, None
     for element in _elements(file):
         if etree.QName(element).localname == "publshInformation":
@@ -84,7 +75,7 @@ def _read(file: BinaryIO, progress: Progress | None) -> SanctionsList:
         raise InvalidList("says nowhere when it was published (publshInformation)")
     if not entries or expected not in {None, len(entries)}:
         raise InvalidList(f"has {len(entries):,} entries; its Record_Count is {expected}")
-    return SanctionsList(published_on=published_on, entries=tuple(entries.values()))
+    return types.SanctionsList(published_on=published_on, entries=tuple(entries.values()))
 
 
 def _elements(file: BinaryIO) -> Iterator[Element]:
@@ -126,22 +117,22 @@ def _forget(element: Element) -> None:
         del parent[0]
 
 
-def _xml_entry(element: Element) -> ListEntry:
+def _xml_entry(element: Element) -> types.ListEntry:
     uid = _number(element, "uid")
     if uid is None:
         raise InvalidList("an entry has no uid", line=element.sourceline)
     try:
-        kind = EntryKind(_text(element, "sdnType").upper())
+        kind = types.EntryKind(_text(element, "sdnType").upper())
     except ValueError:
         raise InvalidList(
             f"its sdnType {_text(element, 'sdnType')!r} is unknown", line=element.sourceline, uid=uid
         ) from None
     names = (_name(element), *(_name(each) for each in _each(element, "akaList", "aka")))
-    if not names[0].text or len(names) > NAMES_MAX:
+    if not names[0].text or len(names) > types.NAMES_MAX:
         raise InvalidList(
             f"it has {'no name' if not names[0].text else 'too many names'}", line=element.sourceline, uid=uid
         )
-    return ListEntry(
+    return types.ListEntry(
         uid=uid,
         kind=kind,
         names=tuple(each for each in names if each.text),
@@ -166,7 +157,7 @@ def _name(element: Element) -> ListedName:
     )
 
 
-def _births(element: Element) -> tuple[Birth, ...]:
+def _births(element: Element) -> tuple[types.Birth, ...]:
     texts = [_text(each, "dateOfBirth") for each in _each(element, "dateOfBirthList", "dateOfBirthItem")]
     return tuple(birth for text in texts if (birth := read_birth(text)) is not None)
 
@@ -217,10 +208,10 @@ _NATIONALITY = re.compile(r"\b(?:nationality|citizen) ([A-Z][^;.]{1,100})")
 _WEAK_NAMES = re.compile(r"[\"\u201c]([^\"\u201d]{1,350})[\"\u201d]")
 
 
-def read_csv(path: Path, published_on: date, progress: Progress | None = None) -> SanctionsList:
+def read_csv(path: Path, published_on: date, progress: Progress | None = None) -> types.SanctionsList:
     """Return the list of an sdn.csv and the files beside it. Raises InvalidList, which names file and line."""
     names, countries = _other_names(path), _csv_countries(path)
-    entries: dict[int, ListEntry] = {}
+    entries: dict[int, types.ListEntry] = {}
     for line, uid, row in _rows(path):
         if uid in entries or len(entries) >= ENTRIES_MAX:
             raise InvalidList("is there twice, or one too many", file=path.name, line=line, uid=uid)
@@ -232,18 +223,20 @@ def read_csv(path: Path, published_on: date, progress: Progress | None = None) -
             raise InvalidList("belongs to no entry of sdn.csv", file=file, uid=next(iter(left)))
     if not entries:
         raise InvalidList("has no entry", file=path.name)
-    return SanctionsList(published_on=published_on, entries=tuple(entries.values()))
+    return types.SanctionsList(published_on=published_on, entries=tuple(entries.values()))
 
 
-def _csv_entry(row: list[str], uid: int, line: int, *, names: list[ListedName], countries: list[str]) -> ListEntry:
+def _csv_entry(
+    row: list[str], uid: int, line: int, *, names: list[ListedName], countries: list[str]
+) -> types.ListEntry:
     _, name, kind, program, *_, remarks = row
-    if not name or len(names) >= NAMES_MAX or (kind and kind.upper() not in EntryKind.__members__):
+    if not name or len(names) >= types.NAMES_MAX or (kind and kind.upper() not in types.EntryKind.__members__):
         raise InvalidList("has no name, too many, or an unknown SDN_Type", file="sdn.csv", line=line, uid=uid)
     weak = [ListedName(text=each, kind="a.k.a.", is_weak=True) for each in _WEAK_NAMES.findall(remarks)]
     births = (read_birth(each) for each in _BIRTH.findall(remarks))
-    return ListEntry(
+    return types.ListEntry(
         uid=uid,
-        kind=EntryKind[kind.upper()] if kind else EntryKind.ENTITY,
+        kind=types.EntryKind[kind.upper()] if kind else types.EntryKind.ENTITY,
         names=(ListedName(text=name), *names, *weak),
         programs=tuple(each.strip("[] ") for each in program.split("] [") if each),
         births=tuple(each for each in births if each is not None),

@@ -9,12 +9,10 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.addresses import address_of, format_address
-from billfold.accounts.counterparties import schemas, store
+from billfold.accounts.counterparties import ports, schemas, store
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import AddCounterparty, ConfirmDeposits, ExpireVerification
-from billfold.accounts.counterparties.ports import OwnWallets
-from billfold.accounts.counterparties.rules import identifiers, verification_kinds
-from billfold.accounts.counterparties.rules.manage import SCREENING_DUE
+from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.store import document_ids_of, open_counterparties, open_details, seal_details
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus
 from billfold.accounts.portals import store as portal_store
@@ -34,9 +32,8 @@ from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
 from billfold.ledger.engine.pending_command import Answer
+from billfold.ledger.jobs import due_work, scheduler
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
 from billfold.ledger.usage_limits import limit_usage
 from billfold.platform.clock import wall_now
@@ -65,7 +62,7 @@ async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
     """
     owner, counterparty_id = command.customers[0], command.counterparty_id
     row = await store.get_counterparty(bank.pool, owner, counterparty_id)
-    are_sent = await store.are_deposits_sent(bank.pool, bank_customer_id(bank.seed), counterparty_id)
+    are_sent = await store.are_deposits_sent(bank.pool, due_work.bank_customer_id(bank.seed), counterparty_id)
     command = msgspec.structs.replace(command, are_sent=are_sent)
     if not are_sent or row.status != CounterpartyStatus.PENDING:
         return await bank.engine.submit(command)
@@ -159,9 +156,9 @@ async def add_counterparty(bank: Bank, command: AddCounterparty) -> UUID:
     await limit_new_counterparty(bank, command)
     answer = await bank.engine.submit(command)
     counterparty_id = UUID(answer.outcome["counterparty_id"])
-    job = ScheduledJob(SCREENING_DUE, counterparty_id, command.customers[0], at=await bank.now())
-    await run_job(bank, job)
-    await jobs_store.cancel(bank.pool, SCREENING_DUE, counterparty_id)
+    job = ScheduledJob(manage.SCREENING_DUE, counterparty_id, command.customers[0], at=await bank.now())
+    await scheduler.run_job(bank, job)
+    await jobs_store.cancel(bank.pool, manage.SCREENING_DUE, counterparty_id)
     return counterparty_id
 
 
@@ -260,7 +257,7 @@ def details_of(form: schemas.Form) -> dict[str, Any]:
 async def _check_wallet(bank: Bank, form: schemas.WalletForm) -> None:
     """Raise InvalidInput for an address that is never paid, whatever becomes of its verification."""
     address = form.wallet_address
-    wallets = bank.ports[OwnWallets]
+    wallets = bank.ports[ports.OwnWallets]
     if wallets.is_token(address):
         raise InvalidInput.at("body", "wallet_address", msg="is the contract of a token: what is sent there is lost")
     if await bank.directory.find("wallet", address.lower()) is not None:

@@ -8,9 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties.rules.identifiers import compact
-from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
-from billfold.accounts.counterparties.rules.verification_kinds import ACCOUNT_KEY
+from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
 from billfold.data_keys.keys import DataKeys
@@ -45,13 +43,13 @@ def seal_details(data_key: DataKey, kind: str, details: Mapping[str, Any]) -> di
     sealed = {name: field.seal(data_key, _text(details[name])) for name, field in _FIELDS.items() if name in details}
     number = details.get("identifier") or details.get("account_number")
     if number is not None:
-        sealed[ACCOUNT_KEY] = PartyField.ACCOUNT.seal(data_key, compact(number))
+        sealed[verification_kinds.ACCOUNT_KEY] = PartyField.ACCOUNT.seal(data_key, identifiers.compact(number))
     return {**details, **sealed}
 
 
 def open_details(data_key: DataKey | None, details: Mapping[str, Any]) -> dict[str, Any]:
     """Return details as they came in; None stands for what was destroyed with its key."""
-    opened = {name: value for name, value in details.items() if name != ACCOUNT_KEY}
+    opened = {name: value for name, value in details.items() if name != verification_kinds.ACCOUNT_KEY}
     for name in _FIELDS.keys() & opened.keys():
         if isinstance(opened[name], str):
             opened[name] = _FIELDS[name].open(data_key, opened[name])
@@ -223,7 +221,7 @@ async def list_awaiting_review(conn: Db, limit: int) -> list[CounterpartyRow]:
 
 async def are_deposits_sent(conn: Db, bank_customer_id: UUID, counterparty_id: UUID) -> bool:
     """Return whether both micro-deposits of a counterparty have left the bank in a file."""
-    sent_by = command_id(DEPOSITS_CALLER, counterparty_id)
+    sent_by = command_id(manage.DEPOSITS_CALLER, counterparty_id)
     return await conn.fetchval(_DEPOSITS_SENT, bank_customer_id, sent_by) is True
 
 

@@ -9,9 +9,8 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.pockets import requests
+from billfold.accounts.pockets import commands, requests
 from billfold.accounts.pockets import store as pocket_store
-from billfold.accounts.pockets.commands import OpenPocket
 from billfold.accounts.pockets.requests import OmitQuery
 from billfold.accounts.pockets.schemas import Account, Pocket, accrued_cents, render_account, render_pocket, valuation
 from billfold.http.caller import Call
@@ -68,7 +67,7 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
         trading_strategy_id=data.trading_strategy_id,
     )
     answer = await bank.engine.submit(
-        OpenPocket(
+        commands.OpenPocket(
             **caller.command_fields(owner),
             partner_id=caller.partner_id,
             name=data.pocket_name,

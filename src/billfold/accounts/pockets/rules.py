@@ -5,8 +5,7 @@ from uuid import UUID
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.pockets import commands
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
-from billfold.bills.rules import fees, strategies
-from billfold.bills.rules.valuation import FACE_CENTS
+from billfold.bills.rules import fees, strategies, valuation
 from billfold.ledger import types as ledger_types
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
@@ -162,7 +161,7 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     if not others:
         raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")
     charge_last_fee(book, pocket, ctx)
-    if pocket.cash.balance >= FACE_CENTS:
+    if pocket.cash.balance >= valuation.FACE_CENTS:
         raise Refused("pocket-not-empty", "The pocket still holds money. Transfer it to another pocket or payee first.")
     if pocket.cash.balance:
         _pay_out_rest(book, pocket, ctx, to=min(others, key=lambda p: (p.opened_at, p.bank.no)))

@@ -6,10 +6,9 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import address_of, format_address
-from billfold.accounts.portals import schemas
+from billfold.accounts.portals import rules, schemas
 from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.commands import OpenPortal, PortalRow, UpdatePortal, Wallet, WalletSource
-from billfold.accounts.portals.rules import BANK_RAILS
 from billfold.accounts.portals.schemas import AccountPortals, Portal, render_account_portal, render_portal
 from billfold.accounts.profiles import open_profile
 from billfold.http.caller import Call
@@ -52,7 +51,7 @@ async def open_portal(
 ) -> PortalRow:
     """Open a portal of (customer_id, pocket_id); `rails` narrow what it takes, `wallet` makes it a crypto portal."""
     owner, pocket_id = pocket
-    chosen = tuple(rail for rail in BANK_RAILS if rail in rails) if rails else None
+    chosen = tuple(rail for rail in rules.BANK_RAILS if rail in rails) if rails else None
     fields: dict[str, Any] = {"pocket_id": pocket_id, "name": name, "payment_rails": chosen, "wallet": wallet}
     answer = await bank.engine.submit(OpenPortal(**call.command_fields(owner), **fields))
     return await portal_store.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))

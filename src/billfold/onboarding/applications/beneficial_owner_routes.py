@@ -7,16 +7,9 @@ from billfold.http.caller import Call
 from billfold.http.operations import SIGNED, MaybeInPath, delete, get, patch, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.onboarding.applications import forms, requests, store
-from billfold.onboarding.applications.content import open_application
+from billfold.onboarding.applications import content, forms, requests, schemas, store, types
 from billfold.onboarding.applications.routes import READS, V1, V2, WRITES
 from billfold.onboarding.applications.rules.requirements import is_owner
-from billfold.onboarding.applications.schemas import (
-    RelatedPartyApplication,
-    render_related_parties,
-    render_related_party,
-)
-from billfold.onboarding.applications.types import ApplicationStatus
 
 _V1, _V2 = f"{V1}{{application_id}}/related-party-applications/", f"{V2}{{application_id}}/related-parties/"
 _V1_ONE, _V2_ONE = f"{_V1}{{related_party_application_id}}/", f"{_V2}{{related_party_id}}/"
@@ -26,24 +19,24 @@ _V1_ONE, _V2_ONE = f"{_V1}{{related_party_application_id}}/", f"{_V2}{{related_p
 @post(_V2, WRITES, tag="applications", refuses=("application-not-editable",))
 async def create_related_party(
     caller: Call, bank: Bank, application_id: UUID, data: forms.RelatedPartyForm
-) -> RelatedPartyApplication:
+) -> schemas.RelatedPartyApplication:
     """Add related party.
 
     A person who owns, controls or represents the business; all shares together come to at most 1.
     """
     row = await requests.find_own(caller, bank, application_id)
     application, party_id = await requests.add_related_party(caller, bank, row, data)
-    return render_related_party(party_id, application.parties[party_id])
+    return schemas.render_related_party(party_id, application.parties[party_id])
 
 
 @get(_V1, SIGNED, tag="applications")
 @get(_V2, READS, tag="applications")
-async def list_related_parties(caller: Call, bank: Bank, application_id: UUID) -> list[RelatedPartyApplication]:
+async def list_related_parties(caller: Call, bank: Bank, application_id: UUID) -> list[schemas.RelatedPartyApplication]:
     """List related parties.
 
     In the order in which they were added.
     """
-    return render_related_parties(await requests.read_application(caller, bank, application_id))
+    return schemas.render_related_parties(await requests.read_application(caller, bank, application_id))
 
 
 @patch(_V1_ONE, SIGNED, tag="applications", refuses=("application-not-editable",))
@@ -55,7 +48,7 @@ async def update_related_party(
     related_party_application_id: MaybeInPath,
     related_party_id: MaybeInPath,
     data: forms.RelatedPartyForm,
-) -> RelatedPartyApplication:
+) -> schemas.RelatedPartyApplication:
     """Update related party.
 
     Fields that are named are replaced, and removed by null.
@@ -63,7 +56,7 @@ async def update_related_party(
     row = await requests.find_own(caller, bank, application_id)
     party_id = _named(related_party_application_id, related_party_id)
     changed = await requests.update_related_party(caller, bank, row, party_id, data)
-    return render_related_party(party_id, changed.parties[party_id])
+    return schemas.render_related_party(party_id, changed.parties[party_id])
 
 
 @delete(_V1_ONE, SIGNED, tag="applications", refuses=("application-not-editable",))
@@ -101,17 +94,19 @@ async def list_related_party_documents(
 
 
 @get("/api/v1/customers/{customer_id}/beneficial-owners/", tag="customers")
-async def list_beneficial_owners(caller: Caller, bank: Bank, customer_id: UUID) -> list[RelatedPartyApplication]:
+async def list_beneficial_owners(
+    caller: Caller, bank: Bank, customer_id: UUID
+) -> list[schemas.RelatedPartyApplication]:
     """List beneficial owners.
 
     The related parties of the customer's application who own a quarter of it or more, or are named as owners.
     """
     customer = await caller.customer(bank, customer_id)
     row = await store.find_by_applicant(bank.pool, customer.customer_id)
-    if row is None or row.status != ApplicationStatus.APPROVED:
+    if row is None or row.status != types.ApplicationStatus.APPROVED:
         return []
-    parties = (await open_application(bank.pool, bank, row)).parties
-    return [render_related_party(each, party) for each, party in parties.items() if is_owner(party)]
+    parties = (await content.open_application(bank.pool, bank, row)).parties
+    return [schemas.render_related_party(each, party) for each, party in parties.items() if is_owner(party)]
 
 
 def _named(*ids: UUID | None) -> UUID:

@@ -9,10 +9,9 @@ from billfold.documents import store as document_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
-from billfold.onboarding.applications import store
+from billfold.onboarding.applications import forms, store
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, open_application
-from billfold.onboarding.applications.forms import IndividualForm
 from billfold.onboarding.applications.ports import CheckedApplication, CheckResult, CheckStatus, IdentityCheck
 from billfold.onboarding.applications.rules import status as application_status
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
@@ -20,21 +19,20 @@ from billfold.onboarding.applications.types import APPROVE_JOB, ApplicationRow, 
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
-from billfold.screening.hits import find_standing
-from billfold.screening.screening import names_of_countries, screen
+from billfold.screening import hits, screening
 from billfold.screening.types import REASON, ScreenedName, Subject, SubjectKind
 
 
 async def screen_application(bank: Bank, row: ApplicationRow, *, now: datetime) -> None:
     """Compare all names of an application with the list in force. `now` is business time."""
     application = await open_application(bank.pool, bank, row)
-    await screen(bank, list(subjects_of(application)), now=now)
+    await screening.screen(bank, list(subjects_of(application)), now=now)
 
 
 def subjects_of(application: Application) -> Iterator[Subject]:
     """Yield the applicant, under each of its names, and its related parties."""
     form, applicant_id = application.form, application.row.applicant_id
-    if isinstance(form, IndividualForm):
+    if isinstance(form, forms.IndividualForm):
         name = ScreenedName(
             name=form.name.written,
             is_person=True,
@@ -63,7 +61,7 @@ def _subject(kind: SubjectKind, subject_id: UUID, owner_id: UUID, name: Screened
 
 
 def _countries(address: Address | None, citizenship: str | None = None) -> tuple[str, ...]:
-    return names_of_countries(address.country if address else None, citizenship)
+    return screening.names_of_countries(address.country if address else None, citizenship)
 
 
 _LEAVING_CHECK = frozenset({CheckStatus.APPROVED, CheckStatus.MANUAL_REVIEW, CheckStatus.DOCUMENTS_NEEDED})
@@ -94,7 +92,7 @@ async def settle_check(bank: Bank, row: ApplicationRow, result: CheckResult, *, 
         if result.status == CheckStatus.APPROVED and change.application.missing(bank.seed):
             # A document was found invalid while the check ran.
             result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(application_status.INCOMPLETE,))
-        if result.status in _LEAVING_CHECK and await find_standing(change.action.conn, current.applicant_id):
+        if result.status in _LEAVING_CHECK and await hits.find_standing(change.action.conn, current.applicant_id):
             result = CheckResult(status=CheckStatus.MANUAL_REVIEW, reasons=(*result.reasons, REASON))
         await _apply(change, result)
 
@@ -126,7 +124,7 @@ async def _apply(change: ApplicationChange, result: CheckResult) -> None:
 async def _approve(change: ApplicationChange) -> None:
     application_status.require_complete(change.application.missing(change.bank.seed))
     row = change.row
-    if await find_standing(change.action.conn, row.applicant_id):
+    if await hits.find_standing(change.action.conn, row.applicant_id):
         raise Refused("sanctions-hit-open", "A name of the application is like one of the sanctions list.")
     await change.update(is_approved=True, exception_reasons=[], updated_at=change.at)
     change.action.details["decision"] = CheckStatus.APPROVED

@@ -14,15 +14,9 @@ from billfold.http.raw_request import RawRequest
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.onboarding.applications import forms, requests, store
+from billfold.onboarding.applications import forms, requests, schemas, store
 from billfold.onboarding.applications.content import document_id_of, open_applications
 from billfold.onboarding.applications.rules.requirements import DocumentRequest
-from billfold.onboarding.applications.schemas import (
-    BusinessApplication,
-    IndividualApplication,
-    render_business,
-    render_individual,
-)
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationStatus
 from billfold.platform.errors import InvalidInput
 
@@ -41,21 +35,21 @@ class ApplicationQuery(msgspec.Struct, frozen=True, kw_only=True):
 @post(V2, WRITES, tag="applications", refuses=("customer-not-open", "duplicate-id"))
 async def create_business_application(
     caller: Call, bank: Bank, data: forms.CreateBusinessApplication
-) -> BusinessApplication:
+) -> schemas.BusinessApplication:
     """Create business application.
 
     Every field is optional until the application is submitted. The same `id` with the same content is the same
     application.
     """
     made = await requests.create_application(caller, bank, ApplicationKind.BUSINESS, data, application_id=data.id)
-    return render_business(made, bank.seed)
+    return schemas.render_business(made, bank.seed)
 
 
 @get(V1, SIGNED, tag="applications")
 @get(V2, READS, tag="applications")
 async def list_business_applications(
     caller: Call, bank: Bank, wanted: ListQuery, query: ApplicationQuery
-) -> CursorList[BusinessApplication]:
+) -> CursorList[schemas.BusinessApplication]:
     """List business applications.
 
     Newest first.
@@ -65,27 +59,27 @@ async def list_business_applications(
         bank, store.APPLICATIONS, owner, ApplicationKind.BUSINESS, query.statuses, scope="business-applications"
     )
     opened = await open_applications(bank.pool, bank, page.items)
-    return page_of(page, [render_business(each, bank.seed) for each in opened])
+    return page_of(page, [schemas.render_business(each, bank.seed) for each in opened])
 
 
 @get(f"{V1}{{application_id}}/", SIGNED, tag="applications")
 @get(f"{V2}{{application_id}}/", READS, tag="applications")
-async def get_business_application(caller: Call, bank: Bank, application_id: UUID) -> BusinessApplication:
+async def get_business_application(caller: Call, bank: Bank, application_id: UUID) -> schemas.BusinessApplication:
     """Get business application."""
-    return render_business(await requests.read_application(caller, bank, application_id), bank.seed)
+    return schemas.render_business(await requests.read_application(caller, bank, application_id), bank.seed)
 
 
 @patch(f"{V1}{{application_id}}/", SIGNED, tag="applications", refuses=("application-not-editable",))
 @patch(f"{V2}{{application_id}}/", WRITES, tag="applications", refuses=("application-not-editable",))
 async def update_business_application(
     caller: Call, bank: Bank, application_id: UUID, data: forms.BusinessForm
-) -> BusinessApplication:
+) -> schemas.BusinessApplication:
     """Update business application.
 
     Fields that are named are replaced, and removed by null; of `contact` and `risk_info` each field by itself.
     """
     row = await requests.find_own(caller, bank, application_id)
-    return render_business(await requests.update_application(caller, bank, row, data), bank.seed)
+    return schemas.render_business(await requests.update_application(caller, bank, row, data), bank.seed)
 
 
 @post(
@@ -102,13 +96,13 @@ async def update_business_application(
     status=200,
     refuses=("application-not-editable", "application-incomplete", "customer-not-open", "usage-limit-reached"),
 )
-async def apply_business_application(caller: Call, bank: Bank, application_id: UUID) -> BusinessApplication:
+async def apply_business_application(caller: Call, bank: Bank, application_id: UUID) -> schemas.BusinessApplication:
     """Submit business application.
 
     It is verified and decided; `missing_requirements` must be empty.
     """
     row = await requests.find_own(caller, bank, application_id)
-    return render_business(await requests.submit_application(caller, bank, row), bank.seed)
+    return schemas.render_business(await requests.submit_application(caller, bank, row), bank.seed)
 
 
 @post(
@@ -117,13 +111,13 @@ async def apply_business_application(caller: Call, bank: Bank, application_id: U
 @post(
     f"{V2}{{application_id}}/withdraw/", WRITES, tag="applications", status=200, refuses=("application-not-editable",)
 )
-async def withdraw_business_application(caller: Call, bank: Bank, application_id: UUID) -> BusinessApplication:
+async def withdraw_business_application(caller: Call, bank: Bank, application_id: UUID) -> schemas.BusinessApplication:
     """Withdraw business application.
 
     One that is CREATED is CLOSED, for good. Its invites open nothing any longer.
     """
     row = await requests.find_own(caller, bank, application_id)
-    return render_business(await requests.withdraw_application(caller, bank, row), bank.seed)
+    return schemas.render_business(await requests.withdraw_application(caller, bank, row), bank.seed)
 
 
 _ONE = "/api/v1/applications/{application_id}/"
@@ -132,19 +126,19 @@ _ONE = "/api/v1/applications/{application_id}/"
 @post("/api/v1/applications/", tag="applications", refuses=("customer-not-open", "duplicate-id"))
 async def create_individual_application(
     caller: Caller, bank: Bank, data: forms.NewIndividualForm
-) -> IndividualApplication:
+) -> schemas.IndividualApplication:
     """Create individual application.
 
     The same `id` with the same content is the same application.
     """
     made = await requests.create_application(caller, bank, ApplicationKind.INDIVIDUAL, data, application_id=data.id)
-    return render_individual(made, bank.seed)
+    return schemas.render_individual(made, bank.seed)
 
 
 @get("/api/v1/applications/", tag="applications")
 async def list_individual_applications(
     caller: Caller, bank: Bank, wanted: ListQuery, query: ApplicationQuery
-) -> CursorList[IndividualApplication]:
+) -> CursorList[schemas.IndividualApplication]:
     """List individual applications.
 
     Newest first.
@@ -152,14 +146,14 @@ async def list_individual_applications(
     owner, kind = requests.owner_of(caller), ApplicationKind.INDIVIDUAL
     page = await wanted.read(bank, store.APPLICATIONS, owner, kind, query.statuses, scope="individual-applications")
     opened = await open_applications(bank.pool, bank, page.items)
-    return page_of(page, [render_individual(each, bank.seed) for each in opened])
+    return page_of(page, [schemas.render_individual(each, bank.seed) for each in opened])
 
 
 @get(_ONE, tag="applications")
-async def get_individual_application(caller: Caller, bank: Bank, application_id: UUID) -> IndividualApplication:
+async def get_individual_application(caller: Caller, bank: Bank, application_id: UUID) -> schemas.IndividualApplication:
     """Get individual application."""
     found = await requests.read_application(caller, bank, application_id, ApplicationKind.INDIVIDUAL)
-    return render_individual(found, bank.seed)
+    return schemas.render_individual(found, bank.seed)
 
 
 @post(
@@ -168,13 +162,15 @@ async def get_individual_application(caller: Caller, bank: Bank, application_id:
     status=200,
     refuses=("application-not-editable", "application-incomplete", "customer-not-open", "usage-limit-reached"),
 )
-async def apply_individual_application(caller: Caller, bank: Bank, application_id: UUID) -> IndividualApplication:
+async def apply_individual_application(
+    caller: Caller, bank: Bank, application_id: UUID
+) -> schemas.IndividualApplication:
     """Submit individual application.
 
     It is verified and decided; no document may be missing.
     """
     row = await requests.find_own(caller, bank, application_id, ApplicationKind.INDIVIDUAL)
-    return render_individual(await requests.submit_application(caller, bank, row), bank.seed)
+    return schemas.render_individual(await requests.submit_application(caller, bank, row), bank.seed)
 
 
 @post(

@@ -10,10 +10,9 @@ from billfold.accounts.addresses import Address, Country
 from billfold.accounts.customers.schemas import Name
 from billfold.documents.routes import Document, render_document
 from billfold.http.schemas import BankTime, one_of
-from billfold.onboarding.applications import forms
+from billfold.onboarding.applications import forms, types
 from billfold.onboarding.applications.content import Application, content_of
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
-from billfold.onboarding.applications.types import ApplicationStatus, Role
 
 Shown = TypeVar("Shown", bound=msgspec.Struct)
 _SHOWN_DIGITS = 4
@@ -39,7 +38,7 @@ class MaskedPersonNumber(msgspec.Struct, kw_only=True):
 
 class _Shown(msgspec.Struct, kw_only=True):
     id: UUID
-    status: ApplicationStatus
+    status: types.ApplicationStatus
     exception_reasons: list[str]
     customer_id: Annotated[
         UUID | None, msgspec.Meta(description="The customer that the applicant became, once it is APPROVED.")
@@ -87,7 +86,7 @@ class RelatedPartyApplication(msgspec.Struct, kw_only=True):
     address: Address | None = None
     date_of_birth: date | None = None
     identification_number: MaskedPersonNumber | None = None
-    roles: list[Role] = msgspec.field(default_factory=list)
+    roles: list[types.Role] = msgspec.field(default_factory=list)
     ownership_percentage: str | None = None
     object_type: Literal["RelatedPartyApplication"] = "RelatedPartyApplication"
 
@@ -166,7 +165,7 @@ def _shown(application: Application, seed: bytes) -> dict[str, Any]:
         "id": row.application_id,
         "status": row.status,
         "exception_reasons": list(row.exception_reasons),
-        "customer_id": row.applicant_id if row.status == ApplicationStatus.APPROVED else None,
+        "customer_id": row.applicant_id if row.status == types.ApplicationStatus.APPROVED else None,
         "time_created": row.created_at,
         "updated_at": row.updated_at,
         "submitted_at": row.submitted_at,

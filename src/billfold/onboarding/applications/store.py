@@ -7,25 +7,20 @@ from uuid import UUID
 
 from billfold.audit.audited_rows import AuditedTable
 from billfold.audit.record import AuditedAction
-from billfold.onboarding.applications.types import (
-    ApplicationRow,
-    ApplicationStatus,
-    AwaitedMemberRow,
-    MoveRow,
-    RelatedPartyRow,
-)
+from billfold.onboarding.applications import types
+from billfold.onboarding.applications.types import ApplicationRow
 from billfold.platform.database.connection import Db
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 
 _applications = AuditedTable(ApplicationRow, "application", key=("customer_id", "application_id"))
 _parties = AuditedTable(
-    RelatedPartyRow,
+    types.RelatedPartyRow,
     "related_party_application",
     key=("customer_id", "application_id", "related_party_id"),
     proved_by=("application_id", "related_party_id"),
 )
-_moves = AuditedTable(MoveRow, "application_move", key=("move_id",))
-_members = AuditedTable(AwaitedMemberRow, "awaited_team_member", key=("member_id",))
+_moves = AuditedTable(types.MoveRow, "application_move", key=("move_id",))
+_members = AuditedTable(types.AwaitedMemberRow, "awaited_team_member", key=("member_id",))
 _BY_APPLICANT = f"{_applications.select} WHERE applicant_id = $1"
 _OF_PARTNER = f"{_applications.select} WHERE partner_id = $1 AND application_id = $2 ORDER BY written_no LIMIT 1"
 _ANY_BY_ID = f"{_applications.select} WHERE application_id = $1 ORDER BY written_no LIMIT 2"
@@ -97,11 +92,11 @@ async def update_application(action: AuditedAction, row: ApplicationRow, **chang
 
 
 async def move_application(
-    action: AuditedAction, row: ApplicationRow, status: ApplicationStatus, *, at: datetime, **changes: Any
+    action: AuditedAction, row: ApplicationRow, status: types.ApplicationStatus, *, at: datetime, **changes: Any
 ) -> ApplicationRow:
     """Give a locked application another status, and write down the move."""
     moved = await update_application(action, row, status=status, move_no=row.move_no + 1, updated_at=at, **changes)
-    move = MoveRow(
+    move = types.MoveRow(
         customer_id=row.customer_id,
         move_id=moved.move_id,
         application_id=row.application_id,
@@ -116,19 +111,19 @@ async def move_application(
 find_move = _moves.find
 
 
-async def list_moves(conn: Db, row: ApplicationRow) -> list[MoveRow]:
+async def list_moves(conn: Db, row: ApplicationRow) -> list[types.MoveRow]:
     """Return the moves of an application, the first one first."""
     return await _moves.all(conn, _MOVES, row.customer_id, row.application_id)
 
 
 async def list_related_parties(
     conn: Db, owners: Sequence[UUID], application_ids: Sequence[UUID]
-) -> list[RelatedPartyRow]:
+) -> list[types.RelatedPartyRow]:
     """Return the related parties of applications of these owners, in the order in which they were added."""
     return await _parties.all(conn, _PARTIES, owners, application_ids)
 
 
-async def put_related_party(action: AuditedAction, row: RelatedPartyRow) -> None:
+async def put_related_party(action: AuditedAction, row: types.RelatedPartyRow) -> None:
     """Add a related party, or change it."""
     await _parties.add(action, row, _UPDATE_PARTY)
 
@@ -139,12 +134,12 @@ async def delete_related_party(action: AuditedAction, row: ApplicationRow, relat
     action.proves("related_party_application", f"{row.application_id}/{related_party_id}", None)
 
 
-async def list_awaited_members(conn: Db, row: ApplicationRow) -> list[AwaitedMemberRow]:
+async def list_awaited_members(conn: Db, row: ApplicationRow) -> list[types.AwaitedMemberRow]:
     """Return who is invited with the approval, in the order in which they were named."""
     return await _members.all(conn, _MEMBERS, row.customer_id, row.application_id)
 
 
-async def add_awaited_member(action: AuditedAction, row: AwaitedMemberRow) -> None:
+async def add_awaited_member(action: AuditedAction, row: types.AwaitedMemberRow) -> None:
     """Add somebody who is invited with the approval."""
     await _members.add(action, row, then="")
 

@@ -22,18 +22,15 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, is_shortage
-from billfold.reports import downloads
+from billfold.reports import downloads, rules
 from billfold.reports import downloads as download_store
 from billfold.reports.downloads import KeptFile
 from billfold.reports.entries.reader import read_current
 from billfold.reports.entries.store import position_of
-from billfold.reports.proofs.document_keys import get_document_key
-from billfold.reports.proofs.signatures import Manifest, NamedPocket
-from billfold.reports.proofs.signed_files import append_to, side_file
+from billfold.reports.proofs import document_keys, signatures, signed_files
 from billfold.reports.requests import store, types
 from billfold.reports.requests.renderers import RENDERERS, file_name_of
 from billfold.reports.requests.store import Claim, ClaimLost
-from billfold.reports.rules import FinishReport
 
 log = structlog.get_logger(__name__)
 
@@ -71,7 +68,7 @@ async def run_finished_job(bank: Bank, job: ScheduledJob) -> None:
     if batch is None or batch.is_open:
         return
     await bank.engine.submit(
-        FinishReport(
+        rules.FinishReport(
             caller="report",
             key=job.object_id,
             customers=(batch.customer_id,),
@@ -204,24 +201,24 @@ async def sign_report(source: types.ReportSource, output_format: types.ReportFor
     if output_format == types.ReportFormat.PDF:
         return None
     bank, manifest = source.bank, await _manifest(source, output_format)
-    key = await get_document_key(bank.pool, bank.vault, manifest.at)
+    key = await document_keys.get_document_key(bank.pool, bank.vault, manifest.at)
     if output_format in _HOLD_THEIR_PROOF:
-        await asyncio.to_thread(append_to, output, manifest, key)
+        await asyncio.to_thread(signed_files.append_to, output, manifest, key)
         return None
-    return (await asyncio.to_thread(side_file, output, manifest, key)).decode()
+    return (await asyncio.to_thread(signed_files.side_file, output, manifest, key)).decode()
 
 
-async def _manifest(source: types.ReportSource, output_format: types.ReportFormat) -> Manifest:
+async def _manifest(source: types.ReportSource, output_format: types.ReportFormat) -> signatures.Manifest:
     bank, request = source.bank, source.request
     entity = await types.entity_of(bank, request.customer_id)
     parameters = request.parameters
     days = [each for each in (parameters.date, parameters.date_from, parameters.date_to) if each is not None]
-    return Manifest(
+    return signatures.Manifest(
         bank=bank.settings.bank_name,
         document=f"{request.type} {' to '.join(map(str, days))}, {output_format}",
         customer_id=request.customer_id,
         customer=entity.name,
-        pockets=tuple(NamedPocket(each, entity.pockets[each]) for each in source.pocket_ids),
+        pockets=tuple(signatures.NamedPocket(each, entity.pockets[each]) for each in source.pocket_ids),
         at=request.shown_at,
         position=source.position,
         figures=tuple(source.figures),

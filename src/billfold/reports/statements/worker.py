@@ -30,8 +30,7 @@ from billfold.reports.entries.reader import Wanted, current_position, list_entri
 from billfold.reports.entries.store import position_of
 from billfold.reports.entries.types import AccountStatement, AccountType, LedgerPosition
 from billfold.reports.printing import PrintedDocument, Subject, bank_of, print_signed, recipient_of
-from billfold.reports.statements import contents, store
-from billfold.reports.statements.brokerage import ActivityLines, IncomeStates
+from billfold.reports.statements import brokerage, contents, store
 from billfold.reports.statements.contents import BrokerageReading, Issue, PaymentLines
 from billfold.reports.statements.store import MONTHLY, Month, StatementRow, StatementType
 
@@ -270,7 +269,7 @@ async def _read_brokerage(bank: Bank, statement: AccountStatement, month: Month)
     through = statement.position.entry_no
     instants = (et_instant(month.first_day.replace(month=1), 0), month.starts_at, month.next.starts_at)
     boundaries = [Boundary(customer_id, pocket_id, bank.calendars.business_date(at), at) for at in instants]
-    lines = ActivityLines(bank.calendars)
+    lines = brokerage.ActivityLines(bank.calendars)
     async for page in list_entries(bank, statement):
         lines.add_entries(page)
     async for trades in store.list_trades(bank.pool, (customer_id, pocket_id), statement.entries_after, through):
@@ -281,7 +280,7 @@ async def _read_brokerage(bank: Bank, statement: AccountStatement, month: Month)
             bank.pool, customer_id, pocket_id, through, [each.security.cusip for each in statement.closing.holdings]
         ),
         days=await store.day_states(bank.pool, customer_id, pocket_id, month),
-        states=IncomeStates(*await pocket_states_before(bank.pool, boundaries)),
+        states=brokerage.IncomeStates(*await pocket_states_before(bank.pool, boundaries)),
     )
 
 

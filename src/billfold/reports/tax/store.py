@@ -13,8 +13,7 @@ import msgspec
 from asyncpg import Record
 from typing_extensions import override
 
-from billfold.accounts.addresses import Address, address_of
-from billfold.accounts.profiles import open_profile
+from billfold.accounts import addresses, profiles
 from billfold.audit.record import audited
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
@@ -46,7 +45,7 @@ class Recipient(msgspec.Struct, frozen=True, kw_only=True):
     customer_id: UUID
     name: str
     is_individual: bool
-    address: Address | None
+    address: addresses.Address | None
     tin: str
     tin_type: TinType
     filing: Filing
@@ -69,14 +68,14 @@ async def open_recipient(bank: Bank, status: TaxStatus) -> Recipient:
     row = await find_customer(bank.pool, status.customer_id)
     if row is None:
         raise NotFound("There is no such customer.")
-    customer = await open_profile(bank, row)
+    customer = await profiles.open_profile(bank, row)
     number = _number_of(await _find_form(bank, status.customer_id))
     tin, tin_type = number.to_tin()
     return Recipient(
         customer_id=status.customer_id,
         name=row.name,
         is_individual=row.type == "INDIVIDUAL",
-        address=address_of(customer),
+        address=addresses.address_of(customer),
         tin=tin,
         tin_type=tin_type,
         filing=_filing_of(number, status),

@@ -27,12 +27,11 @@ from billfold.ledger.types import ScheduledJob
 from billfold.platform.database.claims import claimed
 from billfold.platform.database.connection import Connection
 from billfold.platform.ids import command_id
-from billfold.reports.proofs.document_keys import get_document_key
+from billfold.reports.proofs import document_keys, signatures
 from billfold.reports.proofs.roots import store, types
 from billfold.reports.proofs.roots.store import Close
 from billfold.reports.proofs.roots.trees import Layout, lay_out, leaf_hash, one_each, pages_of, root_of_page, salt_of
 from billfold.reports.proofs.roots.types import MakingKeys, StoredRoot, Unbalanced
-from billfold.reports.proofs.signatures import ROOT, sign
 from billfold.reports.rules import AnnounceRoot
 
 CUSTOMERS_PER_BLOCK = 1 << 16
@@ -163,7 +162,7 @@ async def make_root(
             bills=bills,
         )
         sealed = keys.bank.seal(keys.secret, store.secret_place(day))
-        root = types.StoredRoot(number, day, sign(payload, keys.document, ROOT), sealed)
+        root = types.StoredRoot(number, day, signatures.sign(payload, keys.document, signatures.ROOT), sealed)
         await store.insert_root(conn, root, now)
     return root
 
@@ -280,7 +279,7 @@ async def publish_root(bank: Bank) -> StoredRoot:
         for day in _days_without(bank, last, open_day):
             now = await bank.now()
             keys = MakingKeys(
-                await get_document_key(bank.pool, bank.vault, now),
+                await document_keys.get_document_key(bank.pool, bank.vault, now),
                 await bank.ports[DataKeys].of(bank.pool, bank_customer_id(bank.seed)),
                 secrets.token_bytes(_SECRET_BYTES),
             )
