@@ -1,7 +1,9 @@
-"""Authorization requests: one member requests a sensitive change, another confirms it.
+"""Requests for sensitive changes: made, decided, and ended when a customer is closed.
 
 A change of an approval rule is applied in the transaction of its confirmation. For other changes
 that transaction schedules the job that applies them.
+
+Members of a closed customer keep reading: its access tokens are those of viewers.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Sensitive changes: requested by one member, confirmed or denied by another."""
+"""Operations on authorization requests and approval rules."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""Which approval rule applies, who may review, and when a request is approved. Pure."""
+"""Chooses the approval rule, and decides who may review and when a request is approved. Pure."""
 
 import hashlib
 from collections import Counter

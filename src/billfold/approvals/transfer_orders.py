@@ -1,4 +1,4 @@
-"""What a transfer request orders, and the content that is approved.
+"""The orders of transfer requests, the content that is approved, and their payees.
 
 The content is stored as JSON text under the names of these structs. Approvals are bound to the
 hash of that text, so a name here changes for new requests only, never for stored ones.

@@ -1,4 +1,4 @@
-"""What a transfer would do if it were carried out at this moment; nothing is written.
+"""Previews a transfer without writing anything.
 
 It is the command of the execution on books that are dropped afterwards, so that both say the same.
 """

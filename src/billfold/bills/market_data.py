@@ -1,4 +1,8 @@
-"""The Treasury's rates and auctions that ship with the package, read once per process."""
+"""Reads the files the Treasury publishes, and the market data of the package.
+
+A file is either understood whole or refused with every mistake named by line and column; line 1
+is the header. Empty, `null` and `N/A` mean not published. Columns not named here are ignored.
+"""
 
 import csv
 import re

@@ -1,7 +1,11 @@
-"""The vocabulary of bills: securities, auctions, published quotes, struck prices.
+"""Securities, CUSIPs, auctions, published quotes and struck prices.
 
 Prices are integer micro-dollars per $100 face, rates integer thousandths of a percent
 (5.290 % is 5290), quantities whole units of $100 face.
+
+A simulated CUSIP is `SIM`, two digits of the year, the month in one hexadecimal digit, two
+digits of the day, and a true check digit: `SIM26B193` matures on 2026-11-19. One maturity date
+has one number, as bills of one maturity are one security. No Treasury issue begins with `SIM`.
 """
 
 from dataclasses import dataclass

@@ -3,6 +3,8 @@
 What it answers depends on the address alone: pages are kept once they are rendered, and a browser asks by ETag whether
 the one it has still stands. Rendering runs in one thread: payments of the same process do not wait for it, however
 many pages are read at once.
+
+Markdown comes from `docs` and the changelog of a checkout, or from their copies in an installed package.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""What runs in the process that opens a file: `python -I inspection_child.py PDF`, the file on stdin.
+"""Runs in the process that opens a file: `python -I inspection_child.py PDF`, the file on stdin.
 
 Ends with 0 when the file may be taken, with 3 and a sentence when it may not; whatever else it ends
 with, it met a limit.

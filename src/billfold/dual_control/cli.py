@@ -1,4 +1,4 @@
-"""`billfold freezes` and `billfold proposals`: what one operator proposes and another confirms."""
+"""`billfold freezes` and `billfold proposals`: decisions that need two operators."""
 
 from collections.abc import Callable, Iterable
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""Rows of proposals. Each write leaves the fingerprint of its row in the bank's audit log."""
+"""Proposals of freezes and movements of money, as stored."""
 
 from datetime import datetime, timedelta
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""What customers download and get as statements: rows, files and signatures agree.
+"""Checks that rows, files and signatures of reports and statements agree.
 
 Files have all of their parts and are signed by the bank; requests for reports have their outcome, which shows no more
 than it may; each monthly statement begins where the last one ended; of a finished year every tax form is there.

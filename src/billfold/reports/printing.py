@@ -1,4 +1,4 @@
-"""How a document looks on paper, whatever it says: one layout of letterhead, summary, charts, tables and notes.
+"""The layout of printed documents: letterhead, summary, charts, tables and notes.
 
 The same document is the same file, signed by the bank with every figure in it.
 """

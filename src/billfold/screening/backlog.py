@@ -1,4 +1,4 @@
-"""Whose names are still to be compared with the list in force. Customers take turns: the nth name of each by turn n.
+"""The backlog of names to be compared with the current list. Customers take turns: the nth name of each by turn n.
 
 The list is enumerated in a transaction of its own, when its import is committed: whoever is added earlier is in the
 backlog, and whoever is added later is compared with this list.

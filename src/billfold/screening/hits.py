@@ -1,4 +1,4 @@
-"""Rows of hits. Each write leaves the fingerprint of its row in the bank's audit log, so an edited row is found."""
+"""Hits on a sanctions list: rows, and their decisions. Two operators clear a hit; one confirms it."""
 
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager

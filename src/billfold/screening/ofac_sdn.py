@@ -1,6 +1,9 @@
-"""OFAC's list as XML (SDN.XML, and the consolidated list of the same shape), entry by entry.
+"""Reads OFAC's SDN list: sdn.xml, or sdn.csv with alt.csv (other names) and add.csv (addresses).
 
 Published at https://sanctionslist.ofac.treas.gov; a document type declaration is refused, so no entity is expanded.
+
+The CSV files have no header; `-0-` is null; a Control-Z may end them. Birth dates and nationalities stand in the
+remarks. Dates of birth are written "07 Oct 1952", "Oct 1952", "1952", "circa 1952", "1951 to 1953".
 """
 
 import csv

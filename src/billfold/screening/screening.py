@@ -1,4 +1,4 @@
-"""Names are compared with the list in force; what is like one of its names becomes a hit, once."""
+"""Screens names of customers, applicants and counterparties."""
 
 import asyncio
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Rows of sanctions lists and their entries. Of the lists that were imported one is current; its entries are kept."""
+"""Imports sanctions lists. One list is current; its entries are kept."""
 
 import hashlib
 from collections.abc import Callable

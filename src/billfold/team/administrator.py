@@ -1,4 +1,4 @@
-"""Who changes a team, what they may give, and the transaction of a change with audit entry and notifications.
+"""The administrator who changes a team: rights, and the audited transaction of a change.
 
 Administrators are named in e-mails, notifications and the audit log.
 """

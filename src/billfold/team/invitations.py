@@ -1,4 +1,7 @@
-"""Inviting users into a team, sending the link once more, and taking an invitation back."""
+"""Invitations into a team: sent, renewed, cancelled and accepted.
+
+A user who can sign in accepts with that account. Everybody else chooses a password in the same step.
+"""
 
 from datetime import datetime
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Changing a member's role, deactivating and activating them. The last administrator stays."""
+"""Members of a team: roles, status, and the effects of a change on requests and keys."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

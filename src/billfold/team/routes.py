@@ -1,4 +1,4 @@
-"""The team of the customer: its members, and invitations into it."""
+"""Operations on the team, its service users, and the current user."""
 
 from functools import partial
 from typing import Annotated, Literal

@@ -1,7 +1,12 @@
-"""The log of the market: what its rows come to, left by the transaction that writes them.
+"""The audit log of market data, its checks, and the refresh of running processes.
 
 The log is a chain of the audit log, sealed with the chains of customers. An entry holds the fingerprints of the rows
 that a transaction changed: of a bill, of an auction, of all rates or closing prices of a day, of an overridden day.
+
+An import or an override is noticed within `REFRESH_SECONDS`. Its bills are known at once and bought, at its prices,
+`IN_USE_AFTER_SECONDS` after the change: by then every process knows a bill that any of them may buy. All processes
+begin at that same instant, by the clock of the database: nobody buys by the old prices or calendars at one of them and
+sells by the new ones at another.
 """
 
 import asyncio

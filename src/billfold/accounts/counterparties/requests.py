@@ -1,4 +1,4 @@
-"""Counterparties are created, listed and changed in the same words by both APIs."""
+"""Requests that add, change and verify counterparties, within limits of use."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,4 +1,7 @@
-"""Reads of counterparties, also as the recipients of payments between Pockets of this bank."""
+"""Rows of counterparties, their sealed details, and notifications of changes.
+
+A sealed counterparty has `account_key` next to its account: the number as machines write it, by which rules compare.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How the price of a bill comes from the rates of a day: bid rate, bids, ask, mark and yield."""
+"""Prices of a bill explained from the rates of a day: bid rate, bids, ask, mark and yield."""
 
 from collections.abc import Callable
 from datetime import date, datetime

@@ -1,4 +1,4 @@
-"""What flows see of activity."""
+"""Settlement dates and remittance information of transactions."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The approval rules of a customer: read, chosen for a request, changed when confirmed; and its MFA policy."""
+"""Approval rules and MFA policy of a customer. Each write leaves the row's fingerprint in the audit log."""
 
 from collections.abc import Iterable
 from datetime import date

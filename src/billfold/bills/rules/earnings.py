@@ -1,4 +1,4 @@
-"""What a pocket earned over a period, from its state at both ends and nothing between.
+"""Earnings of a pocket in a period, from its state at both ends.
 
 Every field of an entry is an additive amount in cents, so sums over pockets and over adjoining
 periods are exact. Rates have no place here.

@@ -1,4 +1,4 @@
-"""Applications are decided: by the identity check, by an operator, in a sandbox by anybody."""
+"""Decides applications: the identity check, its jobs, and the names that are screened."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime

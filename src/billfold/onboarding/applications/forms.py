@@ -1,4 +1,4 @@
-"""What people fill in: the fields of businesses, related parties and individuals, as they are sent and stored.
+"""Forms of businesses, related parties and individuals, as they are sent and stored.
 
 Types say what a field may be by itself; `rules/fields.py` says the rest.
 """

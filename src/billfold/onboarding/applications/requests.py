@@ -1,4 +1,4 @@
-"""What the operations of both APIs do with applications, in the same words."""
+"""Requests about applications, the same for both APIs."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager

@@ -1,4 +1,4 @@
-"""What an invited person reads and does: the functions of the APIs, each after what their invite lets them do."""
+"""Operations of invited persons, within what their invite permits, and drafts of their answers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""How long an invite lasts, how many are sent, and what an invited person may do. Pure."""
+"""Invites, how long they last, how many are sent, and what an invited person may do. Pure."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""How transactions, trades and prices become the entries of an account."""
+"""Transactions, trades and prices as the entries of an account."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What an account did in a period: its balances, and its entries one by one.
+"""Balances and entries of an account in a period.
 
 A Pocket has two accounts. Its bank account is empty at the end of every day: beside each payment stands the sweep
 that moved it. Its brokerage account is worth what the Pocket holds.

@@ -1,4 +1,8 @@
-"""Whether a file is as the bank signed it, and which figure of it is not. Needs the public keys of the bank alone."""
+"""Signs files, and checks that a file is as the bank signed it, with public keys only.
+
+A PDF holds its proof as an associated file, XML as a processing instruction, any other file has it in a file of its
+own. The bank signs every byte of a file but the proof's own. Nothing of the file has to be understood to check it.
+"""
 
 import hashlib
 import io

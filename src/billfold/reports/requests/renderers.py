@@ -1,4 +1,4 @@
-"""What writes each type of report in each of its formats, and what its file is called.
+"""The renderer of each type of report in each format, and the names of files.
 
 Nothing is kept in memory that grows with the customer. The security price report has a row for each bill and each day
 the bond market was open, when the day is over: prices as they were recorded when the bank closed the day (bid of the

@@ -1,4 +1,9 @@
-"""The position summary: what each Pocket held at the end of a day, bill by bill, and what it had cost."""
+"""Reports of positions and trades.
+
+The trade report has purchases and sales, one row each, oldest first: security master data, the trading entity, and the
+trade itself. Commas, ISO dates and dots in decimals in every locale. Rates are in percent, amounts in dollars,
+`quantity_par` is face value.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence

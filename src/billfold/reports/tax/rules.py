@@ -1,7 +1,9 @@
-"""From movements of lots to the boxes of tax forms, to the cent: pure.
+"""Tax forms: disposals of parts of lots, boxes and filing, from movements of lots. Pure.
 
 A bill held to maturity pays interest: par less cost. One sold before pays interest up to its straight-line share of the
 acquisition discount (IRC 1271(a)(3), 1283); what it brought above that is short-term capital gain.
+
+Amounts are cents, units bills of $100 face, dates Eastern calendar days.
 """
 
 from collections import defaultdict

@@ -1,6 +1,9 @@
-"""The figures of a customer's tax year, read from the ledger, and the tax status that an operator sets.
+"""Reads movements of lots and recipients for tax forms, and records runs.
 
 The status is what the customer certified (Form W-9) or the IRS notified.
+
+The taxpayer identification number stands in the sealed application only. It is opened here, for the file of the IRS;
+forms show its last four digits.
 """
 
 import re

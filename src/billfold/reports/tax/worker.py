@@ -1,4 +1,4 @@
-"""Makes the tax forms of years that are over: figured, printed, kept, and written down with a notification at once."""
+"""Makes tax forms, and the file for the IRS."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence

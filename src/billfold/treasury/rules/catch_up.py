@@ -1,4 +1,4 @@
-"""What must happen by itself: closing a day, charging the fee, maturity, waiting cash.
+"""Due work of a pocket: closing days, charging fees, maturities, and investing waiting cash.
 
 Anything that must happen later has a due instant. A customer is brought up to date before
 its next command is decided, so a late worker can never make a wrong decision.

@@ -1,4 +1,4 @@
-"""What a pocket owes: money that must go back though it is no longer there.
+"""The overdraft of a pocket: money claimed back, and recovered from what arrives.
 
 A clawback is never refused. What the pocket has is sold, the bank advances the rest on the
 pocket's account `owed`, and whatever arrives later recovers that first, bills that are redeemed included. So a pocket

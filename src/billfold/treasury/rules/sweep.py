@@ -1,4 +1,4 @@
-"""What arrives on the bank account is swept into cash and invested."""
+"""Sweeps money that arrives on the bank account into cash, and invests it."""
 
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import PocketBook

@@ -1,4 +1,4 @@
-"""Which verification a counterparty begins with, and whether money may move. Pure."""
+"""The verification a counterparty begins with, and the check that money may move. Pure."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta

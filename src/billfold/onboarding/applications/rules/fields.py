@@ -1,4 +1,4 @@
-"""What the fields of applications may say beyond their types. Mistakes are named by their place in the form."""
+"""Checks fields of applications beyond their types. Mistakes are named by their place in the form."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

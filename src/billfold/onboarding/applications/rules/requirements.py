@@ -1,4 +1,4 @@
-"""What an application lacks before it can be submitted, and which documents follow from it."""
+"""Fields that an application needs before it can be submitted, and the documents it requires."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""How applications move from status to status (contract 2.6)."""
+"""Moves of applications from status to status (contract 2.6), and their events."""
 
 from collections.abc import Mapping
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What is published of a day, what a customer's leaf says, and what a proof holds."""
+"""Daily roots as published, the leaves of customers, and proofs."""
 
 from collections.abc import MutableSequence, Sequence
 from datetime import date, datetime, timedelta

@@ -1,4 +1,7 @@
-"""The root of a day is made once the bank has closed it, or later; a job that is run twice makes it once."""
+"""The root of a day is made once the bank has closed it, or later; a job that is run twice makes it once.
+
+A root is made of one snapshot in one transaction: hashed and kept a stretch at a time, so memory stays small.
+"""
 
 import asyncio
 import hashlib
