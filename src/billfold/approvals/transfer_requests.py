@@ -248,7 +248,7 @@ async def check_unused(conn: Connection, by: Actor, content: RequestContent) -> 
 
 
 async def _check_id(conn: Connection, request_id: UUID) -> None:
-    """Refuse what another transfer has taken the id of, as whoever reads the request would take that one for it."""
+    """Refuse what another transfer has taken the id of, because a reader of the request would take that one for it."""
     if await conn.fetchval(_ID_EXISTS, str(request_id)):
         raise Refused("duplicate-id", "Another transfer has been made under this id. Request it under a new one.")
 

@@ -321,7 +321,7 @@ async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTr
 async def _load_details(
     bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]
 ) -> transfer_request_schemas.RequestDetails:
-    """Read what is shown beside requests, in as many statements for a page as for one."""
+    """Read what is shown with requests, in as many statements for a page as for one."""
     state = await load_reviews(bank.pool, customer_id, rows, kind=TRANSFER_REQUESTS, vault=bank.vault)
     done = [(row, each) for row in rows if row.execution != "NOT_STARTED" for each in commands_of(row)]
     moved = await transactions_of(bank.pool, customer_id, done)

@@ -84,7 +84,7 @@ class Bill:
 
     @property
     def description(self) -> str:
-        """The words a customer reads beside the bill."""
+        """The words a customer reads next to the bill."""
         return "US T-Bill (simulated)" if self.simulated else "US T-Bill"
 
 

@@ -1,4 +1,4 @@
-"""The documentation site as an ASGI application: pages as HTML, the navigation, samples beside the text.
+"""The documentation site as an ASGI application: pages as HTML, the navigation, samples next to the text.
 
 What it answers depends on the address alone: pages are kept once they are rendered, and a browser asks by ETag whether
 the one it has still stands. Rendering runs in one thread: payments of the same process do not wait for it, however

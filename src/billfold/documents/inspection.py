@@ -16,7 +16,7 @@ _LIMIT_EXCEEDED = "The file takes too much memory or time to open."
 
 
 class SubprocessFileInspector:
-    """Looks into files, each in a process of its own. Whoever calls it limits how many at a time."""
+    """Looks into files, each in a process of its own. The caller limits how many at a time."""
 
     async def inspect(self, content: bytes, kind: FileKind) -> None:
         """Return when the file is what it says and carries nothing that acts.

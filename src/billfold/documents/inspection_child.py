@@ -296,7 +296,7 @@ INSPECTORS: dict[str, Callable[[bytes], None]] = {
 
 
 def main() -> int:
-    """Take away what the process does not need, and look. Whoever waits for the bank itself goes first."""
+    """Take away what the process does not need, and look. Processes of the bank itself go first."""
     os.nice(_NICENESS)
     for limit, maximum in (
         (resource.RLIMIT_AS, _MEMORY_BYTES),

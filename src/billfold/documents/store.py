@@ -133,7 +133,7 @@ async def request_document(
 
 
 async def drop_requests(conn: Connection, customer_id: UUID, application_id: UUID, *, keep: Iterable[UUID]) -> None:
-    """Ask no longer for the documents of an application beside these; those that have a file stay."""
+    """Ask no longer for other documents of an application; those that have a file stay."""
     await conn.execute(_DROP, customer_id, application_id, list(keep))
 
 

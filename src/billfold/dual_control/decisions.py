@@ -143,7 +143,7 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
         row = await store.lock_proposal(action.conn, proposal_id)
         ends_another = await _freeze_to_end(action.conn, row) != row.ends_entry_no
         if row.status == ProposalStatus.CONFIRMED:
-            action.skip()  # whoever confirmed it was cut off
+            action.skip()  # the operator who confirmed it was cut off
             ends_another = ends_another and not await store.is_carried_out(
                 action.conn, row.owner_id, _command(bank, row).command_id
             )

@@ -56,7 +56,7 @@ async def create_application_team(member: CustomerCaller, bank: Bank, applicatio
 
 
 def _checked(invited: list[InviteMember]) -> list[InviteMember]:
-    """Return them with normalized addresses. Raises InvalidInput at whoever cannot be invited, or is there twice."""
+    """Return them with normalized addresses. Raises InvalidInput for one who cannot be invited or is there twice."""
     found: dict[str, InviteMember] = {}
     for index, each in enumerate(invited):
         try:

@@ -185,7 +185,7 @@ COUNTED = ("report_file", "report_file_part", _REQUEST, _FORMAT, "statement")
 
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
-    """Verify every signature that lies beside a file: it is the bank's, and of this file."""
+    """Verify every signature in a proof file: it is the bank's, and of this file."""
     keys, after = await document_keys.list_public_keys(conn), _FIRST
     while rows := await conn.fetch(_SIGNED, after, _ROWS):
         for row in rows:

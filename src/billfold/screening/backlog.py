@@ -1,7 +1,7 @@
 """The backlog of names to be compared with the current list. Customers take turns: the nth name of each by turn n.
 
-The list is enumerated in a transaction of its own, when its import is committed: whoever is added earlier is in the
-backlog, and whoever is added later is compared with this list.
+The list is enumerated in a transaction of its own, when its import is committed: a name added earlier is in the
+backlog, and a name added later is compared with this list.
 """
 
 from collections.abc import Collection

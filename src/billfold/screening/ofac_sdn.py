@@ -212,7 +212,7 @@ _WEAK_NAMES = re.compile(r"[\"\u201c]([^\"\u201d]{1,350})[\"\u201d]")
 
 
 def read_csv(path: Path, published_on: date, progress: Progress | None = None) -> types.SanctionsList:
-    """Return the list of an sdn.csv and the files beside it. Raises InvalidList, which names file and line."""
+    """Return the list of an sdn.csv and the files next to it. Raises InvalidList, which names file and line."""
     names, countries = _other_names(path), _csv_countries(path)
     entries: dict[int, types.ListEntry] = {}
     for line, uid, row in _rows(path):

@@ -66,7 +66,7 @@ async def find_entry(conn: Db, uid: int) -> ListEntry | None:
 
 
 def read_list(path: Path, published_on: date | None = None, progress: Progress | None = None) -> SanctionsList:
-    """Return the list in an XML file, or in an sdn.csv with the files beside it, which do not say their date.
+    """Return the list in an XML file, or in an sdn.csv with the files next to it, which do not say their date.
 
     Raises InvalidList, OSError.
     """

@@ -59,7 +59,7 @@ async def find_invitation(conn: Db, vault: Vault, secret: str, *, now: datetime,
 
 
 class InvitationAcceptance(NamedTuple):
-    """Whoever opens a mailed link: its secret, their name, address and browser, and when.
+    """The person who opens a mailed link: its secret, their name, address and browser, and when.
 
     `now` is the bank's time, `wall` wall time.
     """
@@ -232,9 +232,9 @@ async def invite(
 async def resend_invitation(
     by: Administrator, member_id: UUID, *, role: UserRole | None = None
 ) -> Member | AuthorizationRequestRow:
-    """Mail a new link for seven days more; those before stay valid beside it, each for its own seven days.
+    """Mail a new link for seven days more; those before stay valid as well, each for its own seven days.
 
-    What has expired is given anew: that is requested where a rule requires approvals, for this `role`. Raises NotFound,
+    An expired one is given again: that is requested where a rule requires approvals, for this `role`. Raises NotFound,
     Refused `invite-not-pending`, `forbidden`, `content-changed` when the invitation is into another role.
     """
     async with audited(by, "invite.resent", ("member", member_id)) as audited_action:

@@ -30,7 +30,7 @@ from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
 
-# Whoever registered a key, or a key of the service user that did, may have the private one.
+# A user who registered a key, or a key of the service user that did, may have the private one.
 _WITHOUT_MAKER = """
 WITH RECURSIVE maker (client_id, member_id) AS (
   SELECT c.client_id, k.registered_by FROM oauth_client c JOIN client_key k USING (client_id)

@@ -1,6 +1,6 @@
 """Service users: created with a name, scopes and a public key.
 
-They prove themselves with `private_key_jwt`, never with a secret. A key is added beside others,
+They prove themselves with `private_key_jwt`, never with a secret. A key is added to others,
 put in their place, or taken out of use at once.
 """
 
@@ -78,9 +78,9 @@ async def get_service_user(
 async def add_service_user_key(
     by: Administrator, member_id: UUID, public_key: str, *, replaces: bool = False
 ) -> ClientKey | AuthorizationRequestRow:
-    """Register a key beside those there are, or in the place of all others; those are accepted for a day more.
+    """Register a key in addition to the others, or in the place of all others; those are accepted for a day more.
 
-    It is requested where a rule requires approvals: whoever has the private key acts as the service user.
+    It is requested where a rule requires approvals: anyone who has the private key acts as the service user.
 
     Raises NotFound, InvalidInput, Refused `duplicate-id`, `member-not-active`, `forbidden`.
     """

@@ -163,7 +163,7 @@ class MarketRefresher:
         self._activates_at = 0.0
 
     async def run(self) -> None:
-        """Look again and again, until cancelled. A database that is away is waited for."""
+        """Refresh until cancelled. An unavailable database is waited for."""
         while True:
             await asyncio.sleep(self._pause())
             try:

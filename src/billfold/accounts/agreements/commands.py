@@ -13,7 +13,7 @@ from billfold.platform.database.rows import Row
 
 
 class AcceptedBy(StrEnum):
-    """Who accepted: a user, a partner for its customer, whoever was invited to an application, an operator."""
+    """The party that accepted: a user, a partner for its customer, an invited person, or an operator."""
 
     USER = "USER"
     PARTNER = "PARTNER"

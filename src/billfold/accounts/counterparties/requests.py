@@ -75,7 +75,7 @@ async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
 
 
 async def _account(bank: Bank, owner: UUID, details: Mapping[str, Any]) -> UUID:
-    """Return what stands for an account whoever adds it: its number is sealed for each customer."""
+    """Return a key of an account that is the same for all customers: its number is sealed for each customer."""
     opened = open_details(await bank.ports[DataKeys].of(bank.pool, owner), details)
     account = verification_kinds.account_of(opened)
     assert account is not None

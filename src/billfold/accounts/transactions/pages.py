@@ -1,4 +1,4 @@
-"""Pages of transactions at every level, with the sweep beside each when requested."""
+"""Pages of transactions at every level, with the sweep of each when requested."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,6 +1,6 @@
 """Reads of activity: one statement each, in booking order, by index, whatever the history.
 
-A sweep is not stored: it is the other half of each activity, so it is derived beside it. Fees of earlier
+A sweep is not stored: it is the other half of each activity, so it is derived with it. Fees of earlier
 releases, which did not pass the bank account, are shown with one too.
 """
 
@@ -43,7 +43,7 @@ class PaymentList(MergedList[RowType]):
 
 
 class BankBookingList(PaymentList[RowType]):
-    """What the bank booked by itself, which is little beside payments and has an index of its own."""
+    """What the bank booked by itself, which is little compared with payments and has an index of its own."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class BankBookingList(PaymentList[RowType]):
 
 
 SWEEP_MEMBER = 1000
-"""The sweep beside member n of a transaction is its member 1000 + n."""
+"""The sweep of member n of a transaction is its member 1000 + n."""
 _MEMBER_MAX = 65_535
 
 _ACH_ENTRIES = f"""
@@ -109,7 +109,7 @@ class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
     """Which activity: every filter None lets everything through.
 
     `types` are types, or a type and what kind of it: "FEE:WIRE_FEE". With `sweeps` an activity
-    is also wanted for the sake of the sweep beside it.
+    is also wanted for the sake of its sweep.
     `booked_from` and `settled_from` are included, `_to` excluded.
     """
 
@@ -323,7 +323,7 @@ _TO_BANK = '{"sweep_direction":"TO_BANK"}'
 
 
 def swept(row: TransactionRow) -> TransactionRow:
-    """The sweep beside an activity: to the brokerage what came in, from it what goes out."""
+    """The sweep of an activity: to the brokerage what came in, from it what goes out."""
     member = int.from_bytes(row.activity_id.bytes[-2:])
     is_credit = row.direction == "CREDIT"
     return msgspec.structs.replace(

@@ -308,7 +308,7 @@ class Market:
 def _issues_by_term(
     auctions: Iterable[Auction], bills: dict[str, Bill]
 ) -> dict[int, tuple[Sequence[date], Sequence[Bill]]]:
-    """Return per term the issue days in order and, beside each, the bill issued."""
+    """Return per term the issue days in order and, next to each, the bill issued."""
     issued: dict[int, dict[date, Bill]] = {}
     for auction in auctions:
         if auction.weeks is not None:

@@ -144,7 +144,7 @@ async def refresh(conn: Db, agreements: Agreements) -> None:
 
 
 async def _run(pool: Pool, agreements: Agreements) -> None:
-    """Look again and again, until cancelled. A database that is away is waited for."""
+    """Refresh until cancelled. An unavailable database is waited for."""
     while True:
         await asyncio.sleep(REFRESH_SECONDS)
         try:

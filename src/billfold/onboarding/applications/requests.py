@@ -115,7 +115,7 @@ async def submit_application(
 ) -> Application:
     """Submit for verification, with a consent given now; `check` sees the application first, locked.
 
-    `invite_id`: whoever was invited submits it.
+    `invite_id`: the invited person submits it.
 
     Refuses: application-not-editable, application-incomplete, customer-not-open, usage-limit-reached.
     """

@@ -1,4 +1,4 @@
-"""All customers, applicants and counterparties are screened anew when a list is imported; a decision has its effect."""
+"""All customers, applicants and counterparties are screened again when a list is imported. Effects of decisions."""
 
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -43,7 +43,7 @@ log = structlog.get_logger(__name__)
 async def screen_backlog(bank: Bank) -> int:
     """Screen some of those whom a new list is still to be compared with; return how many.
 
-    A task of the worker with a loop of its own: nothing else waits for it. Who fails is put aside and tried again.
+    A task of the worker with a loop of its own: nothing else waits for it. Failures are deferred and tried again.
     """
     async with bank.pool.acquire() as conn:
         if not await conn.fetchval("SELECT pg_try_advisory_lock($1)", _LOCK):
@@ -117,7 +117,7 @@ async def _screen_one(bank: Bank, task: Task) -> None:
 
 
 async def _refuse_or_freeze(bank: Bank, owner_id: UUID, job: ScheduledJob) -> None:
-    """Reject the application of a confirmed hit; freeze or unfreeze whoever is a customer already."""
+    """Reject the application of a confirmed hit; freeze or unfreeze one who is a customer already."""
     row = await store.find_by_applicant(bank.pool, owner_id)
     if await find_customer(bank.pool, owner_id) is not None:
         await settle_customer(bank, owner_id)

@@ -61,9 +61,9 @@ class _Planned(NamedTuple):
 
 
 async def invite(call: Call, bank: Bank, row: ApplicationRow, wanted: Sequence[WantedInvite]) -> list[Invite]:
-    """Invite people, all or none. Whoever is invited already gets a new link.
+    """Invite people, all or none. Those already invited get a new link.
 
-    Links that the same address got before stay valid beside it, each for its own seven days.
+    Links that the same address got before stay valid as well, each for its own seven days.
 
     Raises NotFound, InvalidInput, Refused `application-not-editable`, `invite-limit-reached`, `customer-not-open`.
     """

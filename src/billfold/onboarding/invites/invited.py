@@ -32,7 +32,7 @@ _SEEN = "application as it was shown"
 
 
 class Draft(msgspec.Struct, frozen=True, kw_only=True):
-    """Fields of a step as they were typed, what is wrong with each, and the mark of what was stored beside them."""
+    """Fields of a step as they were typed, what is wrong with each, and the mark of what was stored with them."""
 
     values: dict[str, str] = msgspec.field(default_factory=dict)
     mistakes: dict[str, str] = msgspec.field(default_factory=dict)
@@ -140,7 +140,7 @@ class InvitedView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def name_in_log(row: InviteRow) -> str:
-    """Return how the audit log names whoever uses an invite."""
+    """Return the name of the invited person for the audit log."""
     return f"{_NAMES[row.invitation_type]} {row.invite_id}"
 
 

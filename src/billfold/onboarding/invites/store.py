@@ -103,7 +103,7 @@ async def end_sessions(conn: Connection, invite_id: UUID) -> None:
 
 
 async def keep_link(conn: Connection, invite_id: UUID) -> None:
-    """Keep the newest link of an invite valid beside the one that replaces it."""
+    """Keep the newest link of an invite valid together with the one that replaces it."""
     await conn.execute(_KEEP_LINK, invite_id)
 
 

@@ -244,5 +244,5 @@ def _references(listed: types.ListedTransaction, details: _Details, structured: 
 
 
 def _sweep_id(row: TransactionRow) -> UUID:
-    """Return the id under which the sweep beside a transaction is listed."""
+    """Return the id under which the sweep of a transaction is listed."""
     return member_of(row.transaction_id, _SWEEP_MEMBER + int.from_bytes(row.activity_id.bytes[-2:]))

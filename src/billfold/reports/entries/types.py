@@ -1,6 +1,6 @@
 """Balances and entries of an account in a period.
 
-A Pocket has two accounts. Its bank account is empty at the end of every day: beside each payment stands the sweep
+A Pocket has two accounts. Its bank account is empty at the end of every day: with each payment comes the sweep
 that moved it. Its brokerage account is worth what the Pocket holds.
 """
 

@@ -122,7 +122,7 @@ def _show(path: Path, found: FileVerdict) -> None:
 
 
 def _caution(found: FileVerdict) -> Iterable[tuple[str, str]]:
-    """Say that a key was revoked after the time of a document: whoever has the key can write any earlier time."""
+    """Say that a key was revoked after the time of a document: anyone with the key can write any earlier time."""
     if found.revoked_at is not None:
         yield (
             "Caution",

@@ -61,12 +61,12 @@ def append_to(file: BinaryIO, manifest: Manifest, key: DocumentKey) -> None:
 
 
 def side_file(content: BinaryIO, manifest: Manifest, key: DocumentKey) -> bytes:
-    """Return the file that lies beside one that has no place for a proof; its name is that of the file and ".proof"."""
+    """Return the proof file of a file that has no place for a proof; its name is that of the file and ".proof"."""
     return MARKER + _prove(content, manifest, key) + b"\n"
 
 
 def read(content: bytes, beside: bytes | None = None) -> ReadFile:
-    """Return the proof of a file, from the file itself or else from the file beside it."""
+    """Return the proof of a file, from the file itself or else from its proof file."""
     found = None
     for found in _PROOF.finditer(content):  # noqa: B007 - the last one counts: what else is there is signed by it
         pass
@@ -199,7 +199,7 @@ class FileVerdict(NamedTuple):
 
 
 def verify_file(path: Path, keys: Sequence[signatures.PublicKey]) -> FileVerdict:
-    """Look at a file, and at the one beside it that has its proof. Raises OSError."""
+    """Read a file and its proof file. Raises OSError."""
     content = path.read_bytes()
     beside = path.with_name(path.name + SIDE_FILE_SUFFIX)
     file = read(content, beside.read_bytes() if beside.exists() else None)

@@ -224,7 +224,7 @@ async def _create(
 
 
 async def _entries_after(caller: Call, bank: Bank, owner: UUID, parameters: types.ReportParameters) -> int | None:
-    """Return the last journal entry of the report after which this one goes on. Raises NotFound, InvalidInput."""
+    """Return the last journal entry of the report from which this one continues. Raises NotFound, InvalidInput."""
     if parameters.after_report_id is None:
         return None
     earlier = await _report(caller, bank, parameters.after_report_id)

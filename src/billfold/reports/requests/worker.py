@@ -1,4 +1,4 @@
-"""Makes reports: claims one format at a time, writes it, and finishes it once, whoever else tried.
+"""Makes reports: claims one format at a time, writes it, and finishes it once, even if several workers tried.
 
 Any number of workers may run. One that dies leaves its claim, which ends by itself; a report that cannot be made fails
 alone. What passes, such as a full disk, is waited for a few times.
@@ -138,7 +138,7 @@ async def _fail(bank: Bank, claim: Claim, error: Exception) -> None:
 
 
 async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: types.FailureReason | None) -> None:
-    """Finish a format, and with the last of a batch notify whoever waits. Raises ClaimLost."""
+    """Finish a format, and with the last of a batch notify the requester. Raises ClaimLost."""
     now = await bank.now()
     job = ScheduledJob(types.FINISHED_JOB, claim.batch_id, claim.customer_id, now)
     async with bank.pool.acquire() as conn, conn.transaction():
@@ -197,7 +197,7 @@ _HOLD_THEIR_PROOF: Final = frozenset(
 
 
 async def sign_report(source: types.ReportSource, output_format: types.ReportFormat, output: BinaryIO) -> str | None:
-    """Sign a report as it was written; return what lies beside it, or None if the proof is in it."""
+    """Sign a report as it was written; return its proof file, or None if the proof is in it."""
     if output_format == types.ReportFormat.PDF:
         return None
     bank, manifest = source.bank, await _manifest(source, output_format)

@@ -86,7 +86,7 @@ async def claimed(bank: Bank) -> AsyncIterator[bool]:
 async def make_month(bank: Bank, month: Month) -> AsyncIterator[Progress]:
     """Make the statements that a month lacks, and say after each customer how far it is.
 
-    A customer whose statements fail is put aside and tried again later; the others are not held up.
+    A customer whose statements fail is deferred and tried again later; the others are not held up.
     """
     aside = await read_put_aside(bank.pool, _KIND, wall_now())
     made, failed, after = 0, dict[str, Exception](), UUID(int=0)
@@ -230,7 +230,7 @@ async def _make(bank: Bank, draft: Draft) -> MadeStatement:
 
 
 def statement_id(pocket_id: UUID, type_: str, key: str, version: int) -> UUID:
-    """Return the id of a version of a statement: it is made once, whoever makes it."""
+    """Return the id of a version of a statement: it is made once, by any worker."""
     return command_id(f"statement:{type_}:{key}:{version}", pocket_id)
 
 

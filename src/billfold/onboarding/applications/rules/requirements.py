@@ -82,7 +82,7 @@ def required_documents(form: AnyForm, parties: Parties, reviewed: Iterable[str] 
 def missing_requirements(form: AnyForm, parties: Parties, documents: Iterable[DocumentRow]) -> list[str]:
     """Return the path of everything that is still missing.
 
-    `related_parties` and `documents` stand for all that is missing in them, beside the path of each gap.
+    `related_parties` and `documents` stand for all that is missing in them, next to the path of each gap.
     """
     if isinstance(form, IndividualForm):
         return [*_missing_documents(documents)]

@@ -80,7 +80,7 @@ class BillLeaf(msgspec.Struct, frozen=True):
 
 
 class ProvenLeaf(msgspec.Struct, frozen=True):
-    """A leaf as it was hashed, where it is, and the hashes beside the way up to the root, in hex."""
+    """A leaf as it was hashed, where it is, and the sibling hashes on the way up to the root, in hex."""
 
     leaf: str
     at: int

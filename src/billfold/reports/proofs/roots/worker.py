@@ -202,7 +202,7 @@ async def _keep_bills(
 
 @contextmanager
 def _growers(holdings: int) -> Iterator[Executor | None]:
-    """Yield what trees of bills grow in: processes beside this one, or a thread if there is little to do."""
+    """Yield what trees of bills grow in: other processes, or a thread if there is little to do."""
     if holdings <= IN_THREAD_MAX:
         yield None
         return
@@ -244,7 +244,7 @@ log = structlog.get_logger(__name__)
 _SECRET_BYTES = 32
 _WAIT = timedelta(minutes=10)
 _CLAIM = "daily roots"
-"""What whoever publishes roots has claimed. No lock of a session: a pooler may give each statement another one."""
+"""The claim of the process that publishes roots. No lock of a session: a pooler may give each statement another one."""
 _OPEN_DAY = "SELECT business_date FROM ledger_head WHERE customer_id = $1"
 _PARTNERS = "SELECT partner_id, own_customer_id FROM partner"
 
