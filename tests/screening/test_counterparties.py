@@ -12,7 +12,7 @@ from tests.support.customer_events import notified
 from tests.support.screening import LIST, NOTE, act, clear, import_list, listing, only_hit
 
 from billfold.onboarding import cli as review
-from billfold.onboarding.applications.rescreening import screen_backlog
+from billfold.onboarding.rescreening import screen_backlog
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import retry_now
 from billfold.screening import cli

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.support.applications import run_jobs
 
 from billfold import sandbox
-from billfold.onboarding.applications.rescreening import screen_backlog
+from billfold.onboarding.rescreening import screen_backlog
 from billfold.screening import cli
 from billfold.screening.types import HitStatus
 

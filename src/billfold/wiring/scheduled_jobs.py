@@ -24,8 +24,8 @@ from billfold.ledger.bank import JobRunners
 from billfold.onboarding.applicant_team import run_team_job
 from billfold.onboarding.applications import decisions
 from billfold.onboarding.applications.approval import run_approve_job
-from billfold.onboarding.applications.rescreening import run_decided_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
+from billfold.onboarding.rescreening import run_decided_job
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.inbound.returns import SUSPENSE_RETURN_JOB, queue_suspense_return
 from billfold.payments.ach.outbound import windows as ach_windows
