@@ -10,7 +10,7 @@ from tests.support.approvals import REQUESTS, ask_for_two, decide, on_us, path_o
 from tests.support.damage import report_of, undetected
 
 from billfold.approvals.execute_transfers import reject_request
-from billfold.approvals.store.fingerprints import KEYS
+from billfold.approvals.store.approval_rules import KEYS
 from billfold.verify.fingerprints import AUDITED_TABLES, check_fingerprints
 from billfold.verify.runner import verify_bank
 

@@ -20,8 +20,7 @@ from tests.architecture.movements_of_rails import (
 from tests.architecture.stage import LATER, Stage, noted_calls
 from tests.fixtures.market import know_through
 
-from billfold.accounts.agreements.commands import AcceptAgreements
-from billfold.accounts.agreements.types import AcceptedBy, Consent
+from billfold.accounts.agreements.commands import AcceptAgreements, AcceptedBy, Consent
 from billfold.accounts.counterparties.commands import (
     ConfirmDeposits,
     CorrectAccount,
@@ -39,7 +38,7 @@ from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.ledger.jobs.commands import CatchUp
 from billfold.ledger.types import Agreements, AgreementTerms
-from billfold.onboarding.applications.commands import ReportApplication
+from billfold.onboarding.applications.rules.status import ReportApplication
 from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.payments.ach.commands import SendMicroDeposits
 from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
@@ -48,9 +47,8 @@ from billfold.payments.custody.rules import DeliverBills, EndDelivery, ReceiveBi
 from billfold.payments.files.rules import CloseRailFile
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.payments.suspense.rules import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
-from billfold.reports.proofs.roots.rules import AnnounceRoot
-from billfold.reports.requests.rules import FinishReport
-from billfold.treasury.commands import InvestWaitingCash, RescheduleDueWork
+from billfold.reports.rules import AnnounceRoot, FinishReport
+from billfold.treasury.rules.catch_up import InvestWaitingCash, RescheduleDueWork
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 BILL = "912797PT8"

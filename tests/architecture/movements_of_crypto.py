@@ -3,8 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from billfold.accounts.portals.commands import OpenPortal
-from billfold.accounts.portals.types import Wallet
+from billfold.accounts.portals.commands import OpenPortal, Wallet
 from billfold.payments.crypto.deposits.rules import (
     ChainDeposit,
     CreditDeposit,

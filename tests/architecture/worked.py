@@ -7,7 +7,7 @@ from itertools import pairwise
 from tests.fixtures.teller import Customers
 from tests.simulation.invariants import state_of
 
-from billfold.bills.rules import fees, lots, pricing, valuation
+from billfold.bills.rules import fees, lots, valuation, yields
 from billfold.bills.rules.earnings import compute_earnings
 from billfold.bills.rules.market import Market
 from billfold.platform.calendars import Calendars
@@ -63,7 +63,7 @@ def _bill() -> dict[str, str]:
 
 
 def _bought() -> dict[str, str]:
-    paid = pricing.investment_rate(ASK, MARKET.settles_on(NINE), BILL.maturity)
+    paid = yields.investment_rate(ASK, MARKET.settles_on(NINE), BILL.maturity)
     return {"units": f"{UNITS:,}", "cost": usd(COST), "residue": usd(DEPOSIT - COST), "yield paid": f"{paid}"}
 
 

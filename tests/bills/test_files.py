@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from billfold.bills.files import parse_auctions, parse_daily_rates
+from billfold.bills.market_data import parse_auctions, parse_daily_rates
 from billfold.platform.errors import InvalidInput
 
 AUCTION_HEADER = (

@@ -3,7 +3,7 @@
 from datetime import date
 
 from billfold.bills import market_data as packaged
-from billfold.bills.cusip import is_valid_cusip
+from billfold.bills.types import is_valid_cusip
 
 
 def test_every_business_day_has_rates_without_a_gap():

@@ -11,9 +11,8 @@ from tests.architecture.pages import ROOT
 from tests.architecture.worked import worked
 from typing_extensions import override
 
-from billfold.documentation import books
-from billfold.documentation.app import Renderer
-from billfold.documentation.books import written_groups
+from billfold.documentation import app
+from billfold.documentation.app import Renderer, written_groups
 from billfold.events.kinds import KINDS
 from billfold.platform.problems import PROBLEMS
 
@@ -142,6 +141,6 @@ def test_an_installed_bank_has_the_same_pages_as_a_checkout(tmp_path, monkeypatc
     written = {page.path: page.text() for group in written_groups() for page in group.pages}
     [wheel] = WheelBuilder(str(ROOT)).build(directory=str(tmp_path))
     content = ZipPath(wheel, "billfold/documentation/content/")
-    monkeypatch.setattr(books, "_installed", lambda: content)
-    monkeypatch.setattr(books, "list_sources", books.list_sources.__wrapped__)
+    monkeypatch.setattr(app, "_installed", lambda: content)
+    monkeypatch.setattr(app, "list_sources", app.list_sources.__wrapped__)
     assert {page.path: page.text() for group in written_groups() for page in group.pages} == written

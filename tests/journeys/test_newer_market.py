@@ -6,7 +6,7 @@ from uuid import uuid4
 from tests.treasury.test_market_refresh import NEW, import_both, know_less
 
 from billfold.bills.rules.market import Market
-from billfold.treasury.market_refresh import MarketRefresher
+from billfold.treasury.market_log import MarketRefresher
 
 
 async def test_an_import_is_seen_by_a_running_bank(bank, partner_desk):

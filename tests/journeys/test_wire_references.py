@@ -15,7 +15,7 @@ from tests.reports.formats.readers import read_camt
 from tests.support import payees
 from tests.support.fedwire import changed
 
-from billfold.accounts.transactions.remittance import SettledDocument
+from billfold.accounts.transactions.settlement import SettledDocument
 from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.platform.dates import ET, et_date
 from billfold.reports.entries.reader import Wanted

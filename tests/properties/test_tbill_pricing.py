@@ -6,11 +6,9 @@ from itertools import pairwise
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from billfold.bills.cusip import isin_of
-from billfold.bills.rules import pricing
+from billfold.bills.rules import pricing, yields
 from billfold.bills.rules.market import Market
-from billfold.bills.rules.pricing import investment_rate
-from billfold.bills.types import Bill, DailyRates, Quote
+from billfold.bills.types import Bill, DailyRates, Quote, isin_of
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_instant
 from billfold.platform.money import cents_for
@@ -59,7 +57,7 @@ def test_the_price_rises_as_days_pass_and_falls_as_rates_rise(rate, left):
 @given(rates.filter(bool), days_left, days)
 def test_investing_yields_more_than_the_discount(rate, left, settles):
     price = pricing.price_from_rate(rate, left)
-    invested = investment_rate(price, settles, settles + timedelta(days=left))
+    invested = yields.investment_rate(price, settles, settles + timedelta(days=left))
 
     # One unit of the last place for the two roundings of very small rates and terms.
     assert invested * 1_000 >= rate - 1

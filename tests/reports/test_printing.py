@@ -22,8 +22,8 @@ from billfold.reports.printing import (
     print_document,
     printed,
 )
-from billfold.reports.proofs.attach import attach
 from billfold.reports.proofs.signatures import DocumentKey, Manifest
+from billfold.reports.proofs.signed_files import attach
 
 SOURCE = Path(__file__).with_name("Vera.java")
 NAMES = (

@@ -11,11 +11,11 @@ from tests.support.approvals import counterparty as link_on_us
 from tests.support.events import notified
 
 from billfold.onboarding import cli as review
-from billfold.onboarding.applications.rescreening import screen_backlog
+from billfold.onboarding.rescreening import screen_backlog
 from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import retry_now
 from billfold.screening import cli
-from billfold.screening.clearing import clear_hit, confirm_hit
+from billfold.screening.hits import clear_hit, confirm_hit
 from billfold.screening.screening import NEW_HITS_MAX
 
 QUELLMAR = {"type": "individual", "first_name": "Quellmar", "last_name": "Shipping"}

@@ -8,8 +8,8 @@ import pytest
 from billfold import sandbox
 from billfold.cli.context import CliError
 from billfold.screening import cli, store
-from billfold.screening.imports import read_list
 from billfold.screening.rules import listed_wallets
+from billfold.screening.store import read_list
 from billfold.screening.types import Birth, EntryKind, InvalidList
 
 XML = Path(sandbox.__file__).with_name("sanctions.xml").read_text()

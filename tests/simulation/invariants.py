@@ -11,7 +11,7 @@ from billfold.ledger.book.rows import TransactionEntry
 from billfold.payments.cards.authorizations.commands import AuthorizationRow
 from billfold.payments.clearing.rules import RailSettlement
 from billfold.payments.crypto.deposits.rules import CryptoDepositRow
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of
 
 
 def check_book(book):

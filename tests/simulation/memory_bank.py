@@ -13,7 +13,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.commands import EnrolCustomer
-from billfold.accounts.transactions.types import BankBooking
+from billfold.accounts.transactions.settlement import BankBooking
 from billfold.bills.types import BillSettlement
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.rows import (

@@ -5,8 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 from tests.simulation.operating import new_id, of_a_pocket
 
-from billfold.accounts.portals.commands import OpenPortal
-from billfold.accounts.portals.types import Wallet
+from billfold.accounts.portals.commands import OpenPortal, Wallet
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.crypto.chains import WatchOnlyAddresses, cents_of, units_of

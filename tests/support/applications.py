@@ -12,10 +12,10 @@ from billfold import sandbox
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.jobs.scheduler import run_scheduled_jobs
 from billfold.ledger.types import Origin
-from billfold.onboarding.agreements import refresh
+from billfold.onboarding.agreements import store as refresh
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish
 from billfold.onboarding.agreements.texts import AgreementTexts, shipped_texts
-from billfold.onboarding.applications.rescreening import screen_backlog
+from billfold.onboarding.rescreening import screen_backlog
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
 from billfold.screening import cli

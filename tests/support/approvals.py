@@ -6,8 +6,7 @@ from uuid import UUID
 from tests.support.payees import CONTOSO, NORTHWIND
 from tests.support.whole_bank import DETAILS, EngineCommands
 
-from billfold.approvals.store.approval_rules import put_rule, set_step_up
-from billfold.approvals.store.fingerprints import record_checksums
+from billfold.approvals.store.approval_rules import put_rule, record_checksums, set_step_up
 from billfold.approvals.types import Rule
 from billfold.audit import record as audit_record
 from billfold.dual_control.decisions import confirm

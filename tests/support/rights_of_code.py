@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import billfold
-from billfold.approvals.store.fingerprints import KEYS
+from billfold.approvals.store.approval_rules import KEYS
 from billfold.data_keys.columns import SEALED_COLUMNS
 from billfold.identity.users.contact_details import CONTACT_TABLES
 from billfold.platform.database.rows import Row

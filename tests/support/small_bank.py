@@ -12,7 +12,7 @@ from billfold.accounts.customers.commands import CloseCustomer, UpdateCustomer
 from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.dual_control.decisions import propose, withdraw
-from billfold.dual_control.types import FreezeSubject
+from billfold.dual_control.store import FreezeSubject
 from billfold.identity.operators.types import Operator
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction

@@ -10,8 +10,7 @@ from tests.support.whole_bank import VAULT
 
 from billfold.bills.store import CalendarOverride, save_override
 from billfold.ledger.types import Origin
-from billfold.treasury.checks import check_market
-from billfold.treasury.market_log import KEYS, MARKET_LOG, market_change
+from billfold.treasury.market_log import KEYS, MARKET_LOG, check_market, market_change
 
 HEADER = "Date,4 WEEKS BANK DISCOUNT,4 WEEKS COUPON EQUIVALENT\n"
 

@@ -15,9 +15,8 @@ from billfold.bills.types import Auction, DailyRates, Quote
 from billfold.ledger.types import Origin
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import et_instant
-from billfold.treasury import market_refresh
-from billfold.treasury.market_log import market_change
-from billfold.treasury.market_refresh import MarketRefresher
+from billfold.treasury import market_log
+from billfold.treasury.market_log import MarketRefresher, market_change
 
 TODAY = date(2025, 6, 2)
 NEW = Auction(
@@ -118,7 +117,7 @@ async def test_a_result_that_came_in_is_noticed_and_nothing_is_read_twice(banks)
 
 async def test_all_processes_use_a_closure_from_the_same_instant_on_whenever_they_notice_it(banks, monkeypatch):
     """Else bills were bought at one of them by the price for a day, and sold at another by that for the next."""
-    monkeypatch.setattr(market_refresh, "REFRESH_SECONDS", 2.0)
+    monkeypatch.setattr(market_log, "REFRESH_SECONDS", 2.0)
     began = list[float]()
 
     async def follow(bank, noticed_after):

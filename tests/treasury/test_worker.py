@@ -2,7 +2,7 @@
 
 from tests.treasury.test_market_refresh import import_both, know_less
 
-from billfold.treasury.market_refresh import MarketRefresher
+from billfold.treasury.market_log import MarketRefresher
 from billfold.treasury.worker import WaitingCash
 
 BOUGHT = "SELECT count(*) FROM trade WHERE activity = 'BUY' AND pocket_id = $1"

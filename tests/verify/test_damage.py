@@ -8,7 +8,7 @@ import pytest
 from tests.support.rights_of_code import is_stored
 
 from billfold.bills.rules.market import Market
-from billfold.dual_control.types import FreezeProposal
+from billfold.dual_control.store import FreezeProposal
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.rows import Row
 from billfold.verify import streams

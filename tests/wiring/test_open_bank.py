@@ -17,7 +17,7 @@ from billfold.payments.wires.rules.cut_offs import send_time
 from billfold.platform.calendars import Calendars
 from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
-from billfold.treasury import market_refresh as market_watch
+from billfold.treasury import market_log
 from billfold.wiring.initialize import BankConfigMismatch
 from billfold.wiring.open_bank import (
     MIN_BATCH_FOR_EXTRA_LANE,
@@ -89,7 +89,7 @@ async def test_a_market_that_was_imported_is_the_banks(settings, database_dsn):
 
 
 async def test_a_running_bank_notices_what_is_imported(settings, database_dsn, monkeypatch):
-    monkeypatch.setattr(market_watch, "REFRESH_SECONDS", 0.01)
+    monkeypatch.setattr(market_log, "REFRESH_SECONDS", 0.01)
     await initialize_database(settings, database_dsn)
     async with open_bank(settings, database_dsn) as bank:
         with pytest.raises(NotFound):

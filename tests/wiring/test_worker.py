@@ -19,7 +19,7 @@ from billfold.platform.database.business_clock import write_clock
 from billfold.platform.database.failed_work import list_failed
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
-from billfold.treasury.market_refresh import MarketRefresher
+from billfold.treasury.market_log import MarketRefresher
 from billfold.wiring.worker import IDEMPOTENCY_KEY_RETENTION, Worker
 
 

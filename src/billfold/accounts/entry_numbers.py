@@ -12,7 +12,7 @@ from uuid import UUID
 
 from typing_extensions import override
 
-from billfold.accounts.pockets.history import JOURNAL_NO_MAX
+from billfold.accounts.pockets.store import JOURNAL_NO_MAX
 from billfold.platform.database import keyset
 from billfold.platform.database.connection import Db
 from billfold.platform.database.keyset import Found, KeysetList, Place
@@ -149,14 +149,7 @@ class MergedList(KeysetList[RowType]):
         return span.cut(await conn.fetchval(far, customer_id, pocket_ids, *span, each), descending=descending)
 
     async def _by_windows(
-        self,
-        conn: Db,
-        values: tuple[Any, ...],
-        span: Entries,
-        *,
-        after: Place | None,
-        descending: bool,
-        limit: int,
+        self, conn: Db, values: tuple[Any, ...], span: Entries, *, after: Place | None, descending: bool, limit: int
     ) -> list[tuple[RowType, SortKey]]:
         customer_id, pocket_ids, _, *filters = values
         first, end = span

@@ -1,43 +1,124 @@
-"""Authorization requests: one member requests a sensitive change, another confirms it.
+"""Requests for sensitive changes: made, decided, and ended when a customer is closed.
 
 A change of an approval rule is applied in the transaction of its confirmation. For other changes
 that transaction schedules the job that applies them.
+
+Members of a closed customer keep reading: its access tokens are those of viewers.
 """
 
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 import msgspec
 
-from billfold.approvals import rules
-from billfold.approvals.actor import Actor
-from billfold.approvals.invited_persons import seal_contacts
-from billfold.approvals.store.approval_rules import find_rule, put_rule, remove_rule
-from billfold.approvals.store.fingerprints import insert, update
-from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
+from billfold.approvals import rules, types
+from billfold.approvals.store.approval_rules import find_rule, insert, put_rule, remove_rule, update
+from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.approvals.store.reviews import list_other_members, record_review, users_behind
-from billfold.approvals.types import (
-    APPLY_AUTHORIZATION_REQUEST,
-    ApprovalRequirement,
-    AuthorizationRequestRow,
-    Rule,
-    Status,
-    Verdict,
-)
+from billfold.approvals.types import Actor, ApprovalRequirement, AuthorizationRequestRow
 from billfold.audit.record import AuditedAction, audited
 from billfold.events.notifications import notify as notification_notify
+from billfold.events.webhooks.subscriptions import disable_subscriptions
 from billfold.identity.members import store as team_store
 from billfold.identity.members.rules import permissions_of
 from billfold.identity.members.types import Member
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
+from billfold.oauth import clients
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.crypto import Vault, associated_data, is_sealed_text
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import Refused
+
+REASON: Final = "customer-not-open"
+"""Why what waited was cancelled, and a subscription was disabled."""
+
+
+async def run_closed_job(bank: Bank, job: ScheduledJob) -> None:
+    """End what a customer left open when it was closed; running it twice changes nothing."""
+    now = await bank.now()
+    await _cancel_requests(bank, job.object_id, now)
+    await _end_access(bank, job.object_id)
+
+
+async def _cancel_requests(bank: Bank, customer_id: UUID, now: datetime) -> None:
+    for kind in (TRANSFER_REQUESTS, AUTHORIZATION_REQUESTS):
+        for request in await kind.list_pending(bank.pool, customer_id, now=now):
+            await kind.update_by_bank(
+                bank,
+                customer_id,
+                request.request_id,
+                verb="cancelled",
+                where="status = 'PENDING'",
+                details={"reason": REASON},
+                status="CANCELLED",
+                updated_at=now,
+            )
+            await jobs_store.cancel(bank.pool, kind.expiry_job, request.request_id)
+
+
+async def _end_access(bank: Bank, customer_id: UUID) -> None:
+    wall = wall_now()
+    async with audited(
+        bank.pool,
+        bank.vault,
+        customer_id,
+        origin=Origin.system(),
+        action="customer.access_ended",
+        resource=("customer", customer_id),
+        now=wall,
+    ) as action:
+        conn = action.conn
+        service_users = await clients.list_service_user_ids(conn, customer_id)
+        for client_id in service_users:
+            await clients.revoke_client(conn, client_id, now=wall)
+        subscriptions = await disable_subscriptions(conn, customer_id, because=REASON, now=wall)
+        invitations = await conn.fetch("DELETE FROM invitation WHERE customer_id = $1 RETURNING member_id", customer_id)
+        ended = {"service_users": len(service_users), "subscriptions": subscriptions, "invitations": len(invitations)}
+        action.details.update(ended)
+        if not any(ended.values()):
+            action.skip()
+
+
+_CONTACT = ("email", "phone_number")
+
+
+def seal_contacts(vault: Vault, customer_id: UUID, request_id: UUID, *, change: dict[str, Any]) -> dict[str, Any]:
+    """Return a change, ready for JSON, with the contact details of whom it invites sealed."""
+    return _each_contact(change, partial(_seal, vault, customer_id, request_id))
+
+
+def open_contacts(vault: Vault, row: AuthorizationRequestRow) -> AuthorizationRequestRow:
+    """Return a request with the contact details in its content as they were given."""
+    content = msgspec.json.decode(row.content)
+    change = _each_contact(content["change"], partial(_open, vault, row.customer_id, row.request_id))
+    return msgspec.structs.replace(row, content=msgspec.json.encode(content | {"change": change}).decode())
+
+
+def _each_contact(change: dict[str, Any], convert: Callable[[str, str], str]) -> dict[str, Any]:
+    """Return a change with its contact details converted, given (field, value)."""
+    found: dict[str, Any] = {name: convert(name, change[name]) for name in _CONTACT if change.get(name) is not None}
+    if "invited" in change:
+        found["invited"] = _each_contact(change["invited"], convert)
+    return change | found
+
+
+def _seal(vault: Vault, customer_id: UUID, request_id: UUID, /, field: str, value: str) -> str:
+    return vault.seal_text(value, _place(customer_id, request_id, field))
+
+
+def _open(vault: Vault, customer_id: UUID, request_id: UUID, /, field: str, value: str) -> str:
+    return vault.open_text(value, _place(customer_id, request_id, field)) if is_sealed_text(value) else value
+
+
+def _place(customer_id: UUID, request_id: UUID, field: str) -> bytes:
+    return associated_data("authorization_request", f"content.{field}", request_id, tenant_id=customer_id)
+
 
 RULE_CHANGES: Final = frozenset({"approval_rule.create", "approval_rule.update", "approval_rule.delete"})
 _DESCRIPTIONS = {
@@ -103,13 +184,15 @@ async def _fix_candidates(
     return msgspec.structs.replace(terms, candidates=candidates)
 
 
-async def request_rule_change(by: Actor, action: str, rule: Rule, *, current: Rule | None) -> AuthorizationRequestRow:
+async def request_rule_change(
+    by: Actor, action: str, rule: types.Rule, *, current: types.Rule | None
+) -> AuthorizationRequestRow:
     """Request that a rule is created, changed or removed; `current` is the rule as it stands."""
     change = {"rule": msgspec.to_builtins(rule), "version": None if current is None else current.version}
     return await request_change(by, action, ("approval_rule", rule.rule_id), change=change, terms=ApprovalRequirement())
 
 
-async def decide(by: Actor, request_id: UUID, verdict: Verdict) -> AuthorizationRequestRow:
+async def decide(by: Actor, request_id: UUID, verdict: types.Verdict) -> AuthorizationRequestRow:
     """Confirm or refuse a change that another member requested.
 
     Raises NotFound, Refused as `record_review`, `content-changed` also when the rule was changed in the meantime.
@@ -126,7 +209,7 @@ async def decide(by: Actor, request_id: UUID, verdict: Verdict) -> Authorization
 
 async def apply_now(bank: Bank, change: AuthorizationRequestRow) -> None:
     """Run the job that applies a confirmed change, instead of waiting for the worker."""
-    job = ScheduledJob(APPLY_AUTHORIZATION_REQUEST, change.request_id, change.customer_id, change.updated_at)
+    job = ScheduledJob(types.APPLY_AUTHORIZATION_REQUEST, change.request_id, change.customer_id, change.updated_at)
     await bank.job_runners[job.kind](bank, job)
 
 
@@ -150,7 +233,7 @@ async def confirm_as_operator(bank: Bank, customer_id: UUID, request_id: UUID) -
 
 
 async def check_requester(
-    conn: Connection | Pool, vault: Vault, change: AuthorizationRequestRow, *, needs: str, now: datetime
+    conn: Db, vault: Vault, change: AuthorizationRequestRow, *, needs: str, now: datetime
 ) -> Member:
     """Return the requester as they are now, if they may still do what they requested.
 
@@ -164,7 +247,7 @@ async def check_requester(
 
 
 async def _move(
-    audited_action: AuditedAction, vault: Vault, change: AuthorizationRequestRow, *, status: Status, now: datetime
+    audited_action: AuditedAction, vault: Vault, change: AuthorizationRequestRow, *, status: types.Status, now: datetime
 ) -> None:
     """Record the decision, and apply the change or schedule the job that does."""
     if status == "PENDING":
@@ -174,7 +257,7 @@ async def _move(
         await _change_rule(audited_action, vault, change, now=now)
         key = (change.customer_id, change.request_id)
         await update(audited_action, AUTHORIZATION_REQUESTS.table, *key, where="applied_at IS NULL", applied_at=now)
-        await jobs_store.cancel(audited_action.conn, APPLY_AUTHORIZATION_REQUEST, change.request_id)
+        await jobs_store.cancel(audited_action.conn, types.APPLY_AUTHORIZATION_REQUEST, change.request_id)
 
 
 async def _change_rule(
@@ -182,7 +265,7 @@ async def _change_rule(
 ) -> None:
     await check_requester(audited_action.conn, vault, change, needs="approval_rules.write", now=now)
     content = msgspec.json.decode(change.content)["change"]
-    rule = msgspec.convert(content["rule"], Rule)
+    rule = msgspec.convert(content["rule"], types.Rule)
     current = await find_rule(audited_action.conn, change.customer_id, rule.rule_id)
     if content["version"] != (None if current is None else current.version):
         raise Refused("content-changed", "The rule has changed since the request. Send a new request.")

@@ -6,8 +6,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.approvals.rules import challenge_of
-from billfold.identity.users.passkeys import is_signed
-from billfold.identity.users.totp import was_in_force
+from billfold.identity.users import passkeys, totp
 from billfold.identity.users.types import Confirmation
 from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
 from billfold.platform.database.connection import Connection
@@ -114,9 +113,9 @@ def _mistake_in(row: Record) -> str | None:
     if kept.method == "hwk":
         request_id = UUID(row["resource_id"])
         challenge = challenge_of(kept.nonce, request_id, stored["decision"], stored["content_hash"])
-        return None if is_signed(kept, challenge) else "its signature is not of this decision"
+        return None if passkeys.is_signed(kept, challenge) else "its signature is not of this decision"
     if not kept.step:  # of an earlier release
         return None
-    if not was_in_force(kept.step, row["recorded_at"]):
+    if not totp.was_in_force(kept.step, row["recorded_at"]):
         return "its code was not in force then"
     return "its code has confirmed another decision" if row["same_code"] > 1 else None

@@ -7,12 +7,10 @@ from uuid import UUID
 import msgspec
 import typer
 
-from billfold.accounts.counterparties.sealed_details import open_order
-from billfold.approvals.authorization_requests import apply_now, confirm_as_operator
-from billfold.approvals.invited_persons import open_contacts
-from billfold.approvals.store.approval_rules import set_step_up
+from billfold.accounts.counterparties.store import open_order
+from billfold.approvals.authorization_requests import apply_now, confirm_as_operator, open_contacts
+from billfold.approvals.store import approval_rules, reviews
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
-from billfold.approvals.store.reviews import find_blockers
 from billfold.approvals.transfer_orders import content_of
 from billfold.audit import record as audit_record
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
@@ -51,7 +49,7 @@ async def list_pending(bank: Bank, customer: CustomerId) -> Iterable[Row]:
 async def show(bank: Bank, customer: CustomerId, request: RequestId) -> None:
     """Show what an authorization request changes, exactly as it would be applied, and why it waits."""
     found = await AUTHORIZATION_REQUESTS.get(bank.pool, customer, request, now=await bank.now())
-    blockers = await find_blockers(bank.pool, customer, [found], kind=AUTHORIZATION_REQUESTS)
+    blockers = await reviews.find_blockers(bank.pool, customer, [found], kind=AUTHORIZATION_REQUESTS)
     content: dict[str, Any] = msgspec.json.decode(open_contacts(bank.vault, found).content)
     if (added := content["change"].get("counterparty")) is not None:
         ring = await bank.ports[DataKeys].load(bank.pool, (customer,))
@@ -103,5 +101,5 @@ async def require_mfa(
         now=wall_now(),
         details={"step_up": on},
     ) as recording:
-        await set_step_up(recording, customer, required=on)
+        await approval_rules.set_step_up(recording, customer, required=on)
     return f"Reviewers {'must re-authenticate' if on else 'need not re-authenticate'}."

@@ -5,38 +5,96 @@ does it when the process of the API ended before. A dry run of the same command 
 approval whether the transfer could be carried out.
 """
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
-from billfold.approvals.store import payees
-from billfold.approvals.store.approved_transfers import ApprovedRequests
+from billfold.approvals import transfer_orders, types
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
-from billfold.approvals.transfer_orders import (
-    InternalReallocation,
-    OnUsOrder,
-    PeerToPeer,
-    RequestContent,
-    UsdcOrder,
-    WireOrder,
-)
-from billfold.approvals.types import TransferRequest
+from billfold.approvals.transfer_orders import RequestContent
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.dry_run import DryRun, dry_run
+from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.withdrawals.rules import SendUsdc
 from billfold.payments.crypto.withdrawals.wallet import find_objection_to
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.on_us.worker import CALLER as PENDING_TRANSFER
 from billfold.payments.wires.commands import SendWire
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
+from billfold.platform.database.pool import Batcher, uuid_array
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import command_id
+
+_Name = tuple[UUID, UUID]
+"""A customer and one of its requests."""
+
+# A wire, a withdrawal or a transfer is there with the commit that carries it out.
+# One look into an index per request and table, however long the tables have grown.
+_READY = """
+SELECT q.customer_id, q.request_id, q.content,
+       'unverified_wires' = ANY(customer_features(q.customer_id)),
+       CASE q.type
+       WHEN 'WIRE' THEN (SELECT true FROM wire w
+                          WHERE w.customer_id = q.customer_id AND w.wire_id = q.request_id)
+       WHEN 'USDC' THEN (SELECT true FROM crypto_withdrawal c
+                          WHERE c.customer_id = q.customer_id AND c.withdrawal_id = q.request_id)
+       ELSE (SELECT true FROM transfer t
+              WHERE t.customer_id = q.customer_id AND t.transfer_id = q.request_id)
+        END
+  FROM unnest($1::text::uuid[], $2::text::uuid[]) AS k(customer_id, request_id)
+ CROSS JOIN LATERAL (
+       SELECT * FROM transfer_request r
+        WHERE r.customer_id = k.customer_id AND r.request_id = k.request_id
+          AND r.status = 'APPROVED' AND r.reason IS NULL LIMIT 1) q
+"""
+
+
+class ApprovedRequest(NamedTuple):
+    """A request to execute; `unverified_wires` allows an unverified counterparty."""
+
+    content: RequestContent
+    unverified_wires: bool
+
+
+class ApprovedRequests:
+    """The approved requests of one bank."""
+
+    __slots__ = ("_done", "_pool", "_read")
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._read: Batcher[_Name, ApprovedRequest | None] = Batcher(self._find)
+        self._done: Batcher[UUID, None] = Batcher(self._complete)
+
+    async def find(self, customer_id: UUID, request_id: UUID) -> ApprovedRequest | None:
+        """Return a request that is to be carried out; None when it is not, was, or could not be."""
+        return await self._read.ask((customer_id, request_id))
+
+    async def cross_off(self, request_id: UUID) -> None:
+        """Cancel the job of a request that was carried out."""
+        await self._done.ask(request_id)
+
+    async def _find(self, names: Sequence[_Name]) -> list[ApprovedRequest | None]:
+        customers, requests = zip(*names, strict=True)
+        ready = {}
+        for row in await self._pool.fetch(_READY, uuid_array(customers), uuid_array(requests)):
+            customer_id, request_id, content, unverified_wires, done = row
+            if not done:
+                found = ApprovedRequest(transfer_orders.decode_content(content), unverified_wires)
+                ready[customer_id, request_id] = found
+        return [ready.get(name) for name in names]
+
+    async def _complete(self, requests: Sequence[UUID]) -> list[None]:
+        await jobs_store.cancel(self._pool, types.EXECUTE_TRANSFER_REQUEST, *requests)
+        return [None] * len(requests)
+
 
 CALLER: Final = "transfer-request"
 """Who gives the command by which a request is carried out; its key is the request's id."""
@@ -70,7 +128,7 @@ async def run_execute_job(bank: Bank, appointment: ScheduledJob) -> None:
     await _carry_out(bank, appointment.customer_id, appointment.object_id)
 
 
-def commands_of(request: TransferRequest) -> tuple[UUID, ...]:
+def commands_of(request: types.TransferRequest) -> tuple[UUID, ...]:
     """Return the ids of the commands that can have moved the money of a request.
 
     Earlier releases carried an on-us request out by a second command.
@@ -98,7 +156,7 @@ async def check_feasible(bank: Bank, conn: Connection, content: RequestContent, 
 
     Amounts that the sandbox rejects pass here: the rejection follows on execution.
     """
-    unverified_wires = await payees.allows_unverified_wires(conn, customer_id)
+    unverified_wires = await transfer_orders.allows_unverified_wires(conn, customer_id)
     command = await _command_for(bank, conn, customer_id, content=content, unverified_wires=unverified_wires)
     found = await dry_run(conn, bank, command)
     if found.outcome.get("reason") == INSUFFICIENT_FUNDS:
@@ -112,12 +170,7 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
         return
     try:
         command = await _command_for(
-            bank,
-            bank.pool,
-            customer_id,
-            content=found.content,
-            unverified_wires=found.unverified_wires,
-            approved=True,
+            bank, bank.pool, customer_id, content=found.content, unverified_wires=found.unverified_wires, approved=True
         )
         code = (await bank.engine.submit(command)).outcome.get("code")
     except (Refused, NotFound) as refusal:
@@ -127,22 +180,16 @@ async def _carry_out(bank: Bank, customer_id: UUID, request_id: UUID) -> None:
 
 
 async def _command_for(
-    bank: Bank,
-    conn: Connection | Pool,
-    customer_id: UUID,
-    *,
-    content: RequestContent,
-    unverified_wires: bool,
-    approved: bool = False,
+    bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, unverified_wires: bool, approved: bool = False
 ) -> Command:
     """Return the command that carries a request out: of an approved one a refusal is an outcome.
 
     Raises NotFound when its customer or counterparty is not there any more.
     """
     order = content.transfer
-    if isinstance(order, WireOrder):
+    if isinstance(order, transfer_orders.WireOrder):
         return _wire(customer_id, content, order, unverified_wires=unverified_wires, approved=approved)
-    if isinstance(order, UsdcOrder):
+    if isinstance(order, transfer_orders.UsdcOrder):
         return await _usdc(bank, conn, customer_id, content=content, approved=approved)
     customer = await find_customer(conn, customer_id)
     if customer is None or customer.partner_id is None:
@@ -167,11 +214,11 @@ async def _command_for(
     )
 
 
-def _on_us(order: OnUsOrder, counterparty_id: UUID | None) -> TransferOrder:
+def _on_us(order: transfer_orders.OnUsOrder, counterparty_id: UUID | None) -> TransferOrder:
     details = order.details
     return TransferOrder(
         counterparty_id=counterparty_id,
-        transfer_type=None if isinstance(details, PeerToPeer) else details.transfer_type,
+        transfer_type=None if isinstance(details, transfer_orders.PeerToPeer) else details.transfer_type,
         description=order.description,
         end_to_end_identification=order.end_to_end_identification,
         async_mode=True,
@@ -179,7 +226,12 @@ def _on_us(order: OnUsOrder, counterparty_id: UUID | None) -> TransferOrder:
 
 
 def _wire(
-    customer_id: UUID, content: RequestContent, order: WireOrder, *, unverified_wires: bool, approved: bool
+    customer_id: UUID,
+    content: RequestContent,
+    order: transfer_orders.WireOrder,
+    *,
+    unverified_wires: bool,
+    approved: bool,
 ) -> SendWire:
     return SendWire(
         caller=CALLER,
@@ -201,11 +253,9 @@ def _wire(
     )
 
 
-async def _usdc(
-    bank: Bank, conn: Connection | Pool, customer_id: UUID, *, content: RequestContent, approved: bool
-) -> SendUsdc:
+async def _usdc(bank: Bank, conn: Db, customer_id: UUID, *, content: RequestContent, approved: bool) -> SendUsdc:
     order = content.transfer
-    assert isinstance(order, UsdcOrder)
+    assert isinstance(order, transfer_orders.UsdcOrder)
     details = (content.payee or {})["details"]
     return SendUsdc(
         caller=CALLER,
@@ -221,9 +271,9 @@ async def _usdc(
     )
 
 
-async def _destination(conn: Connection | Pool, customer_id: UUID, content: RequestContent) -> _Destination:
+async def _destination(conn: Db, customer_id: UUID, content: RequestContent) -> _Destination:
     order = content.transfer
-    if isinstance(order, OnUsOrder) and isinstance(order.details, InternalReallocation):
+    if isinstance(order, transfer_orders.OnUsOrder) and isinstance(order.details, transfer_orders.InternalReallocation):
         return customer_id, order.details.destination_pocket_id, (None, None)
     assert content.counterparty_id is not None
     link = (customer_id, content.pocket_id, content.counterparty_id)

@@ -1,4 +1,4 @@
-"""Which approval rule applies, who may review, and when a request is approved. Pure."""
+"""Chooses the approval rule, and decides who may review and when a request is approved. Pure."""
 
 import hashlib
 from collections import Counter
@@ -9,17 +9,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.approvals.types import (
-    DEFAULT_REQUIREMENT,
-    ApprovalRequirement,
-    Decision,
-    Reviewer,
-    ReviewRow,
-    Rule,
-    Status,
-    StoredRequest,
-    Verdict,
-)
+from billfold.approvals import types as approval_types
+from billfold.approvals.types import ApprovalRequirement, Rule
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.identity.users.types import Action, Role
 from billfold.platform.errors import FieldError, InvalidInput, Refused
@@ -77,7 +68,7 @@ def stricter(ranked: Sequence[Rule], than: Rule) -> list[ApprovalRequirement]:
     Only what requires more approvals does; the usual one approval stands at the end.
     """
     others = [requirement_of(each) for each in ranked if each.rule_id != than.rule_id]
-    return [each for each in (*others, DEFAULT_REQUIREMENT) if each.required > than.required_approvals]
+    return [each for each in (*others, approval_types.DEFAULT_REQUIREMENT) if each.required > than.required_approvals]
 
 
 def requirement_of(rule: Rule) -> ApprovalRequirement:
@@ -188,7 +179,7 @@ def check_reviewer(
 
 
 def find_candidates(
-    team: Iterable[Reviewer], terms: ApprovalRequirement, *, named: Collection[UUID], needs: str
+    team: Iterable[approval_types.Reviewer], terms: ApprovalRequirement, *, named: Collection[UUID], needs: str
 ) -> dict[UUID, Role]:
     """Return who of some members may review a request, with their roles. `named` as for `check_reviewer`."""
     return {
@@ -198,7 +189,7 @@ def find_candidates(
     }
 
 
-def check_content(verdict: Verdict, request: StoredRequest) -> None:
+def check_content(verdict: approval_types.Verdict, request: approval_types.StoredRequest) -> None:
     """Refuse a decision about another content than that of a request, and an approval that does not say of which.
 
     Before its first change a request has only one content. Raises Refused `content-changed`.
@@ -261,12 +252,14 @@ def _rule_of(terms: ApprovalRequirement) -> str:
     return f"The rule {terms.rule_name!r}" if terms.rule_name else "The default rule"
 
 
-def approvals_in(reviews: Iterable[ReviewRow]) -> int:
+def approvals_in(reviews: Iterable[approval_types.ReviewRow]) -> int:
     """Count the approvals that hold."""
     return sum(each.holds and each.decision == "APPROVED" for each in reviews)
 
 
-def status_after(terms: ApprovalRequirement, approvals: int, decision: Decision) -> Status:
+def status_after(
+    terms: ApprovalRequirement, approvals: int, decision: approval_types.Decision
+) -> approval_types.Status:
     """Return what a request is after one more decision; `approvals` held before."""
     if decision == "DENIED":
         return "DENIED"

@@ -8,14 +8,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.counterparties.names import NameMatch, mask_name, match_payee
-from billfold.accounts.counterparties.sealed_details import open_order
+from billfold.accounts.counterparties.store import open_order
+from billfold.approvals import transfer_request_schemas
 from billfold.approvals.store.reviews import ReviewState
-from billfold.approvals.transfer_request_schemas import (
-    DecideTransferRequest,
-    DualAuthUser,
-    Review,
-    render_shared,
-)
 from billfold.approvals.types import AuthorizationRequestRow, Rule, TransferType
 from billfold.data_keys.types import DataKey
 from billfold.http.schemas import NOT_BLANK
@@ -67,7 +62,7 @@ class UpdateApprovalRule(msgspec.Struct, forbid_unknown_fields=True, kw_only=Tru
     enabled: bool | UnsetType = UNSET
 
 
-class DecideAuthorization(DecideTransferRequest, kw_only=True):
+class DecideAuthorization(transfer_request_schemas.DecideTransferRequest, kw_only=True):
     """The decision of a second member. With `content_hash` or `version` it counts for that content only."""
 
 
@@ -111,8 +106,8 @@ class AuthorizationRequest(msgspec.Struct, kw_only=True):
     resource_id: UUID | None
     change: dict[str, Any]
     status: Literal["PENDING", "APPROVED", "DENIED", "EXPIRED"]
-    requested_by: DualAuthUser
-    reviews: list[Review]
+    requested_by: transfer_request_schemas.DualAuthUser
+    reviews: list[transfer_request_schemas.Review]
     required_approvals: int
     blocked_reason: str | None
     version: int
@@ -170,7 +165,7 @@ def render_change(row: AuthorizationRequestRow, state: ReviewState, data_key: Da
         change=change,
         applied_at=row.applied_at,
         refused=row.refused,
-        **render_shared(row, state),
+        **transfer_request_schemas.render_shared(row, state),
     )
 
 

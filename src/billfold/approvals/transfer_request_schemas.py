@@ -138,7 +138,7 @@ class ShownTransferRequest(msgspec.Struct, kw_only=True):
 
 
 class RequestDetails(NamedTuple):
-    """What is read beside requests: members and reviews, the transactions they caused, and who owns what they pay.
+    """What is read with requests: members and reviews, the transactions they caused, and who owns what they pay.
 
     The key is that of the customer whose requests they are.
     """

@@ -11,22 +11,12 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
-from billfold.approvals import rules
-from billfold.approvals.actor import Actor
-from billfold.approvals.execute_transfers import check_feasible
-from billfold.approvals.store.approval_rules import requirement_for_transfer
-from billfold.approvals.store.fingerprints import insert, update
-from billfold.approvals.store.payees import check_same_payee
+from billfold.approvals import execute_transfers, rules
+from billfold.approvals.store import reviews as store_reviews
+from billfold.approvals.store.approval_rules import insert, requirement_for_transfer, update
 from billfold.approvals.store.requests import TRANSFER_REQUESTS
-from billfold.approvals.store.reviews import (
-    find_requester_blockers,
-    list_other_members,
-    record_review,
-    users_behind,
-    void_reviews,
-)
-from billfold.approvals.transfer_orders import RequestContent, content_of
-from billfold.approvals.types import ApprovalRequirement, Status, TransferRequest, Verdict
+from billfold.approvals.transfer_orders import RequestContent, check_same_payee, content_of
+from billfold.approvals.types import Actor, ApprovalRequirement, Status, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
 from billfold.events.notifications import notify as notification_notify
@@ -92,7 +82,7 @@ async def change(bank: Bank, by: Actor, content: RequestContent) -> TransferRequ
         if columns["content"] == before.content:
             audited_action.skip()
             return before
-        await void_reviews(audited_action, by, content.request_id)
+        await store_reviews.void_reviews(audited_action, by, content.request_id)
         columns["version"] = (before.version or 1) + 1
         await update(audited_action, TRANSFER_REQUESTS.table, *key, where="status = 'PENDING'", **columns)
         return await _submitted(audited_action, by, content)
@@ -122,14 +112,14 @@ async def decide(bank: Bank, by: Actor, request_id: UUID, *, verdict: Verdict) -
     async with TRANSFER_REQUESTS.audited(by, decision.lower(), request_id) as audited_action:
         conn = audited_action.conn
         found = await TRANSFER_REQUESTS.lock(conn, by.customer_id, request_id, now=by.now)
-        status = await record_review(audited_action, by, found, kind=TRANSFER_REQUESTS, verdict=verdict)
+        status = await store_reviews.record_review(audited_action, by, found, kind=TRANSFER_REQUESTS, verdict=verdict)
         if decision == "APPROVED":
             await _check_requester(conn, by.customer_id, found)
             await check_same_payee(conn, by.customer_id, content_of(found), ring.get(by.customer_id))
         audited_action.details |= {"content_hash": found.content_hash.hex(), "status": status}
         if status == "APPROVED":
             await _check_id(conn, request_id)
-            await check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
+            await execute_transfers.check_feasible(bank, conn, content_of(found), customer_id=by.customer_id)
         if status != "PENDING":
             await TRANSFER_REQUESTS.move(audited_action, found, status, now=by.now)
         more = " More approvals are needed." if status == "PENDING" else ""
@@ -199,7 +189,7 @@ async def _required(
     terms = await required_approvals(conn, by, content)
     if terms.required:
         return terms, "PENDING"
-    await check_feasible(bank, conn, content, customer_id=by.customer_id)
+    await execute_transfers.check_feasible(bank, conn, content, customer_id=by.customer_id)
     return terms, "APPROVED"
 
 
@@ -218,7 +208,9 @@ async def required_approvals(conn: Connection, by: Actor, content: RequestConten
     )
     if not terms.required:
         return terms
-    others = await list_other_members(conn, by.customer_id, than=await users_behind(conn, by.user_id, by.client_id))
+    others = await store_reviews.list_other_members(
+        conn, by.customer_id, than=await store_reviews.users_behind(conn, by.user_id, by.client_id)
+    )
     able = rules.find_candidates(others, terms, named=(), needs=rules.MAY_APPROVE)
     _check_reviewers(content, able, terms=terms)
     candidates = {each: able[each] for each in content.reviewers or able}
@@ -243,7 +235,7 @@ def _check_reviewers(content: RequestContent, able: Container[UUID], *, terms: A
 
 
 async def _check_requester(conn: Connection, customer_id: UUID, request: TransferRequest) -> None:
-    for blocker in (await find_requester_blockers(conn, customer_id, [request])).values():
+    for blocker in (await store_reviews.find_requester_blockers(conn, customer_id, [request])).values():
         raise Refused("approval-impossible", blocker)
 
 
@@ -256,7 +248,7 @@ async def check_unused(conn: Connection, by: Actor, content: RequestContent) -> 
 
 
 async def _check_id(conn: Connection, request_id: UUID) -> None:
-    """Refuse what another transfer has taken the id of, as whoever reads the request would take that one for it."""
+    """Refuse what another transfer has taken the id of, because a reader of the request would take that one for it."""
     if await conn.fetchval(_ID_EXISTS, str(request_id)):
         raise Refused("duplicate-id", "Another transfer has been made under this id. Request it under a new one.")
 

@@ -10,9 +10,8 @@ from datetime import date
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from billfold.bills import market_data, store
 from billfold.bills import market_data as packaged
-from billfold.bills.market_data import securities_of
-from billfold.bills.store import list_auctions, list_daily_rates, list_securities
 from billfold.bills.types import Auction, DailyRates
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import FieldError, InvalidInput
@@ -45,10 +44,10 @@ async def load_bundled_market(conn: Connection) -> None:
 async def import_auctions(conn: Connection, auctions: Sequence[Auction]) -> ImportCounts:
     """Add auctions and the bills they sold. Raises InvalidInput for rows that contradict."""
     async with conn.transaction():
-        bills = {bill.cusip: bill for bill in await list_securities(conn)}
-        known = {(row.cusip, row.issue_date): row for row in await list_auctions(conn)}
+        bills = {bill.cusip: bill for bill in await store.list_securities(conn)}
+        known = {(row.cusip, row.issue_date): row for row in await store.list_auctions(conn)}
         new, updated = _split_new_and_updated(auctions, known)
-        new_bills = [bill for bill in securities_of(new) if bill.cusip not in bills]
+        new_bills = [bill for bill in market_data.securities_of(new) if bill.cusip not in bills]
         changed_maturities = [
             row for row in auctions if row.cusip in bills and bills[row.cusip].maturity != row.maturity
         ]
@@ -71,7 +70,7 @@ async def import_rates(conn: Connection, rates: Sequence[DailyRates], *, today: 
     Rates of a later day would be the newest, and so current, until that day.
     """
     async with conn.transaction():
-        known = {row.day: row for row in await list_daily_rates(conn)}
+        known = {row.day: row for row in await store.list_daily_rates(conn)}
         new = [row for row in rates if row.day not in known]
         same = [row for row in rates if row.day in known]
         wrong = {row.day: "says otherwise than what is on record" for row in same if known[row.day] != row}

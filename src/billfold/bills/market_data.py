@@ -1,12 +1,233 @@
-"""The Treasury's rates and auctions that ship with the package, read once per process."""
+"""Reads the files the Treasury publishes, and the market data of the package.
 
-from collections.abc import Iterable
+A file is either understood whole or refused with every mistake named by line and column; line 1
+is the header. Empty, `null` and `N/A` mean not published. Columns not named here are ignored.
+"""
+
+import csv
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
 from functools import cache
 from importlib.resources import files as resources_of
+from typing import TypeVar
 
-from billfold.bills.cusip import isin_of
-from billfold.bills.files import parse_auctions, parse_daily_rates
-from billfold.bills.types import Auction, Bill, DailyRates
+from billfold.bills.types import Auction, Bill, DailyRates, Quote, is_valid_cusip, isin_of
+from billfold.platform.dates import DAY_RANGE, parse_day, require_in_range
+from billfold.platform.errors import FieldError, InvalidInput
+
+_NULL_CELLS = frozenset({"", "null", "n/a"})
+_ERRORS_MAX = 50
+_QUOTED_TERM = re.compile(r"(\d{1,3}) WEEKS (BANK DISCOUNT|COUPON EQUIVALENT)")
+_TERM = re.compile(r"\d{1,3}-(Week|Day)")
+_SLASHED_DATE = re.compile(r"\d{2}/\d{2}/\d{4}")
+_TIME_OF_DAY = "T00:00:00"
+_RATES_MILLI = -5_000, 25_000
+"""Bills have paid 17 % at most. What is beyond is in another unit."""
+_PRICES_MICROS = 50_000_000, 105_000_000
+_SATURDAY = 5
+_AUCTION_COLUMNS = ("cusip", "security_term", "auction_date", "issue_date", "maturity_date")
+_BASES = frozenset({"published", "derived"})
+
+Row = TypeVar("Row")
+Cell = TypeVar("Cell")
+
+
+@dataclass(slots=True)
+class _CsvLine:
+    """One line of a file: reads its cells and notes what is wrong with them."""
+
+    number: int
+    cells: Mapping[str, str]
+    mistakes: list[FieldError] = field(default_factory=list)
+
+    def refuse(self, column: str, msg: str) -> None:
+        self.mistakes.append(FieldError(("line", self.number, column), msg, "value_error"))
+
+    def optional(self, column: str, read: Callable[[str], Cell]) -> Cell | None:
+        text = self.cells.get(column, "").strip()
+        if text.lower() in _NULL_CELLS:
+            return None
+        try:
+            return read(text)
+        except ValueError as error:
+            self.refuse(column, str(error))
+            return None
+
+    def required(self, column: str, read: Callable[[str], Cell], default: Cell) -> Cell:
+        """Return the cell, or `instead` after noting that it is missing or wrong."""
+        errors_before = len(self.mistakes)
+        cell = self.optional(column, read)
+        if cell is None and len(self.mistakes) == errors_before:
+            self.refuse(column, "must not be empty")
+        return default if cell is None else cell
+
+
+def parse_daily_rates(text: str) -> tuple[DailyRates, ...]:
+    """Return the rows of a Daily Treasury Bill Rates file, oldest first.
+
+    Columns: `Date` (ISO or MM/DD/YYYY) and pairs of `N WEEKS BANK DISCOUNT` and `N WEEKS COUPON
+    EQUIVALENT` in percent; a term is published by both or by neither, a day has at least one.
+    Raises InvalidInput.
+    """
+    header, lines = _csv_lines(text, ("Date",))
+    terms = sorted({int(match[1]) for column in header if (match := _QUOTED_TERM.fullmatch(column))})
+    if not terms:
+        raise InvalidInput.at("line", 1, msg="no column named like `4 WEEKS BANK DISCOUNT`")
+    rows = _read_all(lines, lambda line: _daily_rates(line, terms), lambda row: row.day, name_column="Date")
+    return tuple(sorted(rows, key=lambda row: row.day))
+
+
+def parse_auctions(text: str) -> tuple[Auction, ...]:
+    """Return the bills among the rows of an auctions_query file, in the order of the file.
+
+    Needs cusip, security_term, auction_date, issue_date and maturity_date; reads security_type
+    (rows of notes and bonds are passed over), announcemt_date, reopening,
+    cash_management_bill_cmb, high_discnt_rate, high_investment_rate, price_per100 and the
+    package's own high_investment_rate_basis. Raises InvalidInput.
+    """
+    _, lines = _csv_lines(text, _AUCTION_COLUMNS)
+    bills = (line for line in lines if line.cells.get("security_type", "Bill") == "Bill")
+    return tuple(_read_all(bills, _auction, lambda row: (row.cusip, row.issue_date), name_column="cusip"))
+
+
+def _csv_lines(text: str, needed: Iterable[str]) -> tuple[list[str], Iterator[_CsvLine]]:
+    rows = csv.reader(text.removeprefix("\ufeff").splitlines())
+    header = [column.strip() for column in next(rows, [])]
+    wrong = [FieldError(("line", 1, name), "column is missing", "missing") for name in needed if name not in header]
+    wrong += [FieldError(("line", 1, name), "is there twice", "value_error") for name in _repeated(header)]
+    if wrong:
+        raise InvalidInput(wrong)
+    return header, (_line(rows.line_num, header, cells) for cells in rows if cells)
+
+
+def _repeated(header: list[str]) -> list[str]:
+    return [name for name, times in Counter(filter(None, header)).items() if times > 1]
+
+
+def _line(number: int, header: list[str], cells: list[str]) -> _CsvLine:
+    line = _CsvLine(number, dict(zip(header, cells, strict=False)))
+    if len(cells) != len(header):
+        line.refuse(header[-1], f"the line has {len(cells)} cells, the header {len(header)}")
+    return line
+
+
+def _read_all(
+    lines: Iterable[_CsvLine], read: Callable[[_CsvLine], Row], name_of: Callable[[Row], object], name_column: str
+) -> list[Row]:
+    """Return every row read; raise InvalidInput with the mistakes of all lines together."""
+    rows: list[Row] = []
+    mistakes: list[FieldError] = []
+    first_lines: dict[object, int] = {}
+    for line in lines:
+        row = read(line)
+        if not line.mistakes:
+            earlier = first_lines.setdefault(name_of(row), line.number)
+            if earlier != line.number:
+                line.refuse(name_column, f"repeats line {earlier}")
+        rows.append(row)
+        mistakes += line.mistakes
+        if len(mistakes) >= _ERRORS_MAX:
+            break
+    if mistakes:
+        raise InvalidInput(mistakes)
+    return rows
+
+
+def _daily_rates(line: _CsvLine, terms: Iterable[int]) -> DailyRates:
+    day = line.required("Date", _date, date.min)
+    quotes = []
+    for weeks in terms:
+        discount = line.optional(f"{weeks} WEEKS BANK DISCOUNT", _rate_milli)
+        coupon = line.optional(f"{weeks} WEEKS COUPON EQUIVALENT", _rate_milli)
+        if discount is not None and coupon is not None:
+            quotes.append(Quote(weeks, discount, coupon))
+            if 0 < discount > coupon:
+                line.refuse(f"{weeks} WEEKS COUPON EQUIVALENT", "must not be below the bank discount")
+        elif discount is not None or coupon is not None:
+            absent = "COUPON EQUIVALENT" if coupon is None else "BANK DISCOUNT"
+            line.refuse(f"{weeks} WEEKS {absent}", "must not be empty when its pair is given")
+    if not quotes:
+        line.refuse("Date", "no rate of any term on this day")
+    if day.weekday() >= _SATURDAY:
+        line.refuse("Date", "is no day on which bills are traded")
+    return DailyRates(day, tuple(quotes))
+
+
+def _auction(line: _CsvLine) -> Auction:
+    price = line.optional("price_per100", _price_micros)
+    given_basis = line.optional("high_investment_rate_basis", _basis)
+    row = Auction(
+        cusip=line.required("cusip", _cusip, ""),
+        term=line.required("security_term", _term, ""),
+        auction_date=line.required("auction_date", _date, date.min),
+        issue_date=line.required("issue_date", _date, date.min),
+        maturity=line.required("maturity_date", _date, date.max),
+        announced_on=line.optional("announcemt_date", _date),
+        high_rate_milli=line.optional("high_discnt_rate", _rate_milli),
+        investment_milli=line.optional("high_investment_rate", _rate_milli),
+        price_micros=price,
+        reopening=line.optional("reopening", _yes_or_no),
+        cash_management=bool(line.optional("cash_management_bill_cmb", _yes_or_no)),
+        basis="none" if price is None else given_basis or "published",
+    )
+    if not row.auction_date <= row.issue_date < row.maturity:
+        line.refuse("maturity_date", "a bill is auctioned, then issued, then matures")
+    return row
+
+
+def _date(text: str) -> date:
+    with suppress(ValueError):
+        if _SLASHED_DATE.fullmatch(text):
+            return require_in_range(datetime.strptime(text, "%m/%d/%Y").date())  # noqa: DTZ007 (a day, no instant)
+        return parse_day(text.removesuffix(_TIME_OF_DAY))
+    raise ValueError(f"`{text}` is not a date like 2025-06-02 or 06/02/2025, {DAY_RANGE}")
+
+
+def _rate_milli(text: str) -> int:
+    return _scaled(text, 3, "a percentage from -5 to 25 with at most three decimals", bounds=_RATES_MILLI)
+
+
+def _price_micros(text: str) -> int:
+    return _scaled(text, 6, "a price per 100 from 50 to 105 with at most six decimals", bounds=_PRICES_MICROS)
+
+
+def _scaled(text: str, decimals: int, expected: str, *, bounds: tuple[int, int]) -> int:
+    with suppress(InvalidOperation):
+        scaled = Decimal(text).scaleb(decimals)
+        if scaled.is_finite() and scaled == scaled.to_integral_value() and bounds[0] <= scaled <= bounds[1]:
+            return int(scaled)
+    raise ValueError(f"`{text}` is not {expected}")
+
+
+def _cusip(text: str) -> str:
+    if not is_valid_cusip(text):
+        raise ValueError(f"`{text}` is not a CUSIP: its check digit is wrong")
+    return text
+
+
+def _term(text: str) -> str:
+    if not _TERM.fullmatch(text):
+        raise ValueError(f"`{text}` is not a term like 4-Week or 42-Day")
+    return text
+
+
+def _basis(text: str) -> str:
+    if text not in _BASES:
+        raise ValueError(f"`{text}` is not one of {', '.join(sorted(_BASES))}")
+    return text
+
+
+def _yes_or_no(text: str) -> bool:
+    answers = {"yes": True, "no": False}
+    if text.lower() not in answers:
+        raise ValueError(f"`{text}` is neither Yes nor No")
+    return answers[text.lower()]
+
 
 _FOLDER = "data"
 

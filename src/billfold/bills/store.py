@@ -8,7 +8,7 @@ import msgspec
 from billfold.bills.rules.market import Market
 from billfold.bills.types import Auction, Bill, DailyRates, Quote
 from billfold.platform.calendars import Calendars, DayOverride
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 
 _SECURITIES = "SELECT cusip, isin, maturity, first_issue, original_term FROM security"
 _AUCTIONS = """
@@ -73,7 +73,7 @@ async def load_market(conn: Connection, *, age_max_days: int | None = None) -> M
     return market
 
 
-async def market_version(conn: Connection | Pool) -> tuple[object, ...]:
+async def market_version(conn: Db) -> tuple[object, ...]:
     """Return what identifies the rows that a market read now would be made of."""
     (row,) = await conn.fetch(_VERSION)
     return tuple(row)

@@ -7,8 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.earnings.schemas import Earnings, EarningsList
-from billfold.accounts.pockets.schemas import Pocket
+from billfold.accounts.pockets.schemas import Earnings, EarningsList, Pocket
 from billfold.accounts.portals.schemas import FundingInstructions
 from billfold.accounts.transactions.schemas import Transaction
 from billfold.client.event_stream import EventStream

@@ -13,9 +13,8 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from billfold.bills.rules import lots, pricing, valuation
+from billfold.bills.rules import lots, strategies, valuation, yields
 from billfold.bills.rules.market import Market
-from billfold.bills.rules.strategies import list_strategies
 from billfold.bills.types import Bill
 from billfold.documentation.site import FormField, Page, Sample, Samples
 from billfold.events.kinds import payload_schema
@@ -221,7 +220,7 @@ def _day(text: str, market: Market) -> date | None:
 
 
 def _terms() -> list[int]:
-    return [each.maturity_weeks for each in list_strategies()]
+    return [each.maturity_weeks for each in strategies.list_strategies()]
 
 
 @cache
@@ -263,7 +262,7 @@ def _figures(deposit: Deposit) -> dict[str, Any]:
         "position": worth.positions[0],
         "line": [(when, mark, cents_for(units, mark) + cash) for when, mark in _line(market, bill, at)],
         "days": (bill.maturity - settles_on).days,
-        "bought": pricing.investment_rate(ask, settles_on, bill.maturity),
+        "bought": yields.investment_rate(ask, settles_on, bill.maturity),
         "par": par,
         "at_maturity": par + cash,
         "par_price": PRICE_PAR_MICROS,

@@ -1,4 +1,4 @@
-"""What stands beside an operation: its call in curl, Python and TypeScript, each of which runs, and its response."""
+"""Samples of an operation: its call in curl, Python and TypeScript, each of which runs, and its response."""
 
 import json
 import re

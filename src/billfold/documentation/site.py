@@ -17,7 +17,7 @@ from billfold.documentation.markdown import Link, anchor_of, without_comments
 
 
 class Sample(NamedTuple):
-    """A block of code beside a page: what it is, its language as highlighters call it, and the code."""
+    """A block of code next to a page: what it is, its language as highlighters call it, and the code."""
 
     label: str
     language: str
@@ -90,7 +90,7 @@ class Group(NamedTuple):
 class Book(NamedTuple):
     """Groups that a reader leafs through from the first page to the last.
 
-    `navigation` is shown beside its pages where that is not all of them.
+    `navigation` is shown next to its pages where that is not all of them.
     """
 
     title: str
@@ -244,7 +244,7 @@ class Site:
         return _REDIRECTS.get(path)
 
     def navigation(self, book: Book) -> Sequence[Group]:
-        """Return what is shown beside the pages of a book."""
+        """Return what is shown next to the pages of a book."""
         return book.navigation or book.groups
 
     def find_link(self, page: Page, href: str) -> Link | None:

@@ -6,8 +6,7 @@ A file that is too much for these limits is refused like one that is found to be
 import asyncio
 import sys
 
-from billfold.documents import inspection_child
-from billfold.documents.ports import UploadRejected
+from billfold.documents import inspection_child, ports
 from billfold.platform.errors import Unavailable
 from billfold.platform.file_kinds import FileKind
 
@@ -17,7 +16,7 @@ _LIMIT_EXCEEDED = "The file takes too much memory or time to open."
 
 
 class SubprocessFileInspector:
-    """Looks into files, each in a process of its own. Whoever calls it limits how many at a time."""
+    """Looks into files, each in a process of its own. The caller limits how many at a time."""
 
     async def inspect(self, content: bytes, kind: FileKind) -> None:
         """Return when the file is what it says and carries nothing that acts.
@@ -26,9 +25,9 @@ class SubprocessFileInspector:
         """
         status, reason = await _run_inspection(content, kind)
         if status == inspection_child.REFUSED:
-            raise UploadRejected(reason)
+            raise ports.UploadRejected(reason)
         if status != 0:
-            raise UploadRejected(_LIMIT_EXCEEDED)
+            raise ports.UploadRejected(_LIMIT_EXCEEDED)
 
 
 async def _run_inspection(content: bytes, kind: FileKind) -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""What runs in the process that opens a file: `python -I inspection_child.py PDF`, the file on stdin.
+"""Runs in the process that opens a file: `python -I inspection_child.py PDF`, the file on stdin.
 
 Ends with 0 when the file may be taken, with 3 and a sentence when it may not; whatever else it ends
 with, it met a limit.
@@ -296,7 +296,7 @@ INSPECTORS: dict[str, Callable[[bytes], None]] = {
 
 
 def main() -> int:
-    """Take away what the process does not need, and look. Whoever waits for the bank itself goes first."""
+    """Take away what the process does not need, and look. Processes of the bank itself go first."""
     os.nice(_NICENESS)
     for limit, maximum in (
         (resource.RLIMIT_AS, _MEMORY_BYTES),

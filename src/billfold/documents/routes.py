@@ -7,9 +7,8 @@ import msgspec
 
 from billfold.audit.record import audited_by
 from billfold.documents import rules, store
-from billfold.documents.ports import FileInspector, UploadRejected
+from billfold.documents.ports import APPLICATION_DOCUMENT_JOB, DocumentRow, FileInspector, UploadRejected
 from billfold.documents.store import keep_sealed, open_names, seal_name
-from billfold.documents.types import APPLICATION_DOCUMENT_JOB, DocumentRow
 from billfold.http.caller import Call
 from billfold.http.operations import TOKEN_AND_KEY, MaybeInPath, Options, get, post, with_scope
 from billfold.http.raw_request import RawRequest, kind_in
@@ -107,7 +106,7 @@ async def get_document(caller: Call, bank: Bank, document_id: UUID) -> Document:
 
 
 def _check_allowed(caller: Call, scope: str, document_type: str) -> None:
-    """Raise `forbidden` for a document that is not a counterparty's: whoever adds those may prove them."""
+    """Raise `forbidden` for a document that is not a counterparty's: those who add counterparties may prove them."""
     if document_type != rules.PROOF_OF_ACCOUNT and not caller.may(scope):
         raise Refused("forbidden", f"A document of type {document_type} needs the scope {scope}.")
 
@@ -158,7 +157,7 @@ async def store_file(
         if stored.application_id is not None:
             await jobs_store.schedule(conn, [job])
     if stored.application_id is not None:
-        # The worker would do it too; whoever sent the last file sees what it did.
+        # The worker would do it too; the sender of the last file sees the result at once.
         await run_job(bank, job)
     return (await open_names(bank.pool, bank, [stored]))[0]
 

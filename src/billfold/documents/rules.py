@@ -1,4 +1,4 @@
-"""What a document may be: its type, the name of its file, and the bytes it begins with. Pure."""
+"""Types of documents, names of their files, and the bytes they begin with. Pure."""
 
 import re
 from collections.abc import Mapping

@@ -36,7 +36,7 @@ _STALLED_AFTER = timedelta(seconds=15)
 _REQUEST_TIMEOUT = timedelta(seconds=60)
 _RETRIES: RetryConfig = {
     "max_retries": 8,
-    "retry_timeout": timedelta(seconds=20),  # as long as a request waits for a database that is away
+    "retry_timeout": timedelta(seconds=20),  # as long as a request waits for an unavailable database
     "backoff": {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=3), "base": 2},
 }
 _CREDENTIALS_KEPT = timedelta(minutes=5)

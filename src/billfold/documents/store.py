@@ -14,8 +14,7 @@ import msgspec
 from billfold.data_keys.columns import DOCUMENT_NAME, open_column
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import DataShredded
-from billfold.documents.ports import FileStore, StoredFile, StoredFileMissing
-from billfold.documents.types import DocumentRow
+from billfold.documents.ports import DocumentRow, FileStore, StoredFile, StoredFileMissing
 from billfold.http.ports import OwnedType
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import associated_data
@@ -134,7 +133,7 @@ async def request_document(
 
 
 async def drop_requests(conn: Connection, customer_id: UUID, application_id: UUID, *, keep: Iterable[UUID]) -> None:
-    """Ask no longer for the documents of an application beside these; those that have a file stay."""
+    """Ask no longer for other documents of an application; those that have a file stay."""
     await conn.execute(_DROP, customer_id, application_id, list(keep))
 
 

@@ -1,20 +1,49 @@
-"""`billfold freezes` and `billfold proposals`: what one operator proposes and another confirms."""
+"""`billfold freezes` and `billfold proposals`: decisions that need two operators."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any
 from uuid import UUID
 
 import typer
 
-from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
-from billfold.dual_control import decisions
-from billfold.dual_control.proposing import said_of
-from billfold.dual_control.store import PROPOSALS
-from billfold.dual_control.types import FreezeSubject
+from billfold.cli.command import EXAMPLE_ID, OPERATOR, CommandGroup, Row
+from billfold.dual_control import decisions, store
+from billfold.dual_control.decisions import propose_movement
 from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
+from billfold.ledger.commands import Command
 from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import Origin
+from billfold.platform import ids
+
+
+async def propose_as_operator(
+    bank: Bank,
+    command: Callable[..., Command],
+    *customers: UUID,
+    words: str,
+    why: str,
+    about: UUID | None = None,
+    key: UUID | None = None,
+    **fields: Any,
+) -> str:
+    """Propose a command that moves money; return what is said of it.
+
+    It is about its own key where it is about nothing else, and a new key is drawn without one.
+    """
+    key = key or ids.new()
+    made = command(caller=OPERATOR, key=key, customers=customers, origin=Origin.operator(), **fields)
+    by = Operator.of_command_line(bank.settings.operator)
+    return said_of(await propose_movement(bank, made, about=about or key, words=words, reason=why, by=by))
+
+
+def said_of(proposal: store.FreezeProposal) -> str:
+    """Return what a command says that has made a proposal."""
+    return (
+        f"Proposed: {proposal.words}. Another operator confirms it: billfold proposals confirm {proposal.proposal_id}"
+    )
+
 
 group = CommandGroup("freezes", "Propose a freeze or its end, and confirm what another has proposed.", example="list")
 proposals = CommandGroup(
@@ -38,14 +67,14 @@ async def list_all(bank: Bank) -> Iterable[Row]:
     """List the last hundred proposals, open ones first, then newest first."""
     return [
         (each.proposal_id, each.words, each.reason, each.status, each.proposed_by, each.decided_by, each.proposed_at)
-        for each in await PROPOSALS.rows(bank.pool, bank_customer_id(bank.seed), limit=_SHOWN)
+        for each in await store.PROPOSALS.rows(bank.pool, bank_customer_id(bank.seed), limit=_SHOWN)
     ]
 
 
 @group.command(f"propose card {EXAMPLE_ID} --reason 'Suspected fraud'", f"propose customer {EXAMPLE_ID} --lift")
 async def propose(
     bank: Bank,
-    subject: Annotated[FreezeSubject, typer.Argument(case_sensitive=False, help="What is frozen.")],
+    subject: Annotated[store.FreezeSubject, typer.Argument(case_sensitive=False, help="What is frozen.")],
     subject_id: Annotated[UUID, typer.Argument(help="Its id.")],
     *,
     reason: Annotated[str, typer.Option(help="Why, for the audit logs.")],

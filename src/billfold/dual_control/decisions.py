@@ -4,7 +4,9 @@ A confirmed proposal is carried out by a command whose key is the proposal, so t
 between it is confirmed again. Of what was frozen again in between, that freeze is not ended.
 """
 
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -14,24 +16,14 @@ import msgspec
 from billfold.accounts.customers.commands import SetCustomerState
 from billfold.accounts.pockets.commands import SetPocketState
 from billfold.audit.record import AuditedAction, audited
-from billfold.dual_control.movements import Movements
+from billfold.dual_control import store
 from billfold.dual_control.store import (
-    add_proposal,
-    find_freeze,
-    get_proposal,
-    is_carried_out,
-    is_frozen,
-    lock_open_proposal,
-    lock_proposal,
-    update_proposal,
-)
-from billfold.dual_control.types import (
     PROPOSAL_LIFETIME,
     REASON_CHARS_MAX,
     FreezeProposal,
     FreezeSubject,
-    Movement,
     ProposalStatus,
+    update_proposal,
 )
 from billfold.identity.operators.types import POWERS, Operator, Power
 from billfold.identity.users.store import list_user_memberships
@@ -46,6 +38,32 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import command_id
+
+Carrier = Callable[[Bank, FreezeProposal, Command], Awaitable[Outcome]]
+"""Submits the command of a proposal, and does what goes with it. It may be repeated."""
+
+
+@dataclass(frozen=True)
+class Movements:
+    """The commands that may be proposed; `carriers` of those that need more than to be submitted, by their base."""
+
+    kinds: frozenset[type[Command]]
+    carriers: Mapping[type[Command], Carrier]
+    freeze_card: Callable[..., Command]
+
+    def read_command(self, row: FreezeProposal) -> Command:
+        """Return the command of a proposal that moves money, exactly as it was proposed."""
+        movement = row.read_movement()
+        kind = next(each for each in self.kinds if movement.kind in each.names())
+        return msgspec.json.decode(movement.command, type=kind)
+
+    async def carry_out(self, bank: Bank, row: FreezeProposal, command: Command) -> Outcome:
+        """Carry out a confirmed proposal; return its outcome. Raises NotFound and Refused, as the rule does."""
+        for base, carrier in self.carriers.items():
+            if isinstance(command, base):
+                return await carrier(bank, row, command)
+        return (await bank.engine.submit(command)).outcome
+
 
 _CALLER = "operator"
 
@@ -85,7 +103,7 @@ async def propose_movement(
     async with bank.pool.acquire() as conn:
         await _require_not_made(conn, command)
         await dry_run(conn, bank, command)
-    movement = Movement(words, type(command).__name__, msgspec.Raw(msgspec.json.encode(command)))
+    movement = store.Movement(words, type(command).__name__, msgspec.Raw(msgspec.json.encode(command)))
     what: dict[str, Any] = {"owner_id": command.customers[0], "subject": None, "subject_id": about, "freezes": False}
     return await _propose(bank, by, reason, what | {"movement": msgspec.json.encode(movement).decode()})
 
@@ -109,7 +127,7 @@ async def _propose(bank: Bank, by: Operator, reason: str, what: dict[str, Any]) 
         await _require_change(bank, action.conn, proposal)
         proposal = msgspec.structs.replace(proposal, ends_entry_no=await _freeze_to_end(action.conn, proposal))
         await _withdraw_lapsed(action, proposal)
-        if not await add_proposal(action, proposal):
+        if not await store.add_proposal(action, proposal):
             raise Refused("proposal-open", "There is an open proposal about it already. Confirm or withdraw that.")
     return proposal
 
@@ -121,12 +139,12 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
     `freeze-changed`, `movement-made`, and what the rule of the command refuses.
     """
     by.require(Power.DECIDE)
-    async with _audited(bank, by, "confirmed", await get_proposal(bank.pool, proposal_id)) as action:
-        row = await lock_proposal(action.conn, proposal_id)
+    async with _audited(bank, by, "confirmed", await store.get_proposal(bank.pool, proposal_id)) as action:
+        row = await store.lock_proposal(action.conn, proposal_id)
         ends_another = await _freeze_to_end(action.conn, row) != row.ends_entry_no
         if row.status == ProposalStatus.CONFIRMED:
-            action.skip()  # whoever confirmed it was cut off
-            ends_another = ends_another and not await is_carried_out(
+            action.skip()  # the operator who confirmed it was cut off
+            ends_another = ends_another and not await store.is_carried_out(
                 action.conn, row.owner_id, _command(bank, row).command_id
             )
         else:
@@ -154,8 +172,8 @@ async def confirm(bank: Bank, proposal_id: UUID, *, by: Operator) -> Confirmed:
 async def withdraw(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProposal:
     """Withdraw a proposal, one's own or another's. Raises NotFound, Refused `proposal-decided`."""
     by.require(Power.PROPOSE)
-    async with _audited(bank, by, "withdrawn", await get_proposal(bank.pool, proposal_id)) as action:
-        row = await lock_proposal(action.conn, proposal_id)
+    async with _audited(bank, by, "withdrawn", await store.get_proposal(bank.pool, proposal_id)) as action:
+        row = await store.lock_proposal(action.conn, proposal_id)
         _require_proposed(row)
         now = await bank.now(action.conn)
         decided = {"status": ProposalStatus.WITHDRAWN, "decided_by": by.name, "decided_at": now}
@@ -164,7 +182,7 @@ async def withdraw(bank: Bank, proposal_id: UUID, *, by: Operator) -> FreezeProp
 
 async def _finish(bank: Bank, proposal: FreezeProposal, status: ProposalStatus, by: Operator) -> FreezeProposal:
     async with _audited(bank, by, status.lower(), proposal) as action:
-        row = await lock_proposal(action.conn, proposal.proposal_id)
+        row = await store.lock_proposal(action.conn, proposal.proposal_id)
         if row.status != ProposalStatus.CONFIRMED:
             action.skip()
             return row
@@ -195,13 +213,13 @@ def _require_proposed(row: FreezeProposal) -> None:
 
 async def _freeze_to_end(conn: Connection, row: FreezeProposal) -> int | None:
     """Return what the freeze is known by that a proposal would end; None of what freezes."""
-    found = await find_freeze(conn, row) if row.subject and not row.freezes else None
+    found = await store.find_freeze(conn, row) if row.subject and not row.freezes else None
     return None if found is None else found.entry_no
 
 
 async def _withdraw_lapsed(action: AuditedAction, proposal: FreezeProposal) -> None:
     """Withdraw what was proposed before about the same, if it may not be confirmed any more."""
-    before = await lock_open_proposal(action.conn, proposal.subject_id)
+    before = await store.lock_open_proposal(action.conn, proposal.subject_id)
     if before is None:
         return
     try:
@@ -227,14 +245,14 @@ async def _require_standing(conn: Connection, row: FreezeProposal, now: datetime
 async def _require_change(bank: Bank, conn: Connection, row: FreezeProposal) -> None:
     if row.subject is None:
         await _require_not_made(conn, bank.ports[Movements].read_command(row))
-    elif await is_frozen(conn, row) == row.freezes:
+    elif await store.is_frozen(conn, row) == row.freezes:
         state = "frozen already" if row.freezes else "not frozen"
         raise Refused("freeze-changes-nothing", f"The {row.subject.lower()} is {state}.")
 
 
 async def _require_not_made(conn: Connection, command: Command) -> None:
     """Refuse what was done before under the same key, which would count once."""
-    if await is_carried_out(conn, command.customers[0], command.command_id):
+    if await store.is_carried_out(conn, command.customers[0], command.command_id):
         raise Refused(
             "movement-made", "It was decided before under the same key. Use another key for another movement."
         )

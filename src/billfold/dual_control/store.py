@@ -1,19 +1,116 @@
-"""Rows of proposals. Each write leaves the fingerprint of its row in the bank's audit log."""
+"""Proposals of freezes and movements of money, as stored."""
 
-from typing import Any
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
-from asyncpg import Record
 
-from billfold.audit.record import AuditedAction
-from billfold.dual_control.types import Freeze, FreezeProposal, FreezeSubject
-from billfold.platform.database.connection import Connection, Pool
+from billfold.audit.audited_rows import AuditedTable
+from billfold.identity.operators.types import Power
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import KeysetList
-from billfold.platform.database.rows import proof_of
-from billfold.platform.errors import NotFound
 
-_TABLE = "freeze_proposal"
+REASON_CHARS_MAX = 500
+PROPOSAL_LIFETIME = timedelta(days=7)
+"""How long after it a proposal can be confirmed: over a weekend with a holiday."""
+
+
+class FreezeSubject(StrEnum):
+    """What is frozen."""
+
+    CUSTOMER = "CUSTOMER"
+    POCKET = "POCKET"
+    CARD = "CARD"
+
+
+class ProposalStatus(StrEnum):
+    """CONFIRMED until the bank has done it; REFUSED when a rule did not let it."""
+
+    PROPOSED = "PROPOSED"
+    CONFIRMED = "CONFIRMED"
+    APPLIED = "APPLIED"
+    REFUSED = "REFUSED"
+    WITHDRAWN = "WITHDRAWN"
+
+
+class Freeze(NamedTuple):
+    """Who has frozen something, when (wall time) and why, by the entry of its owner's audit log."""
+
+    entry_no: int
+    actor_name: str
+    recorded_at: datetime
+    reason: str | None
+
+
+class Movement(msgspec.Struct, frozen=True):
+    """The command that moves money, by the name of its class, and what it does in words."""
+
+    words: str
+    kind: str
+    command: msgspec.Raw
+
+
+class FreezeProposal(msgspec.Struct, frozen=True, kw_only=True):
+    """A proposal as stored; `freezes` is False where it ends a freeze or moves money. Business time.
+
+    `customer_id` is the bank itself, whose audit log proves the row; `owner_id` the customer whose it is.
+    `movement` is a `Movement` as JSON; such a proposal has no `subject`, and `subject_id` is what it is about.
+    `ends_entry_no` names the freeze that it ends: the entry of the owner's audit log that says who froze it, and why.
+    """
+
+    proposal_id: UUID
+    customer_id: UUID
+    owner_id: UUID
+    subject: FreezeSubject | None
+    subject_id: UUID
+    freezes: bool
+    reason: str
+    status: ProposalStatus
+    proposed_by: str
+    proposed_at: datetime
+    decided_by: str | None
+    decided_at: datetime | None
+    ends_entry_no: int | None = None
+    movement: str | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether something is still to be done with it."""
+        return self.status in {ProposalStatus.PROPOSED, ProposalStatus.CONFIRMED}
+
+    @property
+    def is_ending(self) -> bool:
+        """Tell whether it is open and ends a freeze."""
+        return self.is_open and self.movement is None and not self.freezes
+
+    def is_too_old(self, now: datetime) -> bool:
+        """Tell whether nobody may confirm it any more."""
+        return self.status == ProposalStatus.PROPOSED and now - self.proposed_at > PROPOSAL_LIFETIME
+
+    @property
+    def words(self) -> str:
+        """What it does, in words."""
+        if self.subject is None:
+            return self.read_movement().words
+        return f"{'Freeze' if self.freezes else 'Unfreeze'} {self.subject.lower()} {self.subject_id}"
+
+    @property
+    def resource(self) -> str:
+        """What the audit log of the bank calls it."""
+        return "freeze" if self.movement is None else "movement"
+
+    @property
+    def power(self) -> Power:
+        """What its proposer may do."""
+        return Power.PROPOSE if self.movement is None else Power.MOVE_MONEY
+
+    def read_movement(self) -> Movement:
+        """Return what it moves, if it moves money."""
+        return msgspec.json.decode(self.movement or "", type=Movement)
+
+
 _IS_FROZEN = {
     FreezeSubject.CUSTOMER: "SELECT account_status = 'FROZEN' FROM customer WHERE customer_id = $1 AND $2 = $1",
     FreezeSubject.POCKET: "SELECT status = 'FROZEN' FROM pocket WHERE customer_id = $1 AND pocket_id = $2",
@@ -28,29 +125,19 @@ SELECT entry_no, actor_name, recorded_at, details->>'reason' FROM audit_entry
  ORDER BY entry_no DESC LIMIT 1
 """
 _CARRIED_OUT = "SELECT true FROM command WHERE customer_id = $1 AND command_id = $2"
-_FIELDS = FreezeProposal.__struct_fields__
-_COLUMNS = ", ".join(_FIELDS)
-_INSERT = f"""
-INSERT INTO freeze_proposal ({_COLUMNS}) VALUES ({", ".join(f"${n}" for n in range(1, len(_FIELDS) + 1))})
-ON CONFLICT DO NOTHING RETURNING *
-"""
-_ONE = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE proposal_id = $1"
-_CONFIRMED = f"""
-SELECT {_COLUMNS} FROM freeze_proposal WHERE subject_id = $1 AND status IN ('CONFIRMED', 'APPLIED')
+_proposals = AuditedTable(FreezeProposal, "freeze_proposal", key=("proposal_id",), noun="proposal")
+_CONFIRMED = f"""{_proposals.select} WHERE subject_id = $1 AND status IN ('CONFIRMED', 'APPLIED')
  ORDER BY decided_at DESC LIMIT 1
 """
-_OPEN = f"SELECT {_COLUMNS} FROM freeze_proposal WHERE subject_id = $1 AND status = 'PROPOSED' FOR UPDATE"
-
-
-def _row(record: Record) -> FreezeProposal:
-    return msgspec.convert({name: record[name] for name in _FIELDS}, FreezeProposal)
+_OPEN = f"{_proposals.select} WHERE subject_id = $1 AND status = 'PROPOSED' FOR UPDATE"
 
 
 # What is open first: what nobody decides on does not vanish behind what was decided later.
 PROPOSALS = KeysetList(
-    f"""SELECT * FROM (SELECT {_COLUMNS}, status IN ('PROPOSED', 'CONFIRMED') AS is_open FROM freeze_proposal) p
+    f"""SELECT * FROM (SELECT {_proposals.columns()}, status IN ('PROPOSED', 'CONFIRMED') AS is_open
+                         FROM freeze_proposal) p
  WHERE customer_id = $1 AND {{page}}""",
-    _row,
+    _proposals.read,
     is_open="boolean",
     proposed_at="timestamptz",
     proposal_id="uuid",
@@ -58,65 +145,35 @@ PROPOSALS = KeysetList(
 """The proposals of the bank ($1), those that are open before all others, each of both the newest first."""
 
 
-async def add_proposal(action: AuditedAction, row: FreezeProposal) -> bool:
-    """Add a proposal; False when another about the same is open."""
-    written = await action.conn.fetchrow(_INSERT, *msgspec.structs.astuple(row))
-    if written is not None:
-        action.proves(_TABLE, row.proposal_id, proof_of(written, written.keys()))
-    return written is not None
-
-
-async def update_proposal(action: AuditedAction, proposal_id: UUID, **changes: Any) -> FreezeProposal:
-    """Change columns of a proposal that is locked; return it as it is then."""
-    sets = ", ".join(f"{name} = ${number}" for number, name in enumerate(changes, 2))
-    sql = f"UPDATE freeze_proposal SET {sets} WHERE proposal_id = $1 RETURNING *"
-    written = await action.conn.fetchrow(sql, proposal_id, *changes.values())
-    assert written is not None
-    action.proves(_TABLE, proposal_id, proof_of(written, written.keys()))
-    return _row(written)
-
-
-async def lock_proposal(conn: Connection, proposal_id: UUID) -> FreezeProposal:
-    """Return a proposal, which nobody else decides until the transaction ends. Raises NotFound."""
-    return _found(await conn.fetchrow(f"{_ONE} FOR UPDATE", proposal_id))
+get_proposal = _proposals.get
+lock_proposal = _proposals.lock
+add_proposal = _proposals.add  # False when another about the same is open
+update_proposal = _proposals.change
 
 
 async def lock_open_proposal(conn: Connection, subject_id: UUID) -> FreezeProposal | None:
     """Return what is proposed about something and not confirmed yet, as `lock_proposal`."""
-    record = await conn.fetchrow(_OPEN, subject_id)
-    return None if record is None else _row(record)
+    return await _proposals.first(conn, _OPEN, subject_id)
 
 
-async def get_proposal(conn: Connection | Pool, proposal_id: UUID) -> FreezeProposal:
-    """Return a proposal. Raises NotFound."""
-    return _found(await conn.fetchrow(_ONE, proposal_id))
-
-
-async def find_confirmed(conn: Connection | Pool, subject_id: UUID) -> FreezeProposal | None:
+async def find_confirmed(conn: Db, subject_id: UUID) -> FreezeProposal | None:
     """Return what was decided about something last."""
-    record = await conn.fetchrow(_CONFIRMED, subject_id)
-    return None if record is None else _row(record)
+    return await _proposals.first(conn, _CONFIRMED, subject_id)
 
 
-async def is_frozen(conn: Connection | Pool, row: FreezeProposal) -> bool:
+async def is_frozen(conn: Db, row: FreezeProposal) -> bool:
     """Return whether what a proposal is about is frozen now."""
     return (
         row.subject is not None and await conn.fetchval(_IS_FROZEN[row.subject], row.owner_id, row.subject_id) is True
     )
 
 
-async def is_carried_out(conn: Connection | Pool, owner_id: UUID, command_id: UUID) -> bool:
+async def is_carried_out(conn: Db, owner_id: UUID, command_id: UUID) -> bool:
     """Return whether the command of a proposal is in the ledger, accepted or not."""
     return await conn.fetchval(_CARRIED_OUT, owner_id, command_id) is True
 
 
-async def find_freeze(conn: Connection | Pool, row: FreezeProposal) -> Freeze | None:
+async def find_freeze(conn: Db, row: FreezeProposal) -> Freeze | None:
     """Return the newest freeze of what a proposal is about, whether it has ended or not."""
     found = await conn.fetchrow(_FREEZE, row.owner_id, row.subject and row.subject.lower(), row.subject_id)
     return None if found is None else Freeze(*found)
-
-
-def _found(record: Record | None) -> FreezeProposal:
-    if record is None:
-        raise NotFound("There is no such proposal.")
-    return _row(record)

@@ -14,8 +14,8 @@ from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_r
 from billfold.audit import record as audit_record
 from billfold.data_keys.types import DataShredded
 from billfold.documents import store as document_store
+from billfold.documents.ports import DocumentRow
 from billfold.documents.store import open_names
-from billfold.documents.types import DocumentRow
 from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
@@ -31,8 +31,7 @@ from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
 from billfold.platform.money import format_usd
 from billfold.screening import hits as hit_store
-from billfold.screening.clearing import clear_hit, confirm_hit
-from billfold.screening.description import describe_hit
+from billfold.screening.hits import clear_hit, confirm_hit, describe_hit
 from billfold.screening.types import HitRow, HitStatus
 
 

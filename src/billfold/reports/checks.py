@@ -1,4 +1,4 @@
-"""What customers download and get as statements: rows, files and signatures agree.
+"""Checks that rows, files and signatures of reports and statements agree.
 
 Files have all of their parts and are signed by the bank; requests for reports have their outcome, which shows no more
 than it may; each monthly statement begins where the last one ended; of a finished year every tax form is there.
@@ -9,12 +9,11 @@ from typing import Final
 from billfold.data_keys.types import SEALED_BYTES
 from billfold.platform.checks import Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
-from billfold.reports.proofs.attach import MARKER
-from billfold.reports.proofs.document_keys import list_public_keys
+from billfold.reports.proofs import document_keys, signed_files
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, Unproven, verify
 from billfold.reports.requests.renderers import RENDERERS
-from billfold.reports.requests.rules import FinishReport
 from billfold.reports.requests.types import FINISHED_JOB
+from billfold.reports.rules import FinishReport
 from billfold.reports.statements.store import is_of_month
 
 _ROWS: Final = 500
@@ -186,13 +185,13 @@ COUNTED = ("report_file", "report_file_part", _REQUEST, _FORMAT, "statement")
 
 
 async def check_rows(conn: Connection, findings: Findings) -> None:
-    """Verify every signature that lies beside a file: it is the bank's, and of this file."""
-    keys, after = await list_public_keys(conn), _FIRST
+    """Verify every signature in a proof file: it is the bank's, and of this file."""
+    keys, after = await document_keys.list_public_keys(conn), _FIRST
     while rows := await conn.fetch(_SIGNED, after, _ROWS):
         for row in rows:
             key = {"customer_id": row["customer_id"], "file_id": row["file_id"]}
             try:
-                proof = row["proof"].removeprefix(MARKER.decode()).removesuffix("\n")
+                proof = row["proof"].removeprefix(signed_files.MARKER.decode()).removesuffix("\n")
                 signed, _ = verify(proof, keys, DOCUMENT, SignedManifest)
             except Unproven as unproven:
                 findings.add("report_file", key, str(unproven), certainty=Certainty.CHANGED)

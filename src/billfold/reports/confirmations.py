@@ -13,7 +13,7 @@ from uuid import UUID
 
 from billfold.accounts.trades.schemas import priced_from, settles_on
 from billfold.accounts.trades.store import TradeRow, find_by_id
-from billfold.bills.rules import pricing
+from billfold.bills.rules import pricing, yields
 from billfold.bills.types import Bill
 from billfold.http.schemas import format_price
 from billfold.ledger.bank import Bank
@@ -144,7 +144,7 @@ def _amounts(trade: TradeRow) -> Sequence[tuple[str, str]]:
 def _terms(trade: TradeRow, bill: Bill, priced_from: date) -> printing.PrintedTable:
     days = (bill.maturity - priced_from).days
     rate = f"{pricing.rate_from_price(trade.price_micros, days) / 1000:.3f} %" if days > 0 else "none left to maturity"
-    investment = pricing.investment_rate(trade.price_micros, priced_from, bill.maturity)
+    investment = yields.investment_rate(trade.price_micros, priced_from, bill.maturity)
     return printing.PrintedTable(
         heading="The security and its terms",
         columns=_FIELDS,

@@ -47,7 +47,7 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
     sha256: str
     created_at: datetime
     proof: str | None = None
-    """What lies beside a file that has no place for the bank's signature."""
+    """The signature of a file that has no place for it."""
 
 
 class KeptFile(msgspec.Struct, frozen=True, kw_only=True):

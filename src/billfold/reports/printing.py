@@ -1,4 +1,4 @@
-"""How a document looks on paper, whatever it says: one layout of letterhead, summary, charts, tables and notes.
+"""The layout of printed documents: letterhead, summary, charts, tables and notes.
 
 The same document is the same file, signed by the bank with every figure in it.
 """
@@ -14,17 +14,15 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.addresses import address_of
-from billfold.accounts.profiles import open_profile
+from billfold.accounts import addresses, profiles
 from billfold.documents.pdf import typeset_all
 from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
 from billfold.reports.entries.types import LedgerPosition
+from billfold.reports.proofs import document_keys, signed_files
 from billfold.reports.proofs import signatures as proofs
-from billfold.reports.proofs.attach import attach
-from billfold.reports.proofs.document_keys import get_document_key
 
 
 class PrintedBank(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,7 +143,7 @@ async def recipient_of(bank: Bank, customer_id: UUID) -> list[str]:
     row = await find_customer(bank.pool, customer_id)
     if row is None:
         raise NotFound("There is no such customer.")
-    address = address_of(await open_profile(bank, row))
+    address = addresses.address_of(await profiles.open_profile(bank, row))
     if address is None:
         return [printed(row.name)]
     region = " ".join(part for part in (address.state, address.postal_code) if part)
@@ -167,7 +165,7 @@ class Subject(NamedTuple):
 
 async def print_signed(bank: Bank, document: PrintedDocument, subject: Subject) -> bytes:
     """Return a document as a PDF with its proof."""
-    key = await get_document_key(bank.pool, bank.vault, subject.at)
+    key = await document_keys.get_document_key(bank.pool, bank.vault, subject.at)
     manifest = proofs.Manifest(
         bank=document.bank.name,
         document=f"{document.title}, {document.subtitle}",
@@ -178,7 +176,7 @@ async def print_signed(bank: Bank, document: PrintedDocument, subject: Subject) 
         position=subject.position,
         figures=tuple(_figures(document)),
     )
-    return await asyncio.to_thread(lambda: attach(print_document(document), manifest, key))
+    return await asyncio.to_thread(lambda: signed_files.attach(print_document(document), manifest, key))
 
 
 def _figures(document: PrintedDocument) -> Iterator[proofs.Figure]:

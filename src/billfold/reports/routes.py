@@ -18,12 +18,11 @@ from billfold.platform.errors import NotFound
 from billfold.reports import confirmations, downloads
 from billfold.reports.confirmations import Capacity, capacity_at, get_confirmation
 from billfold.reports.downloads import check_url, open_file, temporary_url
-from billfold.reports.proofs import document_keys
+from billfold.reports.proofs import document_keys, signatures
 from billfold.reports.proofs.document_keys import KEYS_PATH
 from billfold.reports.proofs.roots import store
-from billfold.reports.proofs.roots.proofs import prove_customer
+from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import CustomerProof
-from billfold.reports.proofs.signatures import jwks_document
 
 _READS_REPORTS = with_scope("reports.read", "reports")
 _PATH = "/downloads/{file_id}"
@@ -105,7 +104,7 @@ async def show_document_keys(bank: Bank) -> HttpResponse:
     keys = await document_keys.list_public_keys(bank.pool)
     if not keys:
         keys = [(await document_keys.get_document_key(bank.pool, bank.vault, await bank.now())).public]
-    return json_response(jwks_document(keys), 200, _CACHED)
+    return json_response(signatures.jwks_document(keys), 200, _CACHED)
 
 
 ROOT_PATH: Final = "/.well-known/daily-roots/{day}"

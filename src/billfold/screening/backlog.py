@@ -1,14 +1,14 @@
-"""Whose names are still to be compared with the list in force. Customers take turns: the nth name of each by turn n.
+"""The backlog of names to be compared with the current list. Customers take turns: the nth name of each by turn n.
 
-The list is enumerated in a transaction of its own, when its import is committed: whoever is added earlier is in the
-backlog, and whoever is added later is compared with this list.
+The list is enumerated in a transaction of its own, when its import is committed: a name added earlier is in the
+backlog, and a name added later is compared with this list.
 """
 
 from collections.abc import Collection
 from typing import NamedTuple
 from uuid import UUID
 
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 
 _ENUMERATED = "UPDATE sanctions_list SET is_enumerated = true WHERE is_current AND NOT is_enumerated RETURNING list_id"
 _ENUMERATE = """
@@ -45,17 +45,17 @@ async def enumerate_list(conn: Connection) -> None:
             await conn.execute(_ENUMERATE)
 
 
-async def list_next(conn: Connection | Pool, limit: int, *, except_for: Collection[UUID]) -> list[Task]:
+async def list_next(conn: Db, limit: int, *, except_for: Collection[UUID]) -> list[Task]:
     """Return who is next."""
     return [Task(*row) for row in await conn.fetch(_NEXT, except_for, limit)]
 
 
-async def complete(conn: Connection | Pool, subject_ids: Collection[UUID]) -> None:
+async def complete(conn: Db, subject_ids: Collection[UUID]) -> None:
     """Take out who was screened."""
     await conn.execute(_DONE, subject_ids)
 
 
-async def count_left(conn: Connection | Pool) -> int:
+async def count_left(conn: Db) -> int:
     """Return how many are left."""
     left: int = await conn.fetchval(_COUNT)
     return left

@@ -20,10 +20,9 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.screening import backlog, store
 from billfold.screening import hits as hit_store
-from billfold.screening.clearing import clear_hit, confirm_hit
-from billfold.screening.description import describe_hit
-from billfold.screening.imports import read_list, replace_current
-from billfold.screening.sdn_xml import Progress as ReadProgress
+from billfold.screening.hits import clear_hit, confirm_hit, describe_hit
+from billfold.screening.ofac_sdn import Progress as ReadProgress
+from billfold.screening.store import read_list, replace_current
 from billfold.screening.types import HitRow, HitStatus, InvalidList
 
 LISTS_SHOWN = 20

@@ -1,34 +1,35 @@
-"""Rows of hits. Each write leaves the fingerprint of its row in the bank's audit log, so an edited row is found."""
+"""Hits on a sanctions list: rows, and their decisions. Two operators clear a hit; one confirms it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
-from asyncpg import Record
 
+from billfold.audit import record as audit_record
+from billfold.audit.audited_rows import AuditedTable
 from billfold.audit.record import AuditedAction
 from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.types import DataShredded
+from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
+from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.types import Origin, ScheduledJob
+from billfold.platform.clock import wall_now
 from billfold.platform.crypto import associated_data
-from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.rows import proof_of
-from billfold.platform.errors import NotFound
-from billfold.screening.types import HitContent, HitRow, HitStatus
+from billfold.platform.database.connection import Connection, Db
+from billfold.platform.dates import format_eastern
+from billfold.platform.errors import Refused
+from billfold.screening import store
+from billfold.screening.types import DECIDED_JOB, HitContent, HitRow, HitStatus, ListEntry, Note
 
-_FIELDS = HitRow.__struct_fields__
-_COLUMNS = ", ".join(_FIELDS)
-_INSERT = f"""
-INSERT INTO sanctions_hit ({_COLUMNS}) VALUES ({", ".join(f"${n}" for n in range(1, len(_FIELDS) + 1))})
-ON CONFLICT DO NOTHING RETURNING *
-"""
-_ONE = f"SELECT {_COLUMNS} FROM sanctions_hit WHERE hit_id = $1"
+_hits = AuditedTable(HitRow, "sanctions_hit", key=("hit_id",), noun="hit")
 _KNOWN = "SELECT hit_id FROM sanctions_hit WHERE hit_id = ANY($1)"
-_LIST = f"""
-SELECT {_COLUMNS} FROM sanctions_hit WHERE $1::text IS NULL OR status = $1 ORDER BY found_at DESC, hit_id LIMIT $2
-"""
-_OPEN = f"""
-SELECT {_COLUMNS} FROM sanctions_hit WHERE status = 'OPEN'
+_LIST = f"{_hits.select} WHERE $1::text IS NULL OR status = $1 ORDER BY found_at DESC, hit_id LIMIT $2"
+_OPEN = f"""{_hits.select} WHERE status = 'OPEN'
    AND NOT EXISTS (SELECT 1 FROM data_key WHERE subject_id = owner_id AND wrapped IS NULL)
  ORDER BY found_at, hit_id LIMIT $1
 """
@@ -45,7 +46,7 @@ SELECT subject_id, CASE WHEN bool_or(status = 'CONFIRMED') THEN 'CONFIRMED' ELSE
 """
 
 
-async def find_standing(conn: Connection | Pool, owner_id: UUID) -> HitStatus | None:
+async def find_standing(conn: Db, owner_id: UUID) -> HitStatus | None:
     """Return the worst status of the hits of an owner and its related parties; None: all are cleared."""
     row = await conn.fetchrow(_STANDING, [owner_id])
     return None if row is None else HitStatus(row["status"])
@@ -60,70 +61,40 @@ async def find_standing_of_customers(
 
 
 async def list_standing(
-    conn: Connection | Pool, owner_ids: Collection[UUID], counterparty_ids: Collection[UUID]
+    conn: Db, owner_ids: Collection[UUID], counterparty_ids: Collection[UUID]
 ) -> dict[UUID, HitStatus]:
     """Return the worst status of the hits of counterparties, of those with one that is not cleared."""
     rows = await conn.fetch(_STANDING_OF_COUNTERPARTIES, owner_ids, counterparty_ids)
     return {subject_id: HitStatus(status) for subject_id, status in rows}
 
 
-async def list_known(conn: Connection | Pool, hit_ids: Sequence[UUID]) -> set[UUID]:
+async def list_known(conn: Db, hit_ids: Sequence[UUID]) -> set[UUID]:
     """Return which of these hits are there already."""
     return {each["hit_id"] for each in await conn.fetch(_KNOWN, hit_ids)}
 
 
-async def list_hits(conn: Connection | Pool, status: str | None, limit: int) -> list[HitRow]:
+async def list_hits(conn: Db, status: str | None, limit: int) -> list[HitRow]:
     """Return hits of a status or of all, the newest first."""
-    return [_row(each) for each in await conn.fetch(_LIST, status, limit)]
+    return await _hits.all(conn, _LIST, status, limit)
 
 
-async def list_open(conn: Connection | Pool, limit: int) -> list[HitRow]:
+async def list_open(conn: Db, limit: int) -> list[HitRow]:
     """Return hits that are not decided, the oldest first, and not those that were destroyed with their owner's key."""
-    return [_row(each) for each in await conn.fetch(_OPEN, limit)]
+    return await _hits.all(conn, _OPEN, limit)
 
 
-async def get_hit(conn: Connection | Pool, hit_id: UUID) -> HitRow:
-    """Return a hit. Raises NotFound."""
-    found = await conn.fetchrow(_ONE, hit_id)
-    if found is None:
-        raise NotFound("There is no such hit.")
-    return _row(found)
+get_hit = _hits.get
+lock_hit = _hits.lock
+add_hit = _hits.add
+update_hit = _hits.change
 
 
-async def lock_hit(conn: Connection, hit_id: UUID) -> HitRow:
-    """Return a hit, which nobody else decides until the transaction ends. Raises NotFound."""
-    found = await conn.fetchrow(f"{_ONE} FOR UPDATE", hit_id)
-    if found is None:
-        raise NotFound("There is no such hit.")
-    return _row(found)
-
-
-async def add_hit(action: AuditedAction, row: HitRow) -> bool:
-    """Add a hit; tell whether it is new."""
-    written = await action.conn.fetchrow(_INSERT, *msgspec.structs.astuple(row))
-    if written is not None:
-        action.proves("sanctions_hit", row.hit_id, proof_of(written, written.keys()))
-    return written is not None
-
-
-async def update_hit(action: AuditedAction, hit_id: UUID, **changes: Any) -> HitRow:
-    """Change columns of a hit that is locked; return it as it is then."""
-    sets = ", ".join(f"{name} = ${number}" for number, name in enumerate(changes, 2))
-    sql = f"UPDATE sanctions_hit SET {sets} WHERE hit_id = $1 RETURNING *"
-    written = await action.conn.fetchrow(sql, hit_id, *changes.values())
-    assert written is not None
-    action.proves("sanctions_hit", hit_id, proof_of(written, written.keys()))
-    return _row(written)
-
-
-async def seal_content(
-    conn: Connection | Pool, bank: Bank, owner_id: UUID, hit_id: UUID, *, content: HitContent
-) -> bytes:
+async def seal_content(conn: Db, bank: Bank, owner_id: UUID, hit_id: UUID, *, content: HitContent) -> bytes:
     """Return what a hit says, sealed with its owner's key."""
     return await bank.ports[DataKeys].seal(conn, owner_id, msgspec.json.encode(content), aad=_place(owner_id, hit_id))
 
 
-async def open_content(conn: Connection | Pool, bank: Bank, row: HitRow) -> HitContent:
+async def open_content(conn: Db, bank: Bank, row: HitRow) -> HitContent:
     """Return what a hit says."""
     plain = await bank.ports[DataKeys].open(conn, row.owner_id, row.content, aad=_place(row.owner_id, row.hit_id))
     return msgspec.json.decode(plain, type=HitContent)
@@ -133,5 +104,98 @@ def _place(owner_id: UUID, hit_id: UUID) -> bytes:
     return associated_data("sanctions_hit", "content", hit_id, tenant_id=owner_id)
 
 
-def _row(record: Record) -> HitRow:
-    return msgspec.convert({name: record[name] for name in _FIELDS}, HitRow)
+async def describe_hit(bank: Bank, row: HitRow) -> list[str]:
+    """Return whose name it is, which listed name it is like and why, and what operators noted: a line each."""
+    try:
+        content = await open_content(bank.pool, bank, row)
+    except DataShredded:
+        return [f"{row.subject_kind} {row.subject_id} of {row.owner_id} is {row.status}; what it says was destroyed"]
+    match, entry = content.match, await store.find_entry(bank.pool, row.entry_uid)
+    words = ", ".join(f"{each.given} as {each.listed} ({each.score})" for each in match.words)
+    return [
+        f"{row.subject_kind} {row.subject_id} of {row.owner_id} is {row.status}",
+        f"{content.screened.name} scores {row.score} against {match.listed_name} {match.name_kind}".strip(),
+        f"words: {words}",
+        *(f"{what}: {points:+}" for what, points in match.evidence.items()),
+        *(f"{format_eastern(each.at)} {each.operator}: {each.text}" for each in content.notes),
+        *(_entry_lines(entry) if entry else (f"entry {row.entry_uid} is no longer on the list",)),
+    ]
+
+
+def _entry_lines(entry: ListEntry) -> list[str]:
+    return [
+        f"entry {entry.uid}: {entry.kind}, {', '.join(entry.programs)}",
+        *(f"name {each.text} {each.kind}{' (weak)' if each.is_weak else ''}".strip() for each in entry.names),
+        *(f"born {each.on or f'{each.from_year} to {each.to_year}'}" for each in entry.births),
+        *(f"country {each}" for each in entry.countries),
+        *(f"document {each}" for each in entry.ids),
+        *([entry.remarks] if entry.remarks else []),
+    ]
+
+
+CLEARERS: int = 2
+
+
+async def clear_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: datetime) -> HitRow:
+    """Say that it is somebody else; the second operator who says so clears it. `now` is business time.
+
+    Raises NotFound, Refused `sanctions-hit-decided`, `same-operator`.
+    """
+    async with _deciding(bank, hit_id, "cleared", operator=operator) as (action, row):
+        if any(Operator.are_same(operator, each) for each in row.cleared_by):
+            raise Refused("same-operator", f"{operator} has cleared the hit before; another operator clears it too.")
+        cleared_by = [*row.cleared_by, operator]
+        is_cleared = len(cleared_by) == CLEARERS
+        if is_cleared:
+            await jobs_store.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
+        return await update_hit(
+            action,
+            hit_id,
+            cleared_by=cleared_by,
+            status=HitStatus.CLEARED if is_cleared else HitStatus.OPEN,
+            decided_at=now if is_cleared else None,
+            content=await _with_note(bank, action, row, Note(operator=operator, text=note, at=now)),
+        )
+
+
+async def confirm_hit(bank: Bank, hit_id: UUID, *, operator: str, note: str, now: datetime) -> HitRow:
+    """Say that it is who is listed; what follows is done by the worker. `now` is business time.
+
+    Raises NotFound, Refused `sanctions-hit-decided`.
+    """
+    async with _deciding(bank, hit_id, "confirmed", operator=operator) as (action, row):
+        await jobs_store.schedule(action.conn, [ScheduledJob(DECIDED_JOB, hit_id, None, now)])
+        return await update_hit(
+            action,
+            hit_id,
+            status=HitStatus.CONFIRMED,
+            confirmed_by=operator,
+            decided_at=now,
+            content=await _with_note(bank, action, row, Note(operator=operator, text=note, at=now)),
+        )
+
+
+@asynccontextmanager
+async def _deciding(
+    bank: Bank, hit_id: UUID, verb: str, *, operator: str
+) -> AsyncIterator[tuple[AuditedAction, HitRow]]:
+    """Open the transaction of a decision of an open hit, and its entry in the bank's audit log."""
+    async with audit_record.audited(
+        bank.pool,
+        bank.vault,
+        bank_customer_id(bank.seed),
+        origin=Origin(kind="OPERATOR", name=operator),
+        action=f"sanctions_hit.{verb}",
+        resource=("sanctions_hit", hit_id),
+        now=wall_now(),
+    ) as action:
+        row = await lock_hit(action.conn, hit_id)
+        if row.status != HitStatus.OPEN:
+            raise Refused("sanctions-hit-decided", f"The hit is {row.status}.")
+        yield action, row
+
+
+async def _with_note(bank: Bank, action: AuditedAction, row: HitRow, note: Note) -> bytes:
+    content = await open_content(action.conn, bank, row)
+    noted = msgspec.structs.replace(content, notes=(*content.notes, note))
+    return await seal_content(action.conn, bank, row.owner_id, row.hit_id, content=noted)

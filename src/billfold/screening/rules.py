@@ -1,4 +1,4 @@
-"""How alike a name is to those of a sanctions list, 0 to 100, and why. Pure.
+"""Compares a name with those of a sanctions list: a score of 0 to 100, and why. Pure.
 
 A name is its words, as the names of payees are compared: without case, accents, punctuation, order and legal forms.
 Words are found through an index of the list's words, and of these with one letter left out, so that a word with one
@@ -14,14 +14,7 @@ from typing import Final
 from rapidfuzz import fuzz
 
 from billfold.accounts.counterparties.names import are_alike, own_words
-from billfold.screening.types import (
-    EntryKind,
-    ListedName,
-    ListEntry,
-    Match,
-    ScreenedName,
-    WordPair,
-)
+from billfold.screening.types import EntryKind, ListedName, ListEntry, Match, ScreenedName, WordPair
 
 _FUZZY_LENGTH: Final = 4
 """A shorter word is found as it is written."""

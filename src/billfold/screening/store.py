@@ -1,20 +1,24 @@
-"""Rows of sanctions lists and their entries. Of the lists that were imported one is current; its entries are kept."""
+"""Imports sanctions lists. One list is current; its entries are kept."""
 
+import hashlib
 from collections.abc import Callable
+from datetime import date, datetime
+from pathlib import Path
 from uuid import UUID
 
 import msgspec
-from asyncpg import Record
 
-from billfold.platform.database.connection import Connection, Pool
-from billfold.screening.types import ListEntry, ListRow
+from billfold.platform import ids
+from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.rows import Table
+from billfold.screening.ofac_sdn import Progress, read_csv, read_xml
+from billfold.screening.types import FILE_BYTES_MAX, InvalidList, ListEntry, ListRow, SanctionsList
 
-_COLUMNS = ", ".join(ListRow.__struct_fields__)
-_CURRENT = f"SELECT {_COLUMNS} FROM sanctions_list WHERE is_current"
-_LISTS = f"SELECT {_COLUMNS} FROM sanctions_list ORDER BY imported_at DESC LIMIT $1"
+_lists = Table(ListRow, "sanctions_list", key=("list_id",))
+_CURRENT = f"{_lists.select} WHERE is_current"
+_LISTS = f"{_lists.select} ORDER BY imported_at DESC LIMIT $1"
 _RETIRE = "UPDATE sanctions_list SET is_current = false WHERE is_current"
 _CLEAR = "DELETE FROM sanctions_entry"
-_INSERT = f"INSERT INTO sanctions_list ({_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7)"
 _ENTRIES = "SELECT content FROM sanctions_entry WHERE list_id = $1 ORDER BY uid"
 _ENTRY = "SELECT content FROM sanctions_entry WHERE uid = $1"
 _LOCK = "LOCK TABLE sanctions_list IN SHARE ROW EXCLUSIVE MODE"
@@ -22,15 +26,14 @@ _BATCH = 2_000
 _decode = msgspec.json.Decoder(ListEntry).decode
 
 
-async def find_current(conn: Connection | Pool) -> ListRow | None:
+async def find_current(conn: Db) -> ListRow | None:
     """Return the list in force, or None before the first import."""
-    found = await conn.fetchrow(_CURRENT)
-    return None if found is None else _row(found)
+    return await _lists.first(conn, _CURRENT)
 
 
-async def list_imported(conn: Connection | Pool, limit: int) -> list[ListRow]:
+async def list_imported(conn: Db, limit: int) -> list[ListRow]:
     """Return the lists that were imported, the last one first."""
-    return [_row(each) for each in await conn.fetch(_LISTS, limit)]
+    return await _lists.all(conn, _LISTS, limit)
 
 
 async def lock_lists(conn: Connection) -> None:
@@ -44,23 +47,70 @@ async def replace_list(
     """Put a list in the place of the current one."""
     await conn.execute(_RETIRE)
     await conn.execute(_CLEAR)
-    await conn.execute(_INSERT, *msgspec.structs.astuple(row))
+    await _lists.insert(conn, row)
     for start in range(0, len(entries), _BATCH):
         batch = [(row.list_id, each.uid, msgspec.json.encode(each)) for each in entries[start : start + _BATCH]]
         await conn.copy_records_to_table("sanctions_entry", records=batch, columns=("list_id", "uid", "content"))
         progress(start + len(batch))
 
 
-async def load_entries(conn: Connection | Pool, list_id: UUID) -> list[ListEntry]:
+async def load_entries(conn: Db, list_id: UUID) -> list[ListEntry]:
     """Return the entries of a list, by their uids."""
     return [_decode(each["content"]) for each in await conn.fetch(_ENTRIES, list_id)]
 
 
-async def find_entry(conn: Connection | Pool, uid: int) -> ListEntry | None:
+async def find_entry(conn: Db, uid: int) -> ListEntry | None:
     """Return an entry of the current list, or None."""
     content = await conn.fetchval(_ENTRY, uid)
     return None if content is None else _decode(content)
 
 
-def _row(record: Record) -> ListRow:
-    return ListRow(**dict(record))
+def read_list(path: Path, published_on: date | None = None, progress: Progress | None = None) -> SanctionsList:
+    """Return the list in an XML file, or in an sdn.csv with the files next to it, which do not say their date.
+
+    Raises InvalidList, OSError.
+    """
+    files = [path.with_name(name) for name in ("sdn.csv", "alt.csv", "add.csv")] if path.name == "sdn.csv" else [path]
+    if sum(each.stat().st_size for each in files if each.exists()) > FILE_BYTES_MAX:
+        raise InvalidList(f"is larger than {FILE_BYTES_MAX // 1024**2} MB", file=path.name)
+    if path.suffix.lower() == ".xml":
+        return read_xml(path, progress)
+    if path.name != "sdn.csv":
+        raise InvalidList("is neither an .xml file nor sdn.csv", file=path.name)
+    if published_on is None:
+        raise InvalidList("does not say when it was published", file=path.name)
+    return read_csv(path, published_on, progress)
+
+
+async def replace_current(
+    conn: Connection, read: SanctionsList, *, now: datetime, progress: Callable[[int], None] = lambda _: None
+) -> ListRow | None:
+    """Put a list in the place of the current one; None when it says the same. Raises InvalidList for an older one.
+
+    In one transaction; until its end the former list is read. `now` is wall time.
+    """
+    async with conn.transaction():
+        return await _replace(conn, read, now=now, progress=progress)
+
+
+async def _replace(
+    conn: Connection, read: SanctionsList, *, now: datetime, progress: Callable[[int], None]
+) -> ListRow | None:
+    await lock_lists(conn)
+    current = await find_current(conn)
+    if current is not None and current.published_on > read.published_on:
+        raise InvalidList(f"was published on {read.published_on}, before the current list of {current.published_on}")
+    digest = hashlib.sha256(msgspec.json.encode(read)).hexdigest()
+    if current is not None and current.digest == digest:
+        return None
+    row = ListRow(
+        list_id=ids.new(),
+        published_on=read.published_on,
+        digest=digest,
+        entry_count=len(read.entries),
+        name_count=sum(len(each.names) for each in read.entries),
+        is_current=True,
+        imported_at=now,
+    )
+    await replace_list(conn, row, read.entries, progress)
+    return row

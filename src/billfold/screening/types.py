@@ -54,7 +54,7 @@ class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
     births: tuple[Birth, ...] = ()
     countries: tuple[str, ...] = ()
     ids: tuple[str, ...] = ()
-    """Kinds and numbers of documents, for whoever compares by eye."""
+    """Kinds and numbers of documents, for people who compare by eye."""
     remarks: str = ""
 
 

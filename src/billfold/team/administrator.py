@@ -1,4 +1,4 @@
-"""Who changes a team, what they may give, and the transaction of a change with audit entry and notifications.
+"""The administrator who changes a team: rights, and the audited transaction of a change.
 
 Administrators are named in e-mails, notifications and the audit log.
 """
@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
-from billfold.approvals.actor import Actor
-from billfold.approvals.routes.principal import actor_fields
+from billfold.approvals.routes import actor_fields
 from billfold.approvals.store.approval_rules import requirement_for_change
-from billfold.approvals.types import ApprovalRequirement
+from billfold.approvals.types import Actor, ApprovalRequirement
 from billfold.audit import record as audit_record
 from billfold.audit.record import AuditedAction
 from billfold.events.notifications import notify as notification_notify

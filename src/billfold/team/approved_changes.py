@@ -8,9 +8,8 @@ import msgspec
 
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.counterparties.requests import add_counterparty
-from billfold.accounts.counterparties.sealed_details import are_sealed, seal_details
-from billfold.approvals.authorization_requests import check_requester
-from billfold.approvals.invited_persons import open_contacts
+from billfold.accounts.counterparties.store import are_sealed, seal_details
+from billfold.approvals.authorization_requests import check_requester, open_contacts
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS
 from billfold.approvals.types import APPLY_AUTHORIZATION_REQUEST, AuthorizationRequestRow
 from billfold.data_keys.keys import DataKeys

@@ -19,13 +19,12 @@ from billfold.identity.users import store as user_store
 from billfold.identity.users.types import User, UserRole
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.oauth import grants
-from billfold.oauth.operator_audit import record_member, record_user
+from billfold.oauth import grants, operator_audit
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.team import invitations as team_invitations
-from billfold.team.effects import notifying_of_effects
-from billfold.team.welcome_email import send_password_link as mail_password_link
+from billfold.team.invitations import send_password_link as mail_password_link
+from billfold.team.members import notifying_of_effects
 
 group = CommandGroup(
     "users",
@@ -69,7 +68,7 @@ async def add(
             member_id = await user_members.add_member(conn, team_id, user_id, role=role, now=await bank.now(conn))
         await team_invitations.delete_invitation(conn, bank.vault, team_id, email=email)
         link = None if existing else await mail_password_link(bank, conn, user_id)
-        await record_member(bank, conn, team_id, member_id=member_id, action="member.added", role=role)
+        await operator_audit.record_member(bank, conn, team_id, member_id=member_id, action="member.added", role=role)
     print_success(f"{email} is a member of {partner or ('the bank' if of_bank else team_id)} as {role}.")
     if link is not None:
         _print_link(email, link if show_link else None)
@@ -102,7 +101,7 @@ async def reset_mfa(bank: Bank, email: Email) -> str:
         await grants.revoke_user_tokens(conn, user.user_id)
         notice = notices.factor_changed(user, "all second factors were reset", wall_now())
         await outbox.queue_email(conn, bank.vault, user.email, notice=notice, now=wall_now())
-        await record_user(bank, conn, user.user_id, action="user.factor_changed")
+        await operator_audit.record_user(bank, conn, user.user_id, action="user.factor_changed")
     return f"{email} sets up a second factor at the next sign-in."
 
 
@@ -113,7 +112,7 @@ async def deactivate(bank: Bank, email: Email) -> str:
         user = await _user(bank, conn, email)
         await deactivate_everywhere(bank, conn, user.user_id)
         await grants.revoke_user_tokens(conn, user.user_id)
-        await record_user(bank, conn, user.user_id, action="member.deactivated")
+        await operator_audit.record_user(bank, conn, user.user_id, action="member.deactivated")
     return f"{email} is deactivated."
 
 

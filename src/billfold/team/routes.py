@@ -1,28 +1,92 @@
-"""The team of the customer: its members, and invitations into it."""
+"""Operations on the team, its service users, and the current user."""
 
 from functools import partial
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from billfold.approvals.routes.authorization_requests import respond_pending
+from billfold.approvals.routes import respond_pending
 from billfold.approvals.types import AuthorizationRequestRow
 from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, put, with_scope
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse
+from billfold.http.schemas import one_of
 from billfold.identity.members import store as team_store
 from billfold.identity.members import types as team_types
-from billfold.identity.members.types import InviteMember
+from billfold.identity.members.types import CreateProgram, InviteMember, PublicKey
+from billfold.identity.users import store as user_store
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.identity.users.types import UserRole
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
-from billfold.platform.errors import InvalidInput
+from billfold.platform.errors import InvalidInput, Refused
 from billfold.team import invitations as team_invitations
 from billfold.team import members as team_members
+from billfold.team import schemas
+from billfold.team import service_users as programs
 from billfold.team.administrator import calling_administrator
-from billfold.team.schemas import Team, TeamMember, render_member, render_team
+from billfold.team.schemas import TeamMember, render_member
+
+
+class User(msgspec.Struct, kw_only=True):
+    """A user in the words of OpenID Connect; mail and phone with the scopes for them."""
+
+    sub: UUID
+    name: str
+    given_name: str
+    family_name: str
+    email: str | UnsetType = UNSET
+    email_verified: bool | UnsetType = UNSET
+    phone_number: str | UnsetType = UNSET
+    phone_number_verified: bool | UnsetType = UNSET
+    member_id: UUID
+    customer_id: UUID
+    partner_id: UUID | None
+
+
+class Membership(msgspec.Struct, kw_only=True):
+    """The membership of a user in a customer's team."""
+
+    member_id: UUID
+    customer_id: UUID
+    customer_name: str
+    role: Annotated[str, one_of("ADMIN", "MANAGER", "APPROVER", "INITIATOR", "VIEWER")]
+    status: Annotated[str, one_of("ACTIVE", "DEACTIVATED")]
+    object_type: Literal["Membership"] = "Membership"
+
+
+class Memberships(msgspec.Struct, kw_only=True):
+    """All memberships of a user."""
+
+    items: list[Membership]
+    object_type: Literal["List"] = "List"
+
+
+@get("/api/v1/user/", with_scope("profile", "user"), tag="user")
+async def get_user(member: CustomerCaller, bank: Bank) -> User:
+    """Read who the user is."""
+    access = member.access
+    oidc_claims = await user_store.user_claims(
+        bank.pool, bank.vault, _user_id(member), customer_id=access.customer_id, scopes=access.scopes
+    )
+    return msgspec.convert(oidc_claims, User)
+
+
+@get("/api/v1/user/memberships/", with_scope("profile", "user"), tag="user")
+async def list_memberships(member: CustomerCaller, bank: Bank) -> Memberships:
+    """List the customers whose team the user belongs to."""
+    found = await user_store.list_user_memberships(bank.pool, _user_id(member))
+    customers = [each for each in found if each.is_of_company]
+    return Memberships(items=[msgspec.convert(each, Membership, from_attributes=True) for each in customers])
+
+
+def _user_id(member: CustomerCaller) -> UUID:
+    if member.access.user_id is None:
+        raise Refused("forbidden", "The client acts by itself: there is no user.")
+    return member.access.user_id
+
 
 READS, WRITES = with_scope("team.read", "team"), with_scope("team.write", "team")
 
@@ -35,13 +99,13 @@ class EditTeamMember(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 @get("/api/v1/team/", READS, tag="team")
-async def get_team(member: CustomerCaller, bank: Bank) -> Team:
+async def get_team(member: CustomerCaller, bank: Bank) -> schemas.Team:
     """Read the team: everybody in it, in groups by status.
 
     Phone numbers and last sign-ins are for those whose role changes the team, and one's own.
     """
     found = await team_store.list_team(bank.pool, bank.vault, member.customer_id, now=member.now)
-    return render_team(member.customer_id, found, private_of=partial(_may_see_private, member))
+    return schemas.render_team(member.customer_id, found, private_of=partial(_may_see_private, member))
 
 
 @get("/api/v1/team/{member_id}/", READS, tag="team")
@@ -139,3 +203,102 @@ def _may_see_private(member: CustomerCaller, other: team_types.Member) -> bool:
     """Return whether the caller may see the private fields of a member."""
     own = member.access.member_id == other.member_id
     return own or "team.write" in PERMISSIONS[member.access.role]
+
+
+_SERVICE_USER = "/api/v1/team/service-users/{member_id}/"
+
+
+class AddKey(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Another public key."""
+
+    public_key: PublicKey
+
+
+@post("/api/v1/team/service-users/", WRITES, name="create_service_user", documented=MAY_NEED_APPROVAL, tag="team")
+async def create_service_user(
+    member: CustomerCaller, bank: Bank, data: CreateProgram
+) -> schemas.TeamProgram | HttpResponse:
+    """Create a service user. It gets tokens with client credentials, authenticated by its key.
+
+    It can do at most what its creator can do here, and may wait for a second user where a rule of the team requires it.
+    """
+    by = await calling_administrator(member, bank)
+    with in_body():
+        created = await programs.create_service_user(by, data)
+    if isinstance(created, AuthorizationRequestRow):
+        return await respond_pending(bank, created)
+    return schemas.render_service_user(created)
+
+
+@get(_SERVICE_USER, READS, name="get_service_user", tag="team")
+async def get_service_user(member: CustomerCaller, bank: Bank, member_id: UUID) -> schemas.TeamProgram:
+    """Read a service user."""
+    found = await programs.get_service_user(
+        bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now, wall=member.wall
+    )
+    return schemas.render_service_user(found)
+
+
+@get(f"{_SERVICE_USER}keys/", READS, name="list_service_user_keys", tag="team")
+async def list_service_user_keys(member: CustomerCaller, bank: Bank, member_id: UUID) -> schemas.ProgramKeys:
+    """List the public keys it may prove itself with, newest first."""
+    found = await programs.get_service_user(
+        bank.pool, bank.vault, member.customer_id, member_id=member_id, now=member.now, wall=member.wall
+    )
+    return schemas.ProgramKeys(items=[schemas.render_key(each) for each in found.keys])
+
+
+@post(
+    f"{_SERVICE_USER}keys/",
+    WRITES,
+    name="add_service_user_key",
+    documented=MAY_NEED_APPROVAL,
+    tag="team",
+    refuses=("duplicate-id", "member-not-active"),
+)
+async def add_service_user_key(
+    member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey
+) -> schemas.ProgramKey | HttpResponse:
+    """Register a public key beside those there are.
+
+    The key may wait for a second user, where a rule of the team requires it.
+    """
+    return await _add_key(member, bank, member_id, data.public_key)
+
+
+@post(
+    f"{_SERVICE_USER}keys/rotate/",
+    WRITES,
+    name="rotate_service_user_keys",
+    documented=MAY_NEED_APPROVAL,
+    tag="team",
+    refuses=("duplicate-id", "member-not-active"),
+)
+async def rotate_service_user_keys(
+    member: CustomerCaller, bank: Bank, member_id: UUID, data: AddKey
+) -> schemas.ProgramKey | HttpResponse:
+    """Register a public key in the place of all others; those are accepted for 24 hours more.
+
+    The key may wait for a second user, where a rule of the team requires it.
+    """
+    return await _add_key(member, bank, member_id, data.public_key, replaces=True)
+
+
+@delete(f"{_SERVICE_USER}keys/{{key_id}}/", WRITES, name="revoke_service_user_key", tag="team", refuses=("last-key",))
+async def revoke_service_user_key(member: CustomerCaller, bank: Bank, member_id: UUID, key_id: str) -> None:
+    """Take a key out of use at once. Every token of the service user ends with it.
+
+    The only key stays: deactivate the service user instead.
+    """
+    await programs.revoke_service_user_key(await calling_administrator(member, bank), member_id, key_id)
+
+
+async def _add_key(
+    member: CustomerCaller, bank: Bank, member_id: UUID, public_key: str, *, replaces: bool = False
+) -> schemas.ProgramKey | HttpResponse:
+    by = await calling_administrator(member, bank)
+    with in_body():
+        added = await programs.add_service_user_key(by, member_id, public_key, replaces=replaces)
+    return (
+        await respond_pending(bank, added) if isinstance(added, AuthorizationRequestRow) else schemas.render_key(added)
+    )

@@ -1,6 +1,6 @@
 """Service users: created with a name, scopes and a public key.
 
-They prove themselves with `private_key_jwt`, never with a secret. A key is added beside others,
+They prove themselves with `private_key_jwt`, never with a secret. A key is added to others,
 put in their place, or taken out of use at once.
 """
 
@@ -19,10 +19,10 @@ from billfold.identity.members.types import CreateProgram, Member
 from billfold.oauth import clients
 from billfold.oauth.types import CLIENT_CREDENTIALS, Client, ClientKey, NewClient
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Db
 from billfold.platform.errors import NotFound, Refused
 from billfold.team.administrator import Administrator, audited, check_grant, notify_administrators
-from billfold.team.effects import notifying_of_effects
+from billfold.team.members import notifying_of_effects
 
 
 class ServiceUser(NamedTuple):
@@ -63,7 +63,7 @@ async def create_service_user(
 
 
 async def get_service_user(
-    conn: Connection | Pool, vault: Vault, customer_id: UUID, *, member_id: UUID, now: datetime, wall: datetime
+    conn: Db, vault: Vault, customer_id: UUID, *, member_id: UUID, now: datetime, wall: datetime
 ) -> ServiceUser:
     """Return a service user of a team with its keys in use. Raises NotFound."""
     member = await get_member(conn, vault, customer_id, member_id=member_id, now=now)
@@ -78,9 +78,9 @@ async def get_service_user(
 async def add_service_user_key(
     by: Administrator, member_id: UUID, public_key: str, *, replaces: bool = False
 ) -> ClientKey | AuthorizationRequestRow:
-    """Register a key beside those there are, or in the place of all others; those are accepted for a day more.
+    """Register a key in addition to the others, or in the place of all others; those are accepted for a day more.
 
-    It is requested where a rule requires approvals: whoever has the private key acts as the service user.
+    It is requested where a rule requires approvals: anyone who has the private key acts as the service user.
 
     Raises NotFound, InvalidInput, Refused `duplicate-id`, `member-not-active`, `forbidden`.
     """

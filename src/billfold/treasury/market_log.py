@@ -1,21 +1,34 @@
-"""The log of the market: what its rows come to, left by the transaction that writes them.
+"""The audit log of market data, its checks, and the refresh of running processes.
 
 The log is a chain of the audit log, sealed with the chains of customers. An entry holds the fingerprints of the rows
 that a transaction changed: of a bill, of an auction, of all rates or closing prices of a day, of an overridden day.
+
+An import or an override is noticed within `REFRESH_SECONDS`. Its bills are known at once and bought, at its prices,
+`IN_USE_AFTER_SECONDS` after the change: by then every process knows a bill that any of them may buy. All processes
+begin at that same instant, by the clock of the database: nobody buys by the old prices or calendars at one of them and
+sells by the new ones at another.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import date
 from itertools import groupby
 from uuid import UUID
 
+import structlog
+
 from billfold.audit.record import record_all
 from billfold.audit.types import NewEntry
+from billfold.bills.rules.market import Market
+from billfold.bills.store import load_market, market_version
 from billfold.ledger.types import Origin
-from billfold.platform.clock import wall_now
+from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db, Pool
+from billfold.platform.database.failed_work import retry_now
+from billfold.platform.database.shortage import error_summary
 
 MARKET_LOG = UUID("00000000-0000-8000-8000-6d61726b6574")
 """Whose log it is: that of no customer. The last digits spell its name."""
@@ -81,7 +94,7 @@ async def market_change(conn: Connection, vault: Vault, origin: Origin) -> Async
     await _record(conn, vault, origin, _CHANGE, {each: after.get(each) for each in changed})
 
 
-async def seconds_since_change(conn: Connection | Pool) -> float:
+async def seconds_since_change(conn: Db) -> float:
     """Return how long ago the market was last changed, 0 if that is not on record."""
     age: float | None = await conn.fetchval(_SINCE_CHANGE, MARKET_LOG, _CHANGE)
     return age or 0
@@ -116,11 +129,104 @@ async def _record(
         proves = {table: {key: fingerprints[table, key] for _, key in own} for table, own in tables}
         entries.append(
             NewEntry(
-                customer_id=MARKET_LOG,
-                origin=origin,
-                action=action,
-                resource_type=RESOURCE,
-                details={"proves": proves},
+                customer_id=MARKET_LOG, origin=origin, action=action, resource_type=RESOURCE, details={"proves": proves}
             )
         )
     await record_all(conn, vault, entries, now=wall_now())
+
+
+log = structlog.get_logger(__name__)
+
+REFRESH_SECONDS = 2.0
+IN_USE_AFTER_SECONDS = 4 * REFRESH_SECONDS
+
+
+@asynccontextmanager
+async def run_market_refresher(pool: Pool, market: Market) -> AsyncIterator[None]:
+    """Keep a market new as long as the context lasts."""
+    task = asyncio.create_task(MarketRefresher(pool, market).run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+class MarketRefresher:
+    """Looks after the one market of a process. It costs one small query every `REFRESH_SECONDS`."""
+
+    def __init__(self, pool: Pool, market: Market, *, activation_delay: float = IN_USE_AFTER_SECONDS) -> None:
+        self._pool = pool
+        self._market = market
+        self._activation_delay = activation_delay
+        self._pending: Market | None = None
+        self._activates_at = 0.0
+
+    async def run(self) -> None:
+        """Refresh until cancelled. An unavailable database is waited for."""
+        while True:
+            await asyncio.sleep(self._pause())
+            try:
+                await self.look()
+            except Exception as error:  # noqa: BLE001 - what is known is used on, whatever is wrong with the newest
+                log.warning("market_refresh_failed", error=error_summary(error))
+
+    async def look(self) -> None:
+        """Read what was imported, and use what was read a while ago."""
+        newest = self._pending or self._market
+        if newest.version != await market_version(self._pool):
+            self._pending = await self._read()
+            self._market.add_bills_of(self._pending)
+            age = await seconds_since_change(self._pool)
+            self._activates_at = monotonic() + max(0, self._activation_delay - max(0, age))
+        if self._pending is not None and monotonic() >= self._activates_at:
+            self._market.replace_with(self._pending)
+            self._pending = None
+            await retry_now(self._pool, wall_now())
+            log.info("market_refreshed", newest_rates=self._market.last_day)
+
+    def _pause(self) -> float:
+        """Return the seconds to the next look, which is due when what was read is to be used."""
+        if self._pending is None:
+            return REFRESH_SECONDS
+        return min(REFRESH_SECONDS, max(0, self._activates_at - monotonic()))
+
+    async def _read(self) -> Market:
+        async with self._pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
+            newest = await load_market(conn, age_max_days=self._market.age_max_days)
+        if newest.calendars.overrides == self._market.calendars.overrides:
+            newest.calendars = self._market.calendars  # which has worked out most days already
+        return newest
+
+
+_COMPARED = f"""
+SELECT kind, key, number, found.fingerprint AS found, said.fingerprint AS said
+  FROM ({FINGERPRINTS}) AS found FULL JOIN ({RECORDED}) AS said USING (kind, key)
+ ORDER BY array_position($2::text[], kind), key
+"""
+
+
+async def check_market(conn: Connection, findings: Findings) -> None:
+    """Compare every bill, auction, day of rates, override and day of closing prices with what was last recorded."""
+    rows = await conn.fetch(_COMPARED, MARKET_LOG, list(KEYS), timeout=STATEMENT_TIMEOUT_SECONDS)
+    if all(row["said"] is None for row in rows):
+        key = {"customer_id": MARKET_LOG, "entry_no": 1}
+        findings.add("audit_entry", key, "the log of the market is missing", certainty=Certainty.MISSING)
+        return
+    for row in rows:
+        findings.checked[row["kind"]] += row["number"] or 0
+        found, said = row["found"], row["said"]
+        if found == said:
+            continue
+        if found is None:
+            message, certainty = "its fingerprint was left, and the row is missing", Certainty.MISSING
+        elif said is None:
+            message, certainty = "no import left its fingerprint", Certainty.UNEXPECTED
+        else:
+            message, certainty = "it differs from its last fingerprint", Certainty.CHANGED
+        findings.add(row["kind"], _key(row["kind"], row["key"]), message, certainty=certainty)
+
+
+def _key(table: str, key: str) -> dict[str, object]:
+    named = zip(KEYS[table], key.split("/"), strict=True)
+    return {name: text if name == "cusip" else date.fromisoformat(text) for name, text in named}

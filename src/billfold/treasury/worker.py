@@ -8,7 +8,7 @@ import structlog
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.scheduler import WorkResults
 from billfold.platform.ids import new
-from billfold.treasury.commands import InvestWaitingCash
+from billfold.treasury.rules.catch_up import InvestWaitingCash
 
 log = structlog.get_logger(__name__)
 

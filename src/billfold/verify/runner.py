@@ -24,7 +24,7 @@ from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import gather_tables, is_distributed
 from billfold.platform.errors import BillfoldError
-from billfold.treasury.checks import check_market
+from billfold.treasury.market_log import check_market
 from billfold.verify.bank_totals import check_bank_totals
 from billfold.verify.customers import LedgerWalk, ProgressCallback
 from billfold.verify.fingerprints import check_fingerprints

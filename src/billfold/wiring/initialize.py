@@ -22,7 +22,7 @@ from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.business_clock import read_clock, write_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.settings.settings import Settings
-from billfold.screening.imports import read_list, replace_current
+from billfold.screening.store import read_list, replace_current
 from billfold.treasury.market_log import begin_market_log
 
 _INSERT_BANK = """

@@ -1,7 +1,7 @@
 """The commands of payments that two operators decide."""
 
-from billfold.dual_control.movements import Movements
-from billfold.dual_control.types import FreezeProposal
+from billfold.dual_control.decisions import Movements
+from billfold.dual_control.store import FreezeProposal
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command, Outcome
 from billfold.payments.ach.commands import ReturnAchEntry, ReverseAch

@@ -25,7 +25,7 @@ from billfold.ledger.context import BankPolicy
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.screening import NoScreening, Screening
 from billfold.migrations import runner
-from billfold.onboarding.agreements.refresh import run_agreements_refresher
+from billfold.onboarding.agreements.store import run_agreements_refresher
 from billfold.payments.cards.processor import CardProcessor
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.platform.calendars import WireHours
@@ -40,7 +40,7 @@ from billfold.platform.errors import InvariantError
 from billfold.platform.paging import Pager
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
-from billfold.treasury.market_refresh import run_market_refresher
+from billfold.treasury.market_log import run_market_refresher
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring.initialize import (
     BankConfigMismatch,

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from billfold.accounts.counterparties.plaid import PlaidLinking
 from billfold.accounts.counterparties.ports import LinkingProvider, OwnWallets
-from billfold.accounts.portals.ports import WalletSource
-from billfold.approvals.store.approved_transfers import ApprovedRequests
+from billfold.accounts.portals.commands import WalletSource
+from billfold.approvals.execute_transfers import ApprovedRequests
 from billfold.audit.file_archive import FileArchive
 from billfold.cli.context import CliError
 from billfold.data_keys.aws_kms import AwsKmsMasterKey
@@ -27,7 +27,7 @@ from billfold.data_keys.vault_transit import VaultTransitMasterKey
 from billfold.documents.inspection import SubprocessFileInspector
 from billfold.documents.local_store import LocalFileStore
 from billfold.documents.ports import FileInspector, FileStore, FileStoreUnusable
-from billfold.dual_control.movements import Movements
+from billfold.dual_control.decisions import Movements
 from billfold.events.email.ports import EmailTransport
 from billfold.events.email.transports import FileEmailTransport, SmtpEmailTransport
 from billfold.events.webhooks.http_client import GuardedWebhookClient

@@ -7,7 +7,7 @@ from pkgutil import walk_packages
 
 import billfold
 from billfold.accounts.counterparties import store as counterparty_store
-from billfold.accounts.counterparties.notifications import notify_changes
+from billfold.accounts.counterparties.store import notify_changes
 from billfold.accounts.customers import store as customer_store
 from billfold.accounts.portals.store import load_portals
 from billfold.accounts.transactions.store import find_bank_bookings

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from billfold.accounts.counterparties.requests import expire_verification
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENING_DUE, VERIFICATION_EXPIRY
 from billfold.accounts.customers.rules import CLOSED_JOB
-from billfold.accounts.pockets.types import POCKET_CLOSED_JOB
+from billfold.accounts.pockets.commands import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers as approved
-from billfold.approvals.closed_customers import run_closed_job
+from billfold.approvals.authorization_requests import run_closed_job
 from billfold.approvals.store.requests import run_expiry_job
 from billfold.approvals.types import (
     APPLY_AUTHORIZATION_REQUEST,
@@ -19,13 +19,13 @@ from billfold.approvals.types import (
     EXPIRE_AUTHORIZATION_REQUEST,
     EXPIRE_TRANSFER_REQUEST,
 )
-from billfold.documents.types import APPLICATION_DOCUMENT_JOB
+from billfold.documents.ports import APPLICATION_DOCUMENT_JOB
 from billfold.ledger.bank import JobRunners
-from billfold.onboarding.applications import worker as applications
+from billfold.onboarding.applicant_team import run_team_job
+from billfold.onboarding.applications import decisions
 from billfold.onboarding.applications.approval import run_approve_job
-from billfold.onboarding.applications.rescreening import run_decided_job
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
-from billfold.onboarding.team.awaited import run_team_job
+from billfold.onboarding.rescreening import run_decided_job
 from billfold.payments.ach import outbound as ach_windows
 from billfold.payments.ach.inbound_files import ACH_FILES_JOB, AchFileProcessor
 from billfold.payments.ach.micro_deposits import send_micro_deposits
@@ -52,7 +52,7 @@ from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB
 from billfold.reports.requests.worker import run_finished_job
-from billfold.screening.counterparties import run_screening_job
+from billfold.screening.screening import run_screening_job
 from billfold.screening.types import DECIDED_JOB
 from billfold.team import approved_changes as changing
 from billfold.wiring.worker import PeriodicTask
@@ -81,12 +81,12 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
             **dict.fromkeys((EXPIRE_AUTHORIZATION_REQUEST, EXPIRE_TRANSFER_REQUEST), run_expiry_job),
             CLOSED_JOB: run_closed_job,
-            CHECK_JOB: applications.run_check_job,
-            REPORT_JOB: applications.run_report_job,
+            CHECK_JOB: decisions.run_check_job,
+            REPORT_JOB: decisions.run_report_job,
             APPROVE_JOB: run_approve_job,
-            EXPIRE_JOB: applications.run_expire_job,
+            EXPIRE_JOB: decisions.run_expire_job,
             TEAM_JOB: run_team_job,
-            APPLICATION_DOCUMENT_JOB: applications.run_document_job,
+            APPLICATION_DOCUMENT_JOB: decisions.run_document_job,
             BANK_DAY_CLOSED_JOB: DailyRootMaker().run,
             CASH_BACK_JOB: give_month,
             DECIDED_JOB: run_decided_job,

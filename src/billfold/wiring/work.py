@@ -7,7 +7,7 @@ from billfold.events.email.worker import EmailSender
 from billfold.events.notifications.worker import NotificationWorker, failing_notifier
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.ledger.bank import Bank
-from billfold.onboarding.applications.rescreening import screen_backlog
+from billfold.onboarding.rescreening import screen_backlog
 from billfold.payments.clearing.moves import MovedSettlements
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits.watcher import ChainWatchers

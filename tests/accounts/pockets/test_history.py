@@ -6,10 +6,9 @@ from uuid import UUID
 import pytest
 from tests.support.whole_bank import PARTNER
 
-from billfold.accounts.pockets import history
 from billfold.accounts.pockets import store as pocket_store
 from billfold.accounts.pockets.commands import OpenPocket
-from billfold.accounts.pockets.history import Boundary
+from billfold.accounts.pockets.store import Boundary
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.platform import ids
 from billfold.sandbox.clock.stepper import ClockStepper
@@ -34,7 +33,7 @@ class Diary:
         now = await self.bank.now()
         for key in self.keys:
             row = await pocket_store.get_pocket(self.bank.pool, *key)
-            self.seen.append((key, now, history.current_pocket_state(row)))
+            self.seen.append((key, now, pocket_store.current_pocket_state(row)))
         # Nothing else happens at this instant.
         await self.clock.advance(timedelta(seconds=1))
 
@@ -110,7 +109,7 @@ COUNTERS = ("cash", "earnings_basis", "inflow", "outflow", "fees", "realised")
 async def test_what_was_live_at_an_instant_is_found_again_later(diary):
     # Just after the instant, since what happened at it belongs to what follows it.
     asked = [diary.boundary(key, at + timedelta(microseconds=1)) for key, at, _ in diary.seen]
-    found = await history.pocket_states_before(diary.bank.pool, asked)
+    found = await pocket_store.pocket_states_before(diary.bank.pool, asked)
     assert [plain(each) for each in found] == [plain(each) for _, _, each in diary.seen]
     assert len({plain(each) for each in found}) > 10
     assert any(each.fees for each in found)
@@ -125,14 +124,14 @@ async def test_money_is_where_it_came_from_less_what_left_at_every_instant(diary
 
 async def test_boundaries_are_answered_in_the_order_asked_for_and_alone(diary):
     asked = [diary.boundary(key, at) for key, at, _ in reversed(diary.seen)]
-    together = await history.pocket_states_before(diary.bank.pool, asked)
-    alone = [(await history.pocket_states_before(diary.bank.pool, [boundary]))[0] for boundary in asked]
+    together = await pocket_store.pocket_states_before(diary.bank.pool, asked)
+    alone = [(await pocket_store.pocket_states_before(diary.bank.pool, [boundary]))[0] for boundary in asked]
     assert together == alone
 
 
 async def test_a_pocket_that_is_not_there_or_not_yet_has_no_state(diary):
     begin = datetime.fromisoformat("2024-01-01T00:00:00-05:00")
     boundaries = [diary.boundary((NONE, NONE), begin), diary.boundary(diary.keys[0], begin)]
-    found = await history.pocket_states_before(diary.bank.pool, boundaries)
+    found = await pocket_store.pocket_states_before(diary.bank.pool, boundaries)
     assert [plain(each) for each in found] == [(frozenset(), 0, 0, 0, 0, 0, 0)] * 2
-    assert await history.pocket_states_before(diary.bank.pool, []) == []
+    assert await pocket_store.pocket_states_before(diary.bank.pool, []) == []

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from billfold.accounts.transactions.schemas import render_transaction, render_v1_transaction
-from billfold.accounts.transactions.types import TransactionRow
+from billfold.accounts.transactions.settlement import TransactionRow
 from billfold.platform import ids
 from billfold.platform.calendars import Calendars
 

@@ -7,10 +7,9 @@ from datetime import UTC, date, datetime, timedelta
 import pytest
 
 from billfold.bills import market_data as packaged
-from billfold.bills.cusip import isin_of
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.pricing import price_from_rate
-from billfold.bills.types import Auction, Bill, DailyRates, Quote
+from billfold.bills.types import Auction, Bill, DailyRates, Quote, isin_of
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound
 

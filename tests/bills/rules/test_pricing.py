@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from billfold.bills.rules import pricing
+from billfold.bills.rules import pricing, yields
 
 VECTORS = json.loads(Path(__file__).with_name("tbill_vectors.json").read_text(encoding="utf-8"))
 PAR = 100_000_000
@@ -30,10 +30,10 @@ def test_price_and_rates_are_the_published_ones_for_an_auction(auction):
     price = micros(auction["price_per_100"])
 
     assert days == auction["days"]
-    assert (pricing.year_after(issue) - issue).days == auction["year_basis"]
+    assert (yields.year_after(issue) - issue).days == auction["year_basis"]
     assert pricing.price_from_rate(milli(auction["discount_rate"]), days) == price
     assert pricing.rate_from_price(price, days) == milli(auction["discount_rate"])
-    rate = pricing.investment_rate(price, issue, maturity)
+    rate = yields.investment_rate(price, issue, maturity)
     assert str(rate) == auction["investment_rate"]
 
 
@@ -57,23 +57,23 @@ def test_every_packaged_auction_result_is_reproduced():
         issue, maturity = (date.fromisoformat(row[key]) for key in ("issue_date", "maturity_date"))
         price = pricing.price_from_rate(milli(row["high_discnt_rate"]), (maturity - issue).days)
         assert price == micros(row["price_per100"]), row
-        investment = pricing.investment_rate(price, issue, maturity)
+        investment = yields.investment_rate(price, issue, maturity)
         assert investment == Decimal(row["high_investment_rate"]), row
 
 
 def test_a_year_from_29_february_ends_on_28_february():
-    assert pricing.year_after(date(2024, 2, 29)) == date(2025, 2, 28)
-    assert pricing.year_after(date(2023, 2, 28)) == date(2024, 2, 28)
-    assert pricing.year_after(date(2023, 3, 1)) == date(2024, 3, 1)
+    assert yields.year_after(date(2024, 2, 29)) == date(2025, 2, 28)
+    assert yields.year_after(date(2023, 2, 28)) == date(2024, 2, 28)
+    assert yields.year_after(date(2023, 3, 1)) == date(2024, 3, 1)
 
 
 def test_183_days_are_simple_interest_and_184_are_not():
     settles = date(2025, 1, 2)
     simple = Decimal(PAR - 97_500_000) * 365 / (Decimal(97_500_000) * 183) * 100
 
-    assert pricing.investment_rate(97_500_000, settles, date(2025, 7, 4)) == round(simple, 3)
+    assert yields.investment_rate(97_500_000, settles, date(2025, 7, 4)) == round(simple, 3)
     # 97.5 * (1 + 1.5/365 * 5.085 %) * (1 + 5.085 %/2) is 100; simple interest would say 5.086.
-    assert pricing.investment_rate(97_500_000, settles, date(2025, 7, 5)) == Decimal("5.085")
+    assert yields.investment_rate(97_500_000, settles, date(2025, 7, 5)) == Decimal("5.085")
 
 
 @pytest.mark.parametrize("days", [0, -1])
@@ -81,7 +81,7 @@ def test_a_bill_is_worth_par_and_yields_nothing_when_no_day_is_left(days):
     maturity = date(2025, 6, 3)
 
     assert pricing.price_from_rate(4_200, days) == PAR
-    assert pricing.investment_rate(PAR, date(2025, 6, 3 - days), maturity) == Decimal("0.000")
+    assert yields.investment_rate(PAR, date(2025, 6, 3 - days), maturity) == Decimal("0.000")
     with pytest.raises(ValueError, match="at least one day"):
         pricing.rate_from_price(PAR, days)
 

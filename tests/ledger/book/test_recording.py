@@ -18,13 +18,11 @@ from tests.payments.wires.rules.test_status import IMAD, seen
 from billfold.accounts.counterparties.commands import AddCounterparty
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.pockets.commands import OpenPocket, SetPocketState
-from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
-from billfold.accounts.portals.types import Wallet
+from billfold.accounts.portals.commands import OpenPortal, UpdatePortal, Wallet
 from billfold.events.kinds import KINDS
 from billfold.ledger.book.rows import EventEntry, TradeEntry, TransactionEntry
 from billfold.ledger.types import Rail
-from billfold.onboarding.applications.commands import ReportApplication
-from billfold.onboarding.applications.rules.report import EVENTS
+from billfold.onboarding.applications.rules.status import EVENTS, ReportApplication
 from billfold.payments.ach.commands import MarkAchTransmitted, OriginateAch, ReceiveAchReturn, SettleAch
 from billfold.payments.cards.authorizations.commands import AuthorizeCard, Merchant, ReverseAuthorization, references_of
 from billfold.payments.cards.commands import CardStatus, CloseCard, CreateVirtualCard, FreezeCard, SetCardStatus
@@ -35,8 +33,7 @@ from billfold.payments.deposits.rules import ReceiveMoney
 from billfold.payments.on_us.commands import TransferOnUs, TransferOrder
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.platform.ids import command_id, derive
-from billfold.reports.proofs.roots.rules import AnnounceRoot
-from billfold.reports.requests.rules import FinishReport
+from billfold.reports.rules import AnnounceRoot, FinishReport
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 

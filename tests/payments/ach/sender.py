@@ -6,8 +6,7 @@ from tests.payments.ach.test_inbound_files import Room
 from tests.support.raw_ach import batch, entry, header, raw_file
 from tests.support.small_rails import Customer
 
-from billfold.accounts.counterparties.sealed_details import open_details
-from billfold.accounts.counterparties.store import find_payees
+from billfold.accounts.counterparties.store import find_payees, open_details
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.nacha.reader import read_file

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.reports.formats.readers import assert_same, write_and_read
 
-from billfold.accounts.transactions.remittance import SettledDocument
+from billfold.accounts.transactions.settlement import SettledDocument
 from billfold.reports.entries import rules
 from billfold.reports.entries.types import (
     Account,

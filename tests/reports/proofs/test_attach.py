@@ -15,7 +15,7 @@ from lxml import etree
 from pypdf import PdfReader
 
 from billfold.reports.entries.types import LedgerPosition
-from billfold.reports.proofs import attach
+from billfold.reports.proofs import signed_files
 from billfold.reports.proofs.signatures import (
     DOCUMENT,
     DocumentKey,
@@ -48,7 +48,7 @@ def manifest_of(*figures: tuple[str, str]) -> Manifest:
 
 def signed(content: bytes, beside: bytes | None = None) -> SignedManifest:
     """What is signed about a file, checked against its bytes as anybody would."""
-    file = attach.read(content, beside)
+    file = signed_files.read(content, beside)
     found, _ = verify(file.proof or "", [KEY.public], DOCUMENT, SignedManifest)
     assert found.content.sha256 == hashlib.sha256(file.content).hexdigest()
     return found
@@ -61,9 +61,9 @@ def statement_pdf(value: str) -> bytes:
 
 def test_a_pdf_holds_its_proof_and_stays_the_document_that_it_was():
     plain, facts = statement_pdf("12,345.76"), manifest_of(("Closing value", "12,345.76"))
-    proven = attach.attach(plain, facts, KEY)
+    proven = signed_files.attach(plain, facts, KEY)
 
-    assert proven == attach.attach(statement_pdf("12,345.76"), facts, KEY)
+    assert proven == signed_files.attach(statement_pdf("12,345.76"), facts, KEY)
     assert proven.startswith(plain)
     assert signed(proven).manifest == facts
     with pikepdf.open(io.BytesIO(proven)) as pdf:
@@ -71,7 +71,7 @@ def test_a_pdf_holds_its_proof_and_stays_the_document_that_it_was():
         file = pdf.Root.AF[0]
         assert file.AFRelationship == "/Supplement"
         assert file.UF == file.F == pdf.Root.Names.EmbeddedFiles.Names[0]
-        assert bytes(file.EF.F.read_bytes()).startswith(attach.MARKER)
+        assert bytes(file.EF.F.read_bytes()).startswith(signed_files.MARKER)
         assert pdf.Root.StructTreeRoot is not None
         assert pdf.Root.MarkInfo.Marked
     page = PdfReader(io.BytesIO(proven), strict=True).pages[0]
@@ -81,11 +81,11 @@ def test_a_pdf_holds_its_proof_and_stays_the_document_that_it_was():
 def test_xml_holds_its_proof_behind_the_last_element(tmp_path):
     plain = b'<?xml version="1.0" encoding="UTF-8"?>\n<Document>\n<Amt Ccy="USD">12345.76</Amt>\n</Document>\n'
     facts = manifest_of(("Closing balance", "12345.76"))
-    proven = attach.attach(plain, facts, KEY)
+    proven = signed_files.attach(plain, facts, KEY)
     long = tmp_path / "camt.xml"
     long.write_bytes(plain)
     with long.open("r+b") as file:
-        attach.append_to(file, facts, KEY)
+        signed_files.append_to(file, facts, KEY)
 
     assert long.read_bytes() == proven
     assert proven.startswith(plain)
@@ -97,18 +97,18 @@ def test_xml_holds_its_proof_behind_the_last_element(tmp_path):
 def test_a_format_without_comments_has_its_proof_beside_it():
     content = b"date,amount\r\n" + b"2026-10-01,1.00\r\n" * 9000
     facts = manifest_of(("Sum", "9000.00"))
-    beside = attach.side_file(io.BytesIO(content), facts, KEY)
+    beside = signed_files.side_file(io.BytesIO(content), facts, KEY)
 
     found = signed(content, beside)
     assert found.content.lines_per_mark == 3
-    assert len(found.content.marks) == 2 * attach.MARK_BYTES * 3001
-    assert attach.read(content).proof is None
-    assert attach.read(content, b"something else").proof is None
+    assert len(found.content.marks) == 2 * signed_files.MARK_BYTES * 3001
+    assert signed_files.read(content).proof is None
+    assert signed_files.read(content, b"something else").proof is None
 
 
 @pytest.mark.parametrize("make", [lambda: statement_pdf("1.00"), lambda: b"<a>1.00</a>"], ids=["pdf", "xml"])
 def test_no_byte_of_a_document_can_be_changed(make):
-    proven = attach.attach(make(), manifest_of(("Closing value", "1.00")), KEY)
+    proven = signed_files.attach(make(), manifest_of(("Closing value", "1.00")), KEY)
     for place in range(0, len(proven), max(1, len(proven) // 400)):
         changed = bytearray(proven)
         changed[place] ^= 1

@@ -20,8 +20,9 @@ from tests.support.whole_bank import expect_clean
 from billfold.payments.clearing.worker import close_bank_days
 from billfold.reports.proofs import document_keys
 from billfold.reports.proofs.document_keys import KEYS_PATH
-from billfold.reports.proofs.roots import build, store, worker
-from billfold.reports.proofs.roots.proofs import prove_customer
+from billfold.reports.proofs.roots import store, worker
+from billfold.reports.proofs.roots import worker as build
+from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import CustomerLeaf, DailyRoot, Unbalanced
 from billfold.reports.proofs.signatures import PublicKey, jwks_document, parse_keys, payload_of, to_jwk
 from billfold.sandbox.clock.stepper import ClockStepper

@@ -14,7 +14,7 @@ from tests.reports.proofs.test_attach import KEY, manifest_of, statement_pdf
 from typst import compile as typeset
 
 from billfold.cli.context import CliError
-from billfold.reports.proofs import attach
+from billfold.reports.proofs import signed_files
 from billfold.reports.proofs.cli import verify_files
 from billfold.reports.proofs.signatures import DocumentKey, jwks_document, thumbprint
 
@@ -55,7 +55,7 @@ def judge(tmp_path, capsys):
 
 
 def test_what_the_bank_has_signed_is_said_in_plain_words(judge):
-    status, said = judge(attach.attach(pdf(), manifest_of(*FIGURES), KEY))
+    status, said = judge(signed_files.attach(pdf(), manifest_of(*FIGURES), KEY))
     assert status == 0
     for part in (
         "Billfold Sandbox Bank has signed this document",
@@ -71,7 +71,7 @@ def test_what_the_bank_has_signed_is_said_in_plain_words(judge):
 
 def test_a_signature_made_after_its_key_was_revoked_is_named(judge, tmp_path):
     facts = manifest_of(*FIGURES)
-    content = attach.attach(pdf(), facts, KEY)
+    content = signed_files.attach(pdf(), facts, KEY)
     for ago, status, part in ((0, 5, "The bank revoked the key"), (-1, 0, "Caution the key was revoked at")):
         revoked = KEY.public._replace(revoked_at=facts.at - timedelta(seconds=ago))
         keys = tmp_path / "revoked.json"
@@ -88,16 +88,16 @@ def test_a_changed_digit_in_any_figure_is_named(judge, changed):
         other = value[:place] + str((int(value[place]) + 3) % 10) + value[place + 1 :]
         figures = [(name, other if name == label else each) for name, each in FIGURES]
 
-        proof = attach.attach(pdf(), facts, KEY)
+        proof = signed_files.attach(pdf(), facts, KEY)
         forged = pdf(figures) + proof[len(pdf()) :]
         status, said = judge(forged)
         assert (status, f"{label} reads {other}; the bank signed {value}." in said) == (1, True), said
 
-        xml = attach.attach(XML.encode(), facts, KEY).replace(value.encode(), other.encode(), 1)
+        xml = signed_files.attach(XML.encode(), facts, KEY).replace(value.encode(), other.encode(), 1)
         status, said = judge(xml, "camt.xml")
         assert (status, f"{label} reads {other}; the bank signed {value}." in said) == (1, True), said
 
-        beside = attach.side_file(io.BytesIO(CSV.encode()), facts, KEY)
+        beside = signed_files.side_file(io.BytesIO(CSV.encode()), facts, KEY)
         plain, altered = value.replace(",", ""), other.replace(",", "")
         status, said = judge(CSV.replace(plain, altered).encode(), "trades.csv", beside)
         day = f"2026-10-0{changed + 1}"
@@ -109,24 +109,26 @@ def test_a_changed_digit_in_any_figure_is_named(judge, changed):
 
 
 def test_unsigned_foreign_and_truncated_files_have_verdicts_of_their_own(judge, tmp_path):
-    good = attach.attach(pdf(), manifest_of(*FIGURES), KEY)
+    good = signed_files.attach(pdf(), manifest_of(*FIGURES), KEY)
     stranger = Ed25519PrivateKey.from_private_bytes(b"s" * 32)
     other = DocumentKey(thumbprint(stranger.public_key()), KEY.active_at, stranger)
     assert judge(pdf())[0] == 3
     assert judge(b"", "empty")[0] == 3
     assert judge(good[: len(good) // 3])[0] == 3
     assert judge(good[:-300])[0] in {1, 3}
-    assert judge(attach.attach(pdf(), manifest_of(*FIGURES), other))[0] == 4
-    assert judge(attach.attach(XML.encode(), manifest_of(), KEY)[:-9], "a.xml")[0] in {1, 3}
+    assert judge(signed_files.attach(pdf(), manifest_of(*FIGURES), other))[0] == 4
+    assert judge(signed_files.attach(XML.encode(), manifest_of(), KEY)[:-9], "a.xml")[0] in {1, 3}
     # Of another document, whose proof is valid by itself.
-    proof = re.search(rb"billfold-proof (\S+)\n", attach.attach(statement_pdf("1.00"), manifest_of(*FIGURES), KEY))
+    proof = re.search(
+        rb"billfold-proof (\S+)\n", signed_files.attach(statement_pdf("1.00"), manifest_of(*FIGURES), KEY)
+    )
     assert proof is not None
     mixed = re.sub(rb"billfold-proof \S+\n", proof[0], good)
     assert judge(mixed)[0] == 1
 
 
 def test_a_key_file_that_is_forged_or_missing_is_refused(judge, tmp_path):
-    good = attach.attach(pdf(), manifest_of(*FIGURES), KEY)
+    good = signed_files.attach(pdf(), manifest_of(*FIGURES), KEY)
     forged = tmp_path / "forged.json"
     stranger = Ed25519PrivateKey.from_private_bytes(b"s" * 32).public_key()
     keys = jwks_document([KEY.public._replace(key=stranger)])["keys"]

@@ -7,10 +7,10 @@ import re
 
 from tests.support.world import UNKNOWN
 
-from billfold.reports.proofs import attach
+from billfold.reports.proofs import signed_files
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
-from billfold.reports.proofs.verify_file import Verdict, verify_file
+from billfold.reports.proofs.signed_files import Verdict, verify_file
 from billfold.reports.requests.renderers import formats_of
 from billfold.reports.requests.types import ReportParameters, ReportType
 from billfold.reports.requests.worker import make_reports
@@ -40,7 +40,7 @@ async def content(desk, path, output_format=None):
     answer = await http.get(link["url"])
     assert answer.status_code == 200
     assert f'filename="{link["file_name"]}"' in answer.headers["content-disposition"]
-    file = attach.read(answer.content, (link["proof"] or "").encode())
+    file = signed_files.read(answer.content, (link["proof"] or "").encode())
     assert file.proof is not None
     signed, _ = verify(file.proof, await list_public_keys(desk.bank.pool), DOCUMENT, SignedManifest)
     assert hashlib.sha256(file.content).hexdigest() == signed.content.sha256

@@ -12,7 +12,7 @@ from tests.support.whole_bank import close_bank, open_bank
 from billfold.platform.errors import InvariantError
 from billfold.platform.money import format_usd
 from billfold.reports.downloads import get_file, open_file
-from billfold.reports.proofs import attach
+from billfold.reports.proofs import signed_files
 from billfold.reports.proofs.document_keys import list_public_keys
 from billfold.reports.proofs.signatures import DOCUMENT, SignedManifest, verify
 from billfold.reports.statements import brokerage, contents, store, worker
@@ -58,7 +58,7 @@ def text_of(pdf):
 async def figures_of(bank, pdf):
     """Return what the bank signed of a statement."""
     keys = await list_public_keys(bank.pool)
-    signed, _ = verify(attach.read(pdf).proof or "", keys, DOCUMENT, SignedManifest)
+    signed, _ = verify(signed_files.read(pdf).proof or "", keys, DOCUMENT, SignedManifest)
     return signed.manifest.figures
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from billfold.accounts.addresses import Address
 from billfold.reports.tax.irs_file import IrsFile, Payer, require_records
-from billfold.reports.tax.recipients import Recipient
-from billfold.reports.tax.rules import tax_line
-from billfold.reports.tax.types import Disposal, Filing, TaxForm, TaxYear, TinType
+from billfold.reports.tax.rules import Disposal, Filing, TaxForm, TaxYear, TinType, tax_line
+from billfold.reports.tax.store import Recipient
 
 PAYER = Payer(
     tin="123456789",

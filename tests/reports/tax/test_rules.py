@@ -9,8 +9,17 @@ from hypothesis import strategies as st
 from tests.architecture.pages import section, table_rows
 
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for, round_half_up
-from billfold.reports.tax.rules import boxes_of, filing_of, tax_line, tax_years, withheld_of
-from billfold.reports.tax.types import Disposal, Filing, TaxForm, TaxStatus
+from billfold.reports.tax.rules import (
+    Disposal,
+    Filing,
+    TaxForm,
+    TaxStatus,
+    boxes_of,
+    filing_of,
+    tax_line,
+    tax_years,
+    withheld_of,
+)
 
 POCKET, TRADE, CUSTOMER = (UUID(int=n) for n in (1, 2, 3))
 UNKNOWN = TaxStatus(CUSTOMER)

@@ -12,10 +12,9 @@ from tests.support.whole_bank import close_bank, expect_clean, open_bank
 from billfold.platform.money import format_usd
 from billfold.reports.downloads import get_file, open_file
 from billfold.reports.statements.store import StatementType, get_latest
-from billfold.reports.tax.filing import write_irs_file
+from billfold.reports.tax.rules import TaxStatus
 from billfold.reports.tax.store import read_tax_years, set_tax_status
-from billfold.reports.tax.types import TaxStatus
-from billfold.reports.tax.worker import TaxFormMaker, correct_forms
+from billfold.reports.tax.worker import TaxFormMaker, correct_forms, write_irs_file
 
 TAX_FORMS = (StatementType.FORM_1099_INT, StatementType.FORM_1099_B)
 

@@ -11,7 +11,7 @@ from tests.simulation.year.ledger import Ledger, worth
 from tests.simulation.year.prices import ET, Prices, instant, value_of
 
 from billfold.reports.entries.types import AccountType
-from billfold.reports.tax.filing import write_irs_file
+from billfold.reports.tax.worker import write_irs_file
 
 ONE_DAY = timedelta(days=1)
 STATEMENTS = """

@@ -10,7 +10,7 @@ from billfold.ledger.types import AccountKind
 from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.errors import Refused
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 

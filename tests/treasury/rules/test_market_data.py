@@ -7,13 +7,12 @@ from tests.fixtures.market import know_through
 from tests.fixtures.teller import START
 
 from billfold.accounts.pockets.commands import UpdatePocket
-from billfold.bills.rules.freshness import market_data_states
-from billfold.bills.rules.market import Market
+from billfold.bills.rules.market import Market, market_data_states
 from billfold.ledger.book.rows import TradeEntry
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale
-from billfold.treasury.commands import InvestWaitingCash
+from billfold.treasury.rules.catch_up import InvestWaitingCash
 
 FRIDAY, MONDAY, TUESDAY = date(2025, 5, 30), date(2025, 6, 2), date(2025, 6, 3)
 

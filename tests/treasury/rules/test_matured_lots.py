@@ -9,7 +9,7 @@ from billfold.ledger.book.rows import TradeEntry
 from billfold.payments.adjustments.rules import PostGoodwillCredit, ReverseTransaction
 from billfold.payments.on_us.commands import TransferOrder
 from billfold.platform.dates import et_instant
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 

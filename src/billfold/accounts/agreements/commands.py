@@ -1,11 +1,57 @@
 """Commands about agreements."""
 
+from datetime import datetime
+from enum import StrEnum
 from typing import Any
+from uuid import UUID
 
+import msgspec
 from typing_extensions import override
 
-from billfold.accounts.agreements.types import Consent
 from billfold.ledger.commands import AuditedAction, Command
+from billfold.platform.database.rows import Row
+
+
+class AcceptedBy(StrEnum):
+    """The party that accepted: a user, a partner for its customer, an invited person, or an operator."""
+
+    USER = "USER"
+    PARTNER = "PARTNER"
+    INVITED = "INVITED"
+    OPERATOR = "OPERATOR"
+
+
+class Consent(msgspec.Struct, frozen=True, kw_only=True):
+    """A version that was accepted. `accepted_by_id` is the id of the user, the partner or the invite."""
+
+    version: str
+    accepted_at: datetime
+    accepted_by: AcceptedBy
+    accepted_by_id: UUID | None = None
+    ip_address: str | None = None
+    user_agent: str | None = None
+    application_id: UUID | None = None
+
+
+class AcceptanceRow(Row, frozen=True, kw_only=True):
+    """An acceptance as stored. `accepted_at` is what was stated, `recorded_at` business time."""
+
+    table = "agreement_acceptance"
+    key_column = "acceptance_id"
+    fingerprinted = True
+    # Earlier releases left none.
+    proof_needed = "t.accepted_by IS NOT NULL"
+
+    customer_id: UUID
+    acceptance_id: UUID
+    version: str
+    accepted_at: datetime
+    recorded_at: datetime
+    accepted_by: AcceptedBy
+    accepted_by_id: UUID | None
+    ip_address: str | None
+    user_agent: str | None
+    application_id: UUID | None
 
 
 class AcceptAgreements(Command, frozen=True, kw_only=True):

@@ -2,8 +2,7 @@
 
 from datetime import date
 
-from billfold.accounts.agreements.commands import AcceptAgreements
-from billfold.accounts.agreements.types import AcceptanceRow, Consent
+from billfold.accounts.agreements.commands import AcceptAgreements, AcceptanceRow, Consent
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context

@@ -1,4 +1,4 @@
-"""Whether a name is that of an account's owner: equal, close or another. Pure.
+"""Compares a name with that of an account's owner: equal, close or another. Pure.
 
 What writers vary without meaning it does not count: case, accents, punctuation, word order, common abbreviations,
 and a legal form that only one side writes. Another legal form is close, other digits are another company. Letters of

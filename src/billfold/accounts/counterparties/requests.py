@@ -1,6 +1,6 @@
-"""Counterparties are created, listed and changed in the same words by both APIs."""
+"""Requests that add, change and verify counterparties, within limits of use."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Annotated, Any, Literal
 from uuid import UUID
@@ -9,35 +9,21 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.addresses import address_of, format_address
+from billfold.accounts.counterparties import ports, schemas, store
 from billfold.accounts.counterparties import store as counterparty_store
-from billfold.accounts.counterparties.commands import AddCounterparty, ExpireVerification
-from billfold.accounts.counterparties.ports import OwnWallets
-from billfold.accounts.counterparties.rules import identifiers, verification_kinds
-from billfold.accounts.counterparties.rules.manage import SCREENING_DUE
-from billfold.accounts.counterparties.schemas import (
-    Counterparty,
-    DisplayName,
-    Form,
-    InternationalForm,
-    OnUsForm,
-    SupportingDocument,
-    WalletForm,
-    WireForm,
-    render_counterparty,
-)
-from billfold.accounts.counterparties.sealed_details import open_counterparties, seal_details
-from billfold.accounts.counterparties.store import document_ids_of
-from billfold.accounts.counterparties.types import CounterpartyRow
-from billfold.accounts.counterparties.usage import limit_new_counterparty
+from billfold.accounts.counterparties.commands import AddCounterparty, ConfirmDeposits, ExpireVerification
+from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
+from billfold.accounts.counterparties.store import document_ids_of, open_counterparties, open_details, seal_details
+from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus
 from billfold.accounts.portals import store as portal_store
+from billfold.accounts.portals.commands import PortalRow
 from billfold.accounts.portals.rules import NETWORK_DIGITS
-from billfold.accounts.portals.types import PortalRow
 from billfold.accounts.profiles import open_profile
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
 from billfold.documents import store as document_store
+from billfold.documents.ports import DocumentRow
 from billfold.documents.rules import PROOF_OF_ACCOUNT
-from billfold.documents.types import DocumentRow
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
@@ -45,10 +31,56 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.engine.pending_command import Answer
+from billfold.ledger.jobs import due_work, scheduler
 from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
+from billfold.ledger.usage_limits import limit_usage
+from billfold.platform.clock import wall_now
+from billfold.platform.database.usage_counts import forget_usage, hashed_subject, require_unused
 from billfold.platform.errors import FieldError, InvalidInput, Unavailable
+
+_TRIES = "verification_tries"
+_TRIES_OF_ACCOUNT = f"{_TRIES}.account"
+
+
+async def limit_new_counterparty(bank: Bank, command: AddCounterparty) -> None:
+    """Count a counterparty before it is added, and its deposits. Raises Refused `usage-limit-reached`."""
+    owner = command.customers[0]
+    if command.verification == "micro_deposits":
+        account = await _account(bank, owner, command.details)
+        await require_unused(bank.pool, bank.settings.limits, _TRIES_OF_ACCOUNT, account, wall_now())
+        await limit_usage(bank, "micro_deposits", owner, account=account)
+    await limit_usage(bank, "counterparties", owner)
+
+
+async def confirm_deposits(bank: Bank, command: ConfirmDeposits) -> Answer:
+    """Name the amounts of two deposits that have left the bank; a wrong pair counts for the account.
+
+    The try is counted before it is decided, so that many at once are no more than one after the other. Raises NotFound,
+    Refused `micro-deposits-not-pending`, `micro-deposits-not-sent`, `usage-limit-reached`.
+    """
+    owner, counterparty_id = command.customers[0], command.counterparty_id
+    row = await store.get_counterparty(bank.pool, owner, counterparty_id)
+    are_sent = await store.are_deposits_sent(bank.pool, due_work.bank_customer_id(bank.seed), counterparty_id)
+    command = msgspec.structs.replace(command, are_sent=are_sent)
+    if not are_sent or row.status != CounterpartyStatus.PENDING:
+        return await bank.engine.submit(command)
+    account = await _account(bank, owner, msgspec.json.decode(row.details))
+    await limit_usage(bank, _TRIES, owner, account=account)
+    answer = await bank.engine.submit(command)
+    if answer.outcome["confirmed"]:
+        await forget_usage(bank.pool, _TRIES_OF_ACCOUNT, account)
+    return answer
+
+
+async def _account(bank: Bank, owner: UUID, details: Mapping[str, Any]) -> UUID:
+    """Return a key of an account that is the same for all customers: its number is sealed for each customer."""
+    opened = open_details(await bank.ports[DataKeys].of(bank.pool, owner), details)
+    account = verification_kinds.account_of(opened)
+    assert account is not None
+    return hashed_subject(bank.vault, f"{account.bank}:{account.number.lstrip('0')}", "account")
+
 
 TYPES = frozenset({"ach", "wire", "on_us", "international_wire", "crypto_wallet_address"})
 STATUSES = frozenset({"PENDING", "LINKED", "UNLINKED", "VERIFIED"})
@@ -71,7 +103,7 @@ _FROM_ACCOUNTS = frozenset({"incoming_wire", "micro_deposits"})
 class ChangeCounterparty(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Another display name (null removes it), or `status` UNLINKED for ever."""
 
-    display_name: DisplayName | UnsetType | None = UNSET
+    display_name: schemas.DisplayName | UnsetType | None = UNSET
     status: Literal["UNLINKED"] | None = None
 
 
@@ -81,17 +113,21 @@ class Deposits(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     amounts: Annotated[list[Cents], msgspec.Meta(min_length=2, max_length=2)]
 
 
-async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: Form) -> AddCounterparty:
+async def add_counterparty_command(call: Call, bank: Bank, owner: UUID, form: schemas.Form) -> AddCounterparty:
     """Return the command that links the account of a checked form. Raises InvalidInput."""
     verification = getattr(form, "verification", None)
     kind, details = str(form.__struct_config__.tag), details_of(form)
-    target = await _find_target(bank, form) if isinstance(form, OnUsForm) else None
-    if isinstance(form, OnUsForm | WalletForm) and verification is not None and verification.type in _FROM_ACCOUNTS:
+    target = await _find_target(bank, form) if isinstance(form, schemas.OnUsForm) else None
+    if (
+        isinstance(form, schemas.OnUsForm | schemas.WalletForm)
+        and verification is not None
+        and verification.type in _FROM_ACCOUNTS
+    ):
         reason = f"{verification.type} proves no {kind}: send supporting_documents, or no verification"
         raise InvalidInput([FieldError(("body", "verification", "type"), reason, "value_error")])
     if verification is not None and verification.document_ids:
         await _check_documents(bank, owner, verification.document_ids)
-    if isinstance(form, WalletForm):
+    if isinstance(form, schemas.WalletForm):
         await _check_wallet(bank, form)
     holder = await _find_holder(bank, details, target)
     address = None if holder is None else address_of(holder)
@@ -120,9 +156,9 @@ async def add_counterparty(bank: Bank, command: AddCounterparty) -> UUID:
     await limit_new_counterparty(bank, command)
     answer = await bank.engine.submit(command)
     counterparty_id = UUID(answer.outcome["counterparty_id"])
-    job = ScheduledJob(SCREENING_DUE, counterparty_id, command.customers[0], at=await bank.now())
-    await run_job(bank, job)
-    await jobs_store.cancel(bank.pool, SCREENING_DUE, counterparty_id)
+    job = ScheduledJob(manage.SCREENING_DUE, counterparty_id, command.customers[0], at=await bank.now())
+    await scheduler.run_job(bank, job)
+    await jobs_store.cancel(bank.pool, manage.SCREENING_DUE, counterparty_id)
     return counterparty_id
 
 
@@ -135,7 +171,7 @@ def command_content(order: AddCounterparty) -> dict[str, Any]:
 
 async def counterparty_page(
     bank: Bank, owner: UUID, wanted: ListQuery, query: CounterpartyQuery
-) -> CursorList[Counterparty]:
+) -> CursorList[schemas.Counterparty]:
     """One page of a customer's counterparties, newest first; filters in both spellings."""
     page = await wanted.read(
         bank, counterparty_store.COUNTERPARTIES, owner, query.types, query.statuses, scope="counterparties"
@@ -143,24 +179,24 @@ async def counterparty_page(
     return page_of(page, await render_counterparties(bank, owner, page.items))
 
 
-async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> Counterparty:
+async def read_counterparty(bank: Bank, owner: UUID, counterparty_id: UUID) -> schemas.Counterparty:
     """Return a counterparty of a customer as it is now. Raises NotFound."""
     row = await counterparty_store.get_counterparty(bank.pool, owner, counterparty_id)
     return (await render_counterparties(bank, owner, [row]))[0]
 
 
-async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[Counterparty]:
+async def render_counterparties(bank: Bank, owner: UUID, rows: Sequence[CounterpartyRow]) -> list[schemas.Counterparty]:
     """Return counterparties with the documents of their verifications, as they stand now."""
     rows = await open_counterparties(bank, rows)
     named = {row.counterparty_id: document_ids_of(row) for row in rows}
     ids = {each for own in named.values() for each in own}
     found = await document_store.list_documents(bank.pool, owner, ids) if ids else {}
     return [
-        render_counterparty(
+        schemas.render_counterparty(
             row,
             bank.settings,
             [
-                SupportingDocument(document_id=each, type=found[each].type, status=found[each].status)
+                schemas.SupportingDocument(document_id=each, type=found[each].type, status=found[each].status)
                 for each in named[row.counterparty_id]
                 if each in found
             ],
@@ -197,12 +233,12 @@ def _document_error(found: DocumentRow | None) -> str:
     return f"must be of type {PROOF_OF_ACCOUNT}, not {found.type}"
 
 
-def details_of(form: Form) -> dict[str, Any]:
+def details_of(form: schemas.Form) -> dict[str, Any]:
     """Return the fields of a variant as they are kept: one layout, machine spelling, no nulls."""
     fields = msgspec.to_builtins(form)
     for name in ("type", "counterparty_name", "display_name", "verification"):
         fields.pop(name, None)
-    if isinstance(form, InternationalForm):
+    if isinstance(form, schemas.InternationalForm):
         if form.account_number is not None:  # swapped
             fields["routing_number"], fields["identifier"] = form.identifier, form.account_number
             fields["account_number"] = None
@@ -210,7 +246,7 @@ def details_of(form: Form) -> dict[str, Any]:
         if form.identifier_type is None:
             iban = identifiers.has_iban_form(fields["identifier"])
             fields["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
-    elif isinstance(form, WireForm):
+    elif isinstance(form, schemas.WireForm):
         iban = identifiers.has_iban_form(form.identifier)
         fields["identifier_type"] = "IBAN" if iban else "ACCOUNT_NUMBER"
     if fields.get("identifier_type") == "IBAN":
@@ -218,10 +254,10 @@ def details_of(form: Form) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
-async def _check_wallet(bank: Bank, form: WalletForm) -> None:
+async def _check_wallet(bank: Bank, form: schemas.WalletForm) -> None:
     """Raise InvalidInput for an address that is never paid, whatever becomes of its verification."""
     address = form.wallet_address
-    wallets = bank.ports[OwnWallets]
+    wallets = bank.ports[ports.OwnWallets]
     if wallets.is_token(address):
         raise InvalidInput.at("body", "wallet_address", msg="is the contract of a token: what is sent there is lost")
     if await bank.directory.find("wallet", address.lower()) is not None:
@@ -231,7 +267,7 @@ async def _check_wallet(bank: Bank, form: WalletForm) -> None:
             raise InvalidInput.at("body", "wallet_address", msg="is the wallet that this bank pays from")
 
 
-async def _find_target(bank: Bank, form: OnUsForm) -> PortalRow:
+async def _find_target(bank: Bank, form: schemas.OnUsForm) -> PortalRow:
     """The open portal behind a network address. Raises InvalidInput."""
     number = form.account_number
     found = await _find_portal(bank, "network", number) if _is_network_address(number) else None

@@ -6,30 +6,12 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from billfold.accounts.counterparties import requests, schemas
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.commands import ConfirmDeposits, UpdateCounterparty
 from billfold.accounts.counterparties.names import NameMatch
-from billfold.accounts.counterparties.requests import (
-    ChangeCounterparty,
-    CounterpartyQuery,
-    Deposits,
-    add_counterparty,
-    add_counterparty_command,
-    command_content,
-    counterparty_page,
-    read_counterparty,
-)
-from billfold.accounts.counterparties.schemas import (
-    AchForm,
-    Counterparty,
-    DocumentIds,
-    Form,
-    InternationalForm,
-    OnUsForm,
-    WalletForm,
-    WireForm,
-)
-from billfold.accounts.counterparties.usage import confirm_deposits
+from billfold.accounts.counterparties.requests import read_counterparty
+from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery
 from billfold.http.operations import MAY_NEED_APPROVAL, MaybeInPath, get, patch, post, with_scope
@@ -55,31 +37,31 @@ class Verification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """How it is proved that the customer holds the account; documents by their ids."""
 
     type: Literal["supporting_documents", "incoming_wire"]
-    document_ids: DocumentIds | None = None
+    document_ids: schemas.DocumentIds | None = None
 
 
 class WireVerification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """How it is proved that the customer holds the account; `unverified` for not at all."""
 
     type: Literal["supporting_documents", "incoming_wire", "unverified"]
-    document_ids: DocumentIds | None = None
+    document_ids: schemas.DocumentIds | None = None
 
 
 class AccountVerification(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """How it is proved that the customer holds the account."""
 
     type: Literal["supporting_documents", "incoming_wire", "micro_deposits"]
-    document_ids: DocumentIds | None = None
+    document_ids: schemas.DocumentIds | None = None
 
 
 def _create_requests(of_wires: type, of_accounts: type) -> Any:  # noqa: ANN401 - a type
     """Return the bodies that one API accepts: every form, with the verifications it offers."""
     forms: list[tuple[str, type, tuple[Any, ...]]] = [
-        ("Wire", WireForm, (of_wires,)),
-        ("ACH", AchForm, (of_accounts,)),
-        ("InternationalWire", InternationalForm, (of_wires,)),
-        ("OnUs", OnUsForm, (of_accounts | None, None)),
-        ("CryptoWalletAddress", WalletForm, (of_accounts | None, None)),
+        ("Wire", schemas.WireForm, (of_wires,)),
+        ("ACH", schemas.AchForm, (of_accounts,)),
+        ("InternationalWire", schemas.InternationalForm, (of_wires,)),
+        ("OnUs", schemas.OnUsForm, (of_accounts | None, None)),
+        ("CryptoWalletAddress", schemas.WalletForm, (of_accounts | None, None)),
     ]
     bodies = [
         msgspec.defstruct(
@@ -100,7 +82,7 @@ CreateCounterparty = _create_requests(WireVerification, AccountVerification)
 @post(_PATH, takes=_create_requests(Verification, Verification), refuses=_ADD_REFUSES)
 @post(_OWN_PATH, WRITES, takes=CreateCounterparty, documented=MAY_NEED_APPROVAL, refuses=_ADD_REFUSES)
 async def create_counterparty(
-    caller: Call, bank: Bank, customer_id: MaybeInPath, data: Form, request_approval: RequestApproval
+    caller: Call, bank: Bank, customer_id: MaybeInPath, data: schemas.Form, request_approval: RequestApproval
 ) -> Counterparty | HttpResponse:
     """Create counterparty.
 
@@ -111,28 +93,28 @@ async def create_counterparty(
     In the Customer API an approval rule of the team may require another member's approval first.
     """
     owner = await caller.owner(bank, customer_id)
-    command = await add_counterparty_command(caller, bank, owner, form=data)
+    command = await requests.add_counterparty_command(caller, bank, owner, form=data)
     is_refuted = command.type == "on_us" and command.name_match == NameMatch.NO_MATCH and not command.document_ids
     if isinstance(caller, CustomerCaller) and not is_refuted:
-        content, subject = command_content(command), ("counterparty", None)
+        content, subject = requests.command_content(command), ("counterparty", None)
         pending = await request_approval(
             caller, bank, "NEW_COUNTERPARTY", "counterparty.create", subject, counterparty=content
         )
         if pending is not None:
             return pending
-    return await read_counterparty(bank, owner, await add_counterparty(bank, command))
+    return await read_counterparty(bank, owner, await requests.add_counterparty(bank, command))
 
 
 @get(_PATH)
 @get(_OWN_PATH, READS)
 async def list_counterparties(
-    *, caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, query: CounterpartyQuery
+    *, caller: Call, bank: Bank, customer_id: MaybeInPath, wanted: ListQuery, query: requests.CounterpartyQuery
 ) -> CursorList[Counterparty]:
     """List counterparties.
 
     Newest first.
     """
-    return await counterparty_page(bank, await caller.owner(bank, customer_id), wanted, query=query)
+    return await requests.counterparty_page(bank, await caller.owner(bank, customer_id), wanted, query=query)
 
 
 @get(_PATH + "{counterparty_id}/")
@@ -145,7 +127,7 @@ async def get_counterparty(caller: Call, bank: Bank, customer_id: MaybeInPath, c
 @patch(_PATH + "{counterparty_id}/", refuses=("counterparty-not-linked",))
 @patch(_OWN_PATH + "{counterparty_id}/", WRITES, refuses=("counterparty-not-linked",))
 async def update_counterparty(
-    caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID, data: ChangeCounterparty
+    caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID, data: requests.ChangeCounterparty
 ) -> Counterparty:
     """Update counterparty.
 
@@ -169,7 +151,7 @@ async def update_counterparty(
 @post(_PATH + "{counterparty_id}/verify-micro-deposits/", status=200, refuses=_DEPOSIT_REFUSES)
 @post(_OWN_PATH + "{counterparty_id}/verify-micro-deposits/", WRITES, status=200, refuses=_DEPOSIT_REFUSES)
 async def verify_micro_deposits(
-    caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID, data: Deposits
+    caller: Call, bank: Bank, customer_id: MaybeInPath, counterparty_id: UUID, data: requests.Deposits
 ) -> Counterparty:
     """Verify micro-deposits.
 
@@ -179,7 +161,7 @@ async def verify_micro_deposits(
     owner = await caller.owner(bank, customer_id)
     first, second = data.amounts
     command = ConfirmDeposits(**caller.command_fields(owner), counterparty_id=counterparty_id, amounts=(first, second))
-    answer = await confirm_deposits(bank, command)
+    answer = await requests.confirm_deposits(bank, command)
     if not answer.outcome["confirmed"]:
         left = answer.outcome["left"]
         rest = "The counterparty is unlinked." if left == 0 else f"Tries left: {left}."

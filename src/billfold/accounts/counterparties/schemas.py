@@ -71,10 +71,7 @@ class _Form(CheckedBody, forbid_unknown_fields=True, kw_only=True, tag_field="ty
 class WireForm(_Form, kw_only=True, tag="wire"):
     """An account that domestic wires reach: `identifier` is its number, or its IBAN."""
 
-    number_checks = (
-        ("routing_number", identifiers.routing_number_error),
-        ("identifier", identifiers.identifier_error),
-    )
+    number_checks = (("routing_number", identifiers.routing_number_error), ("identifier", identifiers.identifier_error))
     needs_state = True
 
     routing_number: str

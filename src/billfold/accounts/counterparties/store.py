@@ -1,21 +1,122 @@
-"""Reads of counterparties, also as the recipients of payments between Pockets of this bank."""
+"""Rows of counterparties, their sealed details, and notifications of changes.
+
+A sealed counterparty has `account_key` next to its account: the number as machines write it, by which rules compare.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
-from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_row
+from billfold.accounts.counterparties.rules import identifiers, manage, verification_kinds
+from billfold.accounts.counterparties.types import CounterpartyRow, Payee, payee_from_row
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
+from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.types import DataKey, PartyField
+from billfold.events.notifications.notify import notify
+from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import Book
+from billfold.ledger.engine.pending_command import PendingCommand
+from billfold.platform.clock import wall_now
+from billfold.platform.crypto import Vault, is_sealed_text
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import Table
 from billfold.platform.ids import command_id
+
+_FIELDS: Final = MappingProxyType(
+    {
+        "account_number": PartyField.ACCOUNT,
+        "identifier": PartyField.ACCOUNT,
+        "wallet_address": PartyField.ACCOUNT,
+        "address": PartyField.ADDRESS,
+        "wire_instructions": PartyField.TEXT,
+    }
+)
+
+
+def seal_details(data_key: DataKey, kind: str, details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return details as they are stored. An address of this bank stays legible: payments find their Pocket by it."""
+    if kind == "on_us":
+        return dict(details)
+    sealed = {name: field.seal(data_key, _text(details[name])) for name, field in _FIELDS.items() if name in details}
+    number = details.get("identifier") or details.get("account_number")
+    if number is not None:
+        sealed[verification_kinds.ACCOUNT_KEY] = PartyField.ACCOUNT.seal(data_key, identifiers.compact(number))
+    return {**details, **sealed}
+
+
+def open_details(data_key: DataKey | None, details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return details as they came in; None stands for what was destroyed with its key."""
+    opened = {name: value for name, value in details.items() if name != verification_kinds.ACCOUNT_KEY}
+    for name in _FIELDS.keys() & opened.keys():
+        if isinstance(opened[name], str):
+            opened[name] = _FIELDS[name].open(data_key, opened[name])
+    if isinstance(address := opened.get("address"), str):
+        opened["address"] = msgspec.json.decode(address)
+    return opened
+
+
+def open_order(data_key: DataKey | None, order: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an `AddCounterparty` with its details and its holder's address in plain text."""
+    address = order.get("holder_address")
+    return {
+        **order,
+        "details": open_details(data_key, order["details"]),
+        "holder_address": address and PartyField.ADDRESS.open(data_key, address),
+    }
+
+
+def are_sealed(kind: str, details: Mapping[str, Any]) -> bool:
+    """Tell whether stored details are sealed: no account number has the form of a sealed text."""
+    accounts = [details[name] for name, field in _FIELDS.items() if field is PartyField.ACCOUNT and name in details]
+    return kind == "on_us" or any(map(is_sealed_text, accounts))
+
+
+async def open_counterparties(bank: Bank, rows: Sequence[CounterpartyRow]) -> list[CounterpartyRow]:
+    """Return counterparties with their details in plain text."""
+    ring = await bank.ports[DataKeys].load(bank.pool, {row.customer_id for row in rows})
+    return [_opened(row, ring.get(row.customer_id)) for row in rows]
+
+
+async def open_payees(bank: Bank, payees: Sequence[tuple[UUID, Payee]]) -> list[tuple[UUID, Payee]]:
+    """Return the payees of customers with their details in plain text."""
+    ring = await bank.ports[DataKeys].load(bank.pool, {customer_id for customer_id, _ in payees})
+    return [
+        (customer_id, msgspec.structs.replace(payee, details=open_details(ring.get(customer_id), payee.details)))
+        for customer_id, payee in payees
+    ]
+
+
+def _opened(row: CounterpartyRow, data_key: DataKey | None) -> CounterpartyRow:
+    details = open_details(data_key, msgspec.json.decode(row.details))
+    number = details.get("account_number") or details.get("identifier")
+    return msgspec.structs.replace(row, details=msgspec.json.encode(details).decode(), account_number=number)
+
+
+def _text(value: str | Mapping[str, str]) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+async def notify_changes(conn: Connection, batch: Sequence[PendingCommand], *, vault: Vault) -> None:
+    """Notify the team of each counterparty whose status a command of this batch changed, in its transaction."""
+    for job in batch:
+        for each in (job.outcome or {}).get("counterparties", ()):
+            await notify(
+                conn,
+                vault,
+                job.customers[0],
+                kind="COUNTERPARTY_STATUS_CHANGED",
+                title="A counterparty changed",
+                description=each["said"],
+                metadata={"counterparty_id": each["counterparty_id"]},
+                now=wall_now(),
+            )
+
 
 _counterparties = Table(CounterpartyRow)
 _PAYEES = """
@@ -123,7 +224,7 @@ async def list_awaiting_review(conn: Db, limit: int) -> list[CounterpartyRow]:
 
 async def are_deposits_sent(conn: Db, bank_customer_id: UUID, counterparty_id: UUID) -> bool:
     """Return whether both micro-deposits of a counterparty have left the bank in a file."""
-    sent_by = command_id(DEPOSITS_CALLER, counterparty_id)
+    sent_by = command_id(manage.DEPOSITS_CALLER, counterparty_id)
     return await conn.fetchval(_DEPOSITS_SENT, bank_customer_id, sent_by) is True
 
 

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from billfold.accounts.agreements.types import Consent
+from billfold.accounts.agreements.commands import Consent
 from billfold.ledger.commands import AuditedAction, Command, Reference
 from billfold.ledger.directory.types import CustomerStatus
 

@@ -8,17 +8,9 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.accounts.addresses import Address, find_address_error
+from billfold.accounts.customers import schemas
 from billfold.accounts.customers import store as customer_store
 from billfold.accounts.customers.commands import CloseCustomer, UpdateCustomer
-from billfold.accounts.customers.schemas import (
-    ClosureReason,
-    Customer,
-    Email,
-    Phone,
-    TrustedContact,
-    render_customer,
-    to_e164,
-)
 from billfold.accounts.profiles import open_profile, open_profiles, seal_profile
 from billfold.http.caller import Call
 from billfold.http.json_syntax import texts_in
@@ -43,12 +35,12 @@ def _one_of(*known: str) -> Query:
 class ChangeCustomer(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """Contact details to replace, or `status` CLOSED with a `closure_reason`; never both."""
 
-    email: Email | None = None
-    phone_number: Phone | None = None
+    email: schemas.Email | None = None
+    phone_number: schemas.Phone | None = None
     address: Address | None = None
-    trusted_contact: TrustedContact | UnsetType | None = UNSET
+    trusted_contact: schemas.TrustedContact | UnsetType | None = UNSET
     status: Literal["CLOSED"] | None = None
-    closure_reason: ClosureReason | None = None
+    closure_reason: schemas.ClosureReason | None = None
     closure_description: Annotated[str, msgspec.Meta(max_length=500)] | None = None
 
 
@@ -62,7 +54,7 @@ async def list_customers(
     type_: Annotated[str | None, Query(name="type"), _one_of("INDIVIDUAL", "BUSINESS")] = None,
     name: Annotated[str | None, Query(description="How the name begins, in upper or lower case.")] = None,
     customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]", description="Only these.")] = None,
-) -> CursorList[Customer]:
+) -> CursorList[schemas.Customer]:
     """List customers.
 
     Customers of the partner and its own account (`role`), newest first.
@@ -70,24 +62,24 @@ async def list_customers(
     own = None if customer_id is None else [await caller.owner(bank, each) for each in dict.fromkeys(customer_id)]
     listed, values = customer_store.listed_customers(caller.partner_id, account_status, type_, name=name, among=own)
     page = await wanted.read(bank, listed, *values, scope="customers")
-    return page_of(page, [render_customer(row) for row in await open_profiles(bank, page.items)])
+    return page_of(page, [schemas.render_customer(row) for row in await open_profiles(bank, page.items)])
 
 
 @get("/api/v1/customers/{customer_id}/")
 @get("/api/v1/customer/", with_scope("customer.read", "customer"), tag="customer")
-async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> Customer:
+async def get_customer(caller: Call, bank: Bank, customer_id: MaybeInPath) -> schemas.Customer:
     """Get customer.
 
     The customer in the path, or the one the token is for.
     """
-    return render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
+    return schemas.render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
 
 
 @patch(
     "/api/v1/customers/{customer_id}/",
     refuses=("customer-not-open", "customer-has-balance", "pocket-frozen", "feature-not-enabled", "customer-changed"),
 )
-async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer) -> Customer:
+async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: ChangeCustomer) -> schemas.Customer:
     """Update customer.
 
     Replace contact details, or close the account for good when every Pocket is empty and nothing is on its way.
@@ -113,7 +105,7 @@ async def update_customer(caller: Caller, bank: Bank, customer_id: UUID, data: C
         except Refused as refusal:
             if refusal.code != "customer-changed" or step == _MERGES - 1:
                 raise
-    return render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
+    return schemas.render_customer(await open_profile(bank, await caller.customer(bank, customer_id)))
 
 
 async def _sealed(bank: Bank, row: CustomerRow, changes: dict[str, Any]) -> str | None:
@@ -140,20 +132,20 @@ def _changes(data: ChangeCustomer) -> dict[str, Any]:
         )
     for person in (built, built.get("trusted_contact")):
         if person and person.get("phone_number"):
-            person["phone_number"] = to_e164(person["phone_number"])
+            person["phone_number"] = schemas.to_e164(person["phone_number"])
     return built
 
 
 def _check_addresses(data: ChangeCustomer) -> None:
     contact = data.trusted_contact
-    contact_address = contact.address if isinstance(contact, TrustedContact) else None
+    contact_address = contact.address if isinstance(contact, schemas.TrustedContact) else None
     for address, place in ((data.address, ("address",)), (contact_address, ("trusted_contact", "address"))):
         if address is not None and (error := find_address_error(address)):
             field, reason = error
             raise InvalidInput.at("body", *place, field, msg=reason)
 
 
-def _parse_closure(data: ChangeCustomer, changes: dict[str, Any]) -> ClosureReason | None:
+def _parse_closure(data: ChangeCustomer, changes: dict[str, Any]) -> schemas.ClosureReason | None:
     """Return why the account is to be closed, None where it is not."""
     if data.status is None:
         for name in ("closure_reason", "closure_description"):

@@ -13,7 +13,7 @@ from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerRow, CustomerStatus, profile_reference
 from billfold.ledger.types import PocketStatus
 from billfold.platform.errors import InvalidInput, InvariantError, NotFound, Refused
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of
 
 REASON_CHARS_MAX = 500
 CLOSED_JOB = "customer.closed"

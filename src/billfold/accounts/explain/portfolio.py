@@ -10,12 +10,11 @@ from typing import NamedTuple
 from msgspec import UNSET
 
 from billfold.accounts.explain import prices, store
-from billfold.accounts.explain.rows import lot_row, trade_rows, transaction_rows
 from billfold.accounts.explain.schemas import TO_CENT, Explanation, Formula, Input, Row, RowKind, Unit, explain, given
-from billfold.accounts.explain.store import ROWS_MAX, AccountRow, CashRow, MovedMoney, MovedTrade, Stretch
-from billfold.accounts.pockets.history import JOURNAL_NO_MAX
+from billfold.accounts.explain.store import lot_row
+from billfold.accounts.pockets.commands import PocketRow
 from billfold.accounts.pockets.schemas import accrued_cents, portfolio_of, positions_of, valuation
-from billfold.accounts.pockets.types import PocketRow
+from billfold.accounts.pockets.store import JOURNAL_NO_MAX
 from billfold.bills.rules.market import Market
 from billfold.bills.rules.pricing import subtract_spread
 from billfold.bills.rules.valuation import PositionValue, Valuation
@@ -54,17 +53,17 @@ OF_ONE_BILL = (PortfolioField.MARKET_VALUE, PortfolioField.MARK_PRICE, Portfolio
 class PocketRows(NamedTuple):
     """What of a Pocket explanations name, read at one moment."""
 
-    accounts: list[AccountRow]
-    cash: CashRow
-    trades: list[MovedTrade]
-    transactions: list[MovedMoney]
+    accounts: list[store.AccountRow]
+    cash: store.CashRow
+    trades: list[store.MovedTrade]
+    transactions: list[store.MovedMoney]
 
 
 async def read_pocket(conn: Connection, row: PocketRow) -> PocketRows:
     """Read the rows of a Pocket, in the caller's snapshot of the database."""
     key = row.customer_id, row.pocket_id
     cash = await store.get_cash(conn, *key)
-    since = Stretch(*key, cash.entry_no, JOURNAL_NO_MAX, start=row.opened_at, end=store.NEVER)
+    since = store.Stretch(*key, cash.entry_no, JOURNAL_NO_MAX, start=row.opened_at, end=store.NEVER)
     return PocketRows(
         accounts=await store.list_accounts(conn, *key),
         cash=cash,
@@ -112,7 +111,7 @@ class ExplainedPocket:
     def _values(self) -> list[Explanation]:
         return [self._market_value(each) for each in self.valuation.positions]
 
-    def _lots(self, cusip: str) -> list[AccountRow]:
+    def _lots(self, cusip: str) -> list[store.AccountRow]:
         return [each for each in self._rows.accounts if each.asset == cusip]
 
     def _price(self, held: PositionValue) -> Explanation:
@@ -329,8 +328,8 @@ class ExplainedPocket:
                 given("s", f"Bills sold or matured {since}", cash.sold, Unit.CENTS),
                 given("b", f"Bills bought {since}", cash.bought, Unit.CENTS),
             ],
-            rows=[*transaction_rows(transactions), *trade_rows(trades)],
-            more_rows=max(len(trades), len(transactions)) > ROWS_MAX,
+            rows=[*store.transaction_rows(transactions), *store.trade_rows(trades)],
+            more_rows=max(len(trades), len(transactions)) > store.ROWS_MAX,
         )
 
     def _owed(self) -> Explanation:
@@ -368,7 +367,7 @@ class ExplainedPocket:
         )
 
 
-def _snapshot_rows(cash: CashRow) -> list[Row]:
+def _snapshot_rows(cash: store.CashRow) -> list[Row]:
     if cash.business_date is None:
         return []
     label = f"State of the Pocket at the end of {cash.business_date}"
@@ -377,6 +376,6 @@ def _snapshot_rows(cash: CashRow) -> list[Row]:
     ]
 
 
-def _account_row(account: AccountRow) -> Row:
+def _account_row(account: store.AccountRow) -> Row:
     label = f"Account {account.account_no} of the ledger"
     return Row(kind=RowKind.ACCOUNT, label=label, id=str(account.account_no))

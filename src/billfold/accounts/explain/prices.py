@@ -1,4 +1,4 @@
-"""How the price of a bill comes from the rates of a day: bid rate, bids, ask, mark and yield."""
+"""Prices of a bill explained from the rates of a day: bid rate, bids, ask, mark and yield."""
 
 from collections.abc import Callable
 from datetime import date, datetime
@@ -6,7 +6,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from billfold.accounts.explain.schemas import Explanation, Formula, Input, Row, RowKind, Unit, explain, given
-from billfold.bills.rules import pricing
+from billfold.bills.rules import pricing, yields
 from billfold.bills.rules.market import Market
 from billfold.bills.types import Bill
 from billfold.http.schemas import format_price
@@ -162,7 +162,7 @@ def yield_to_maturity(market: Market, bill: Bill, at: datetime) -> Explanation:
     last = Formula("Y", "i / 100", Unit.FRACTION, label)
     if days <= 0:
         steps, words = [Formula("Y", "0", Unit.FRACTION, label)], "Nothing is left to earn."
-    elif days <= pricing.SIMPLE_DAYS_MAX:
+    elif days <= yields.SIMPLE_DAYS_MAX:
         words = "What the bid earns until maturity, as simple interest of a year of 365 or 366 days."
         formula = "round(100 * (100 - B) * (E - S) / (B * (M - S)), 3)"
         steps = [Formula("i", formula, Unit.PERCENT, "Investment rate", rounding), last]
@@ -181,15 +181,12 @@ def yield_to_maturity(market: Market, bill: Bill, at: datetime) -> Explanation:
             ),
             last,
         ]
-    inputs = [*_days(bill, day), given("E", "The same day of the next year", pricing.year_after(day), Unit.DATE)]
+    inputs = [*_days(bill, day), given("E", "The same day of the next year", yields.year_after(day), Unit.DATE)]
     return explain(label, words, *steps, comes_to=prices.yield_to_maturity, inputs=inputs, parts=[price])
 
 
 def _days(bill: Bill, settles_on: date) -> list[Input]:
-    return [
-        given("S", "Settlement", settles_on, Unit.DATE),
-        given("M", "Maturity", bill.maturity, Unit.DATE),
-    ]
+    return [given("S", "Settlement", settles_on, Unit.DATE), given("M", "Maturity", bill.maturity, Unit.DATE)]
 
 
 def _rate_row(published: date, node: tuple[int, int]) -> Row:

@@ -9,18 +9,17 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from billfold.accounts.earnings.routes import READS as EARNINGS
-from billfold.accounts.earnings.routes import EarningsQuery, read_ends
 from billfold.accounts.explain import store
-from billfold.accounts.explain.earnings import EarningsField, ExplainedEarnings, read_movements
-from billfold.accounts.explain.fees import explain_fees, read_days
+from billfold.accounts.explain.earnings import EarningsField, ExplainedEarnings, explain_fees, read_days, read_movements
 from billfold.accounts.explain.portfolio import OF_ONE_BILL, ExplainedPocket, PortfolioField, read_pocket
 from billfold.accounts.explain.prices import PriceField, explain_price
 from billfold.accounts.explain.schemas import Explained, Explanation, Formula, Row, RowKind, Unit, explain, given
 from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.commands import PocketRow
+from billfold.accounts.pockets.earnings_routes import READS as EARNINGS
+from billfold.accounts.pockets.earnings_routes import EarningsQuery, read_ends
 from billfold.accounts.pockets.routes import READS as POCKETS
 from billfold.accounts.pockets.schemas import Portfolio, portfolio_of
-from billfold.accounts.pockets.types import PocketRow
 from billfold.bills.rules.earnings import require_prices
 from billfold.http.caller import Call
 from billfold.http.list_params import parse_timestamp
@@ -129,12 +128,7 @@ async def explain_total_of_pockets(
 
 @get("/api/v2/pockets/{pocket_id}/earnings/explain/", SIGNED, EARNINGS)
 async def explain_earnings(
-    *,
-    caller: Call,
-    bank: Bank,
-    pocket_id: UUID,
-    query: EarningsQuery,
-    field: EarningsField = EarningsField.EARNINGS,
+    *, caller: Call, bank: Bank, pocket_id: UUID, query: EarningsQuery, field: EarningsField = EarningsField.EARNINGS
 ) -> Explained:
     """Explain earnings of a Pocket.
 

@@ -1,28 +1,23 @@
 """Pockets, and their older form of v1: accounts."""
 
+from collections import Counter
 from datetime import date
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from billfold.accounts.pockets import commands, requests
 from billfold.accounts.pockets import store as pocket_store
-from billfold.accounts.pockets.commands import OpenPocket
-from billfold.accounts.pockets.requests import (
-    ChangePocket,
-    OmitQuery,
-    PocketName,
-    Statuses,
-    resolve_strategies,
-    update_pocket_command,
-)
-from billfold.accounts.pockets.schemas import Account, Pocket, render_account, render_pocket
+from billfold.accounts.pockets.requests import OmitQuery
+from billfold.accounts.pockets.schemas import Account, Pocket, accrued_cents, render_account, render_pocket, valuation
 from billfold.http.caller import Call
 from billfold.http.list_params import Limit, ListQuery, Offset, page_of
 from billfold.http.operations import SIGNED, Deprecation, MaybeInPath, get, patch, post, with_scope
 from billfold.http.parameters import Query
-from billfold.http.schemas import CursorList, OffsetList
+from billfold.http.schemas import Amount, CursorList, OffsetList, format_appreciation, usd
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.oauth.caller import CustomerCaller
@@ -45,7 +40,7 @@ _UPDATE_REFUSES = (
 class CreateOwnPocket(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     """A new Pocket. `trading_strategy_id` sets both strategies."""
 
-    pocket_name: PocketName
+    pocket_name: requests.PocketName
     deposit_strategy_id: str | None = None
     reinvestment_strategy_id: str | UnsetType | None = UNSET
     trading_strategy_id: str | None = None
@@ -65,14 +60,14 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
     It opens with its first portal. Money that arrives there becomes T-bills at once.
     """
     owner = await caller.owner(bank, customer_id)
-    deposit, reinvestment = resolve_strategies(
+    deposit, reinvestment = requests.resolve_strategies(
         data.deposit_strategy_id,
         data.reinvestment_strategy_id,
         pocket_configuration_id=data.pocket_configuration_id if isinstance(data, CreatePocket) else None,
         trading_strategy_id=data.trading_strategy_id,
     )
     answer = await bank.engine.submit(
-        OpenPocket(
+        commands.OpenPocket(
             **caller.command_fields(owner),
             partner_id=caller.partner_id,
             name=data.pocket_name,
@@ -86,7 +81,7 @@ async def create_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, data
 
 @get("/api/v2/customers/{customer_id}/pockets/")
 async def list_customer_pockets(
-    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, query: OmitQuery, status: Statuses = None
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: ListQuery, query: OmitQuery, status: requests.Statuses = None
 ) -> CursorList[Pocket]:
     """List Pockets of a customer.
 
@@ -102,7 +97,7 @@ async def list_pockets(
     bank: Bank,
     wanted: ListQuery,
     query: OmitQuery,
-    status: Statuses = None,
+    status: requests.Statuses = None,
     customer_id: Annotated[list[UUID] | None, Query(name="customer_id[]")] = None,
     valuation_type: Literal["MARK", "REAL_TIME"] | None = None,
 ) -> CursorList[Pocket]:
@@ -126,7 +121,7 @@ async def list_own_pockets(
     offset: Offset = 0,
     limit: Limit = LIMIT_DEFAULT,
     query: OmitQuery,
-    status: Statuses = None,
+    status: requests.Statuses = None,
     pocket_id: Annotated[list[UUID] | None, Query(name="pocket_id[]", description="Only these.")] = None,
 ) -> OffsetList[Pocket]:
     """List Pockets.
@@ -156,7 +151,7 @@ async def get_pocket(caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_
 @patch("/api/v2/customers/{customer_id}/pockets/{pocket_id}/", refuses=_UPDATE_REFUSES)
 @patch("/api/v2/pockets/{pocket_id}/", WRITES, refuses=_UPDATE_REFUSES)
 async def update_pocket(
-    caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, data: ChangePocket
+    caller: Call, bank: Bank, customer_id: MaybeInPath, pocket_id: UUID, data: requests.ChangePocket
 ) -> Pocket:
     """Update Pocket.
 
@@ -164,7 +159,7 @@ async def update_pocket(
     fee; what is left and buys no bill is paid into another Pocket of the customer.
     """
     owner, own_id = await caller.pocket(bank, pocket_id, customer_id)
-    await bank.engine.submit(update_pocket_command(caller, owner, own_id, data=data))
+    await bank.engine.submit(requests.update_pocket_command(caller, owner, own_id, data=data))
     row = await pocket_store.get_pocket(bank.pool, owner, own_id)
     return render_pocket(row, bank, caller.now, with_customer_id=False)
 
@@ -207,12 +202,7 @@ async def _require_own(bank: Bank, member: CustomerCaller, pocket_ids: list[UUID
 
 
 async def _list(
-    caller: Caller,
-    bank: Bank,
-    wanted: ListQuery,
-    owners: list[UUID] | None,
-    statuses: list[str] | None,
-    **shown: Any,
+    caller: Caller, bank: Bank, wanted: ListQuery, owners: list[UUID] | None, statuses: list[str] | None, **shown: Any
 ) -> CursorList[Pocket]:
     listed, of = (
         (pocket_store.POCKETS_OF_PARTNER, caller.partner_id)
@@ -221,3 +211,60 @@ async def _list(
     )
     page = await wanted.read(bank, listed, of, statuses, scope="pockets")
     return page_of(page, [render_pocket(row, bank, caller.now, **shown) for row in page.items])
+
+
+_FACE_CENTS = 100_00
+
+
+class MaturingBills(msgspec.Struct, kw_only=True):
+    """The face value of what matures on a date."""
+
+    maturity_date: date
+    face_value: Amount
+
+
+class TotalPortfolio(msgspec.Struct, kw_only=True):
+    """The sums over all Pockets that are not closed, and what matures when, the next first.
+
+    `appreciation_per_second` is that of Pockets with real-time yield.
+    """
+
+    pockets: int
+    total_value: Amount
+    cash: Amount
+    liquidation_value_t0: Amount
+    liquidation_value_t1: Amount
+    fees: Amount
+    owed: Amount
+    appreciation_per_second: str
+    maturities: list[MaturingBills]
+    object_type: Literal["TotalPortfolio"] = "TotalPortfolio"
+
+
+@get("/api/v2/customers/{customer_id}/portfolio/", tag="pockets")
+@get("/api/v2/portfolio/", READS, tag="pockets")
+async def get_portfolio(caller: Call, bank: Bank, customer_id: MaybeInPath) -> TotalPortfolio:
+    """Get portfolio of all Pockets.
+
+    What a customer has in all Pockets together. `GET /api/v2/pockets/explain/` explains each sum.
+    """
+    now = caller.now
+    rows = await pocket_store.list_not_closed(bank.pool, await caller.owner(bank, customer_id))
+    fees = [accrued_cents(row, bank, now) for row in rows]
+    values = [valuation(row, bank, now, fees=accrued) for row, accrued in zip(rows, fees, strict=True)]
+    slopes = [each.appreciation_per_second for row, each in zip(rows, values, strict=True) if row.real_time_yield]
+    face: Counter[date] = Counter()
+    for each in values:
+        for held in each.positions:
+            face[held.bill.maturity] += held.units * _FACE_CENTS
+    return TotalPortfolio(
+        pockets=len(rows),
+        total_value=usd(sum(each.total_value for each in values)),
+        cash=usd(sum(row.cash for row in rows)),
+        liquidation_value_t0=usd(sum(each.liquidation_value_t0 for each in values)),
+        liquidation_value_t1=usd(sum(each.liquidation_value_t1 for each in values)),
+        fees=usd(sum(fees)),
+        owed=usd(sum(row.owed for row in rows)),
+        appreciation_per_second=format_appreciation(sum(slopes, Decimal(0))),
+        maturities=[MaturingBills(maturity_date=day, face_value=usd(face[day])) for day in sorted(face)],
+    )

@@ -3,11 +3,10 @@
 from uuid import UUID
 
 from billfold.accounts.agreements.rules import require_accepted
-from billfold.accounts.pockets.commands import OpenPocket, SetPocketState, UpdatePocket
-from billfold.accounts.pockets.types import POCKET_CLOSED_JOB, OpenPayment, PocketRow
+from billfold.accounts.pockets import commands
 from billfold.accounts.portals.rules import close_portals, new_bank_portal
-from billfold.bills.rules import fees, strategies
-from billfold.bills.rules.valuation import FACE_CENTS
+from billfold.bills.rules import fees, strategies, valuation
+from billfold.ledger import types as ledger_types
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import PocketBook
@@ -15,23 +14,16 @@ from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.directory.rules import require_active
 from billfold.ledger.directory.types import CustomerStatus
-from billfold.ledger.types import (
-    NOT_CLOSED,
-    AccountKind,
-    Direction,
-    JournalKind,
-    PocketStatus,
-    TransactionType,
-)
+from billfold.ledger.types import PocketStatus
 from billfold.platform.errors import NotFound, Refused
 from billfold.treasury.rules.day_end import ONE_DAY, charge_fee, roll_business_day
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.unsettled import pay_from_cash
-from billfold.treasury.sweeps.rules import sweep_and_invest
 
 
-@decides(OpenPocket)
-def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
+@decides(commands.OpenPocket)
+def open_pocket(books: Books, cmd: commands.OpenPocket, ctx: Context) -> Outcome:
     """Open the pocket, its two accounts and its default portal. Refuses: customer-not-open, agreement-not-accepted."""
     book = book_of(books, cmd.customers[0])
     require_active(book.account_status)
@@ -59,15 +51,15 @@ def open_pocket(books: Books, cmd: OpenPocket, ctx: Context) -> Outcome:
     return {"pocket_id": str(pocket.pocket_id), "portal_id": str(portal.portal_id)}
 
 
-@decides(UpdatePocket)
-def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
+@decides(commands.UpdatePocket)
+def update_pocket(books: Books, cmd: commands.UpdatePocket, ctx: Context) -> Outcome:
     """Rename, change strategies, or close.
 
     Refuses: pocket-not-open, customer-not-open, pocket-strategy-locked, pocket-not-empty, last-open-pocket.
     """
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status not in NOT_CLOSED or (cmd.close_for and pocket.status != PocketStatus.OPEN):
+    if pocket.status not in ledger_types.NOT_CLOSED or (cmd.close_for and pocket.status != PocketStatus.OPEN):
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     require_active(book.account_status)
     changes_strategy = cmd.deposit_weeks is not None or not cmd.keep_reinvestment
@@ -89,13 +81,13 @@ def update_pocket(books: Books, cmd: UpdatePocket, ctx: Context) -> Outcome:
     return {"pocket_id": str(pocket.pocket_id), "status": pocket.status}
 
 
-@decides(SetPocketState)
-def set_pocket_state(books: Books, cmd: SetPocketState, ctx: Context) -> Outcome:
+@decides(commands.SetPocketState)
+def set_pocket_state(books: Books, cmd: commands.SetPocketState, ctx: Context) -> Outcome:
     """Freeze or unfreeze a pocket, or switch its real-time yield. Refuses: pocket-not-open."""
     del ctx
     book = book_of(books, cmd.customers[0])
     pocket = pocket_of(book, cmd.pocket_id)
-    if pocket.status not in NOT_CLOSED:
+    if pocket.status not in ledger_types.NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
     book.alter(pocket)
     if cmd.status is not None:
@@ -118,7 +110,7 @@ def require_open(book: Book, pocket: PocketBook) -> None:
     require_usable(book.account_status, pocket)
 
 
-def require_usable(account_status: str, pocket: PocketBook | PocketRow) -> None:
+def require_usable(account_status: str, pocket: PocketBook | commands.PocketRow) -> None:
     """Raise Refused customer-not-open, pocket-frozen or pocket-not-open, as `require_open` of what is stored."""
     require_active(account_status)
     if pocket.status == PocketStatus.FROZEN:
@@ -126,9 +118,9 @@ def require_usable(account_status: str, pocket: PocketBook | PocketRow) -> None:
     require_not_closed(pocket)
 
 
-def require_not_closed(pocket: PocketBook | PocketRow) -> None:
+def require_not_closed(pocket: PocketBook | commands.PocketRow) -> None:
     """Raise Refused pocket-not-open if the pocket is closed."""
-    if pocket.status not in NOT_CLOSED:
+    if pocket.status not in ledger_types.NOT_CLOSED:
         raise Refused("pocket-not-open", f"The pocket is {pocket.status}.")
 
 
@@ -138,16 +130,16 @@ def mark_closed(book: Book, pocket: PocketBook, ctx: Context, *, reason: str) ->
     What other parts keep of it, such as cards, is closed by a job.
     """
     close_portals(book, pocket.pocket_id, ctx)
-    book.schedule(POCKET_CLOSED_JOB, pocket.pocket_id, ctx.now)
+    book.schedule(commands.POCKET_CLOSED_JOB, pocket.pocket_id, ctx.now)
     book.alter(pocket)
     pocket.status, pocket.closed_at, pocket.closure_reason = PocketStatus.CLOSED, ctx.now, reason
     pocket.fee_accrued, pocket.invest_at = 0, None
 
 
-def open_payments(book: Book) -> list[OpenPayment]:
+def open_payments(book: Book) -> list[commands.OpenPayment]:
     """Return the payments that wait to be sent, to collect or to be settled by their network, of those seen."""
     seen = book.referenced.values()
-    return [each for each in seen if isinstance(each, OpenPayment) and each.is_open]
+    return [each for each in seen if isinstance(each, commands.OpenPayment) and each.is_open]
 
 
 def _require_strategy(*terms: int | None) -> None:
@@ -169,7 +161,7 @@ def _close(book: Book, pocket: PocketBook, reason: str, ctx: Context) -> None:
     if not others:
         raise Refused("last-open-pocket", "A customer keeps at least one open pocket.")
     charge_last_fee(book, pocket, ctx)
-    if pocket.cash.balance >= FACE_CENTS:
+    if pocket.cash.balance >= valuation.FACE_CENTS:
         raise Refused("pocket-not-empty", "The pocket still holds money. Transfer it to another pocket or payee first.")
     if pocket.cash.balance:
         _pay_out_rest(book, pocket, ctx, to=min(others, key=lambda p: (p.opened_at, p.bank.no)))
@@ -196,7 +188,7 @@ def charge_last_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
     if not pocket.cash.balance or pocket.lots:
         return
     roll_business_day(book, pocket, ctx)
-    book.begin(JournalKind.FEE, ctx, settles_on=ctx.business_date)
+    book.begin(ledger_types.JournalKind.FEE, ctx, settles_on=ctx.business_date)
     charge_fee(book, pocket, ctx)
     book.close()
 
@@ -205,15 +197,18 @@ def _pay_out_rest(book: Book, pocket: PocketBook, ctx: Context, *, to: PocketBoo
     """Pay all cash of a pocket into another of the same customer, in one journal entry."""
     cents = pocket.cash.balance
     roll_business_day(book, to, ctx)
-    book.begin(JournalKind.ON_US, ctx, settles_on=ctx.settles_on)
-    on_us = book.internal_account(AccountKind.ON_US)
+    book.begin(ledger_types.JournalKind.ON_US, ctx, settles_on=ctx.settles_on)
+    on_us = book.internal_account(ledger_types.AccountKind.ON_US)
     unsettled = pay_from_cash(book, pocket, ctx, cents)
     paid_no = book.post(pocket.bank, on_us, cents)
     pocket.outflow += cents
     received_no = book.post(on_us, to.bank, cents)
     sweep_and_invest(book, to, ctx, amount=cents, unsettled=unsettled)
     group = ctx.ids.next_group()
-    sides = (pocket, to, paid_no, Direction.DEBIT), (to, pocket, received_no, Direction.CREDIT)
+    sides = (
+        (pocket, to, paid_no, ledger_types.Direction.DEBIT),
+        (to, pocket, received_no, ledger_types.Direction.CREDIT),
+    )
     for place, (own, other, posting_no, direction) in enumerate(sides, 1):
         record.transaction(
             book,
@@ -221,7 +216,7 @@ def _pay_out_rest(book: Book, pocket: PocketBook, ctx: Context, *, to: PocketBoo
             posting_no=posting_no,
             group=group,
             place=place,
-            type=TransactionType.GENERIC,
+            type=ledger_types.TransactionType.GENERIC,
             direction=direction,
             amount=cents,
             title="Pocket closed",

@@ -1,9 +1,56 @@
 """Commands about a portal."""
 
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
 from uuid import UUID
 
-from billfold.accounts.portals.types import Wallet
+import msgspec
+
 from billfold.ledger.commands import AuditedAction, Command
+from billfold.platform.database.rows import Row
+
+
+class PortalStatus(StrEnum):
+    """A closed portal stays closed."""
+
+    OPEN = "OPEN"
+    CLOSED = "CLOSED"
+
+
+class Wallet(msgspec.Struct, frozen=True, kw_only=True):
+    """An address on a chain that was never given out, and where it comes from: key and index."""
+
+    chain: str
+    address: str
+    asset: str
+    xpub_id: int
+    index: int
+
+
+class PortalRow(Row, frozen=True):
+    """A payment identifier of a pocket."""
+
+    table = "portal"
+    key_column = "portal_id"
+
+    customer_id: UUID
+    portal_id: UUID
+    pocket_id: UUID
+    type: str
+    name: str
+    status: PortalStatus
+    routing_number: str | None
+    account_number: str | None
+    network_address: str | None
+    payment_rails: list[str]
+    chain: str | None
+    wallet_address: str | None
+    asset: str | None
+    xpub_id: int | None
+    address_index: int | None
+    created_at: datetime
+    updated_at: datetime
 
 
 class OpenPortal(Command, frozen=True, kw_only=True):
@@ -26,3 +73,17 @@ class UpdatePortal(Command, frozen=True, kw_only=True):
     pocket_id: UUID | None = None
     name: str | None = None
     close: bool = False
+
+
+class WalletSource(Protocol):
+    """Gives out addresses, none twice."""
+
+    @property
+    def chains(self) -> tuple[str, ...]:
+        """The chains on which there are addresses."""
+
+    async def allot(self, chain: str) -> Wallet:
+        """Return a new address on one of the chains."""
+
+    def minimum_cents(self, chain: str) -> int | None:
+        """Return the smallest deposit that is credited at once, None where the chain is not read any more."""

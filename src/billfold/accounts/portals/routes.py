@@ -6,20 +6,10 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import address_of, format_address
+from billfold.accounts.portals import rules, schemas
 from billfold.accounts.portals import store as portal_store
-from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
-from billfold.accounts.portals.ports import WalletSource
-from billfold.accounts.portals.rules import BANK_RAILS
-from billfold.accounts.portals.schemas import (
-    AccountPortal,
-    AccountPortals,
-    FundingInstructions,
-    Portal,
-    render_account_portal,
-    render_instructions,
-    render_portal,
-)
-from billfold.accounts.portals.types import PortalRow, Wallet
+from billfold.accounts.portals.commands import OpenPortal, PortalRow, UpdatePortal, Wallet, WalletSource
+from billfold.accounts.portals.schemas import AccountPortals, Portal, render_account_portal, render_portal
 from billfold.accounts.profiles import open_profile
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, page_of, texts_among
@@ -61,7 +51,7 @@ async def open_portal(
 ) -> PortalRow:
     """Open a portal of (customer_id, pocket_id); `rails` narrow what it takes, `wallet` makes it a crypto portal."""
     owner, pocket_id = pocket
-    chosen = tuple(rail for rail in BANK_RAILS if rail in rails) if rails else None
+    chosen = tuple(rail for rail in rules.BANK_RAILS if rail in rails) if rails else None
     fields: dict[str, Any] = {"pocket_id": pocket_id, "name": name, "payment_rails": chosen, "wallet": wallet}
     answer = await bank.engine.submit(OpenPortal(**call.command_fields(owner), **fields))
     return await portal_store.get_portal(bank.pool, owner, UUID(answer.outcome["portal_id"]))
@@ -107,14 +97,14 @@ async def list_account_portals(caller: Caller, bank: Bank, account_id: UUID) -> 
 @post("/api/v1/service-accounts/{account_id}/portals/", refuses=("pocket-not-open", "customer-not-open"))
 async def create_account_portal(
     caller: Caller, bank: Bank, account_id: UUID, data: CreateAccountPortal
-) -> AccountPortal:
+) -> schemas.AccountPortal:
     """Create portal of an account."""
     pocket = await caller.pocket(bank, account_id)
     return render_account_portal(await open_portal(caller, bank, pocket, name=data.name))
 
 
 @get("/api/v1/service-accounts/{account_id}/portals/{portal_id}/")
-async def get_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> AccountPortal:
+async def get_account_portal(caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID) -> schemas.AccountPortal:
     """Get portal of an account."""
     return render_account_portal(await _find_portal(caller, bank, account_id, portal_id=portal_id))
 
@@ -122,7 +112,7 @@ async def get_account_portal(caller: Caller, bank: Bank, account_id: UUID, porta
 @patch("/api/v1/service-accounts/{account_id}/portals/{portal_id}/", refuses=("already-closed",))
 async def rename_account_portal(
     caller: Caller, bank: Bank, account_id: UUID, portal_id: UUID, data: RenamePortal
-) -> AccountPortal:
+) -> schemas.AccountPortal:
     """Rename portal of an account."""
     found = await _find_portal(caller, bank, account_id, portal_id=portal_id)
     return render_account_portal(await _rename(caller, bank, found, name=data.name))
@@ -233,7 +223,9 @@ async def update_portal(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UU
 
 
 @get("/api/v2/pockets/{pocket_id}/portals/{portal_id}/funding-instructions/", SIGNED, READS)
-async def get_funding_instructions(caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID) -> FundingInstructions:
+async def get_funding_instructions(
+    caller: Call, bank: Bank, pocket_id: UUID, portal_id: UUID
+) -> schemas.FundingInstructions:
     """Get funding instructions.
 
     How to pay into a portal by each of its rails.
@@ -242,7 +234,7 @@ async def get_funding_instructions(caller: Call, bank: Bank, pocket_id: UUID, po
     customer = await find_customer(bank.pool, found.customer_id)
     address = None if customer is None else address_of(await open_profile(bank, customer))
     wallets = bank.ports.get(WalletSource)
-    return render_instructions(
+    return schemas.render_instructions(
         found,
         bank.settings,
         beneficiary_name="" if customer is None else customer.name,

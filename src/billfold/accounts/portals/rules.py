@@ -4,8 +4,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
-from billfold.accounts.portals.types import PortalRow, PortalStatus, Wallet
+from billfold.accounts.portals.commands import OpenPortal, PortalRow, PortalStatus, UpdatePortal, Wallet
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context

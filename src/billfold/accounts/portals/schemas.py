@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from billfold.accounts.portals.types import PortalRow, PortalStatus
+from billfold.accounts.portals.commands import PortalRow, PortalStatus
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.ledger.types import Rail
 from billfold.platform.settings.settings import Settings

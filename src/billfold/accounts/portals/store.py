@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from uuid import UUID
 
-from billfold.accounts.portals.types import PortalRow
+from billfold.accounts.portals.commands import PortalRow
 from billfold.ledger.book.book import Book
 from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_CREATION, KeysetList

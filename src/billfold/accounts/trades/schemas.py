@@ -7,8 +7,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.trades.store import TradeRow
-from billfold.bills import cusip as cusip_module
-from billfold.bills.rules import pricing
+from billfold.bills import types as bill_types
+from billfold.bills.rules import yields
 from billfold.http.schemas import Amount, format_price, one_of, usd
 from billfold.ledger.bank import Bank
 from billfold.platform.calendars import Calendars
@@ -146,7 +146,7 @@ def render_v1_trade(row: TradeRow, bank: Bank, now: datetime) -> V1Trade:
         maturity_date=bill.maturity,
         service_account_id=row.pocket_id,
         yield_to_maturity=yield_of(row, bank),
-        tradable_id=cusip_module.tradable_id(row.cusip),
+        tradable_id=bill_types.tradable_id(row.cusip),
     )
 
 
@@ -155,7 +155,7 @@ def yield_of(row: TradeRow, bank: Bank) -> str:
     bill, since = bank.market.bill(row.cusip), priced_from(row, bank.calendars)
     if row.price_micros >= PRICE_PAR_MICROS or since >= bill.maturity:
         return "0"
-    percent = pricing.investment_rate(row.price_micros, since, bill.maturity)
+    percent = yields.investment_rate(row.price_micros, since, bill.maturity)
     return f"{percent / 100:.5f}"
 
 

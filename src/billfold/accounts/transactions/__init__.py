@@ -1,4 +1,4 @@
-"""What customers see of the money that moved through their bank accounts.
+"""Money that moved through bank accounts, as customers see it.
 
 Owns every read of activity, sweeps included. Never writes any: the engine does, in the commit
 of the journal the activity tells about.

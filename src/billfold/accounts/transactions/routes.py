@@ -8,12 +8,8 @@ import msgspec
 
 from billfold.accounts.pockets.requests import resolve_pockets
 from billfold.accounts.pockets.routes import V1_READS
-from billfold.accounts.transactions.opened import open_transactions
-from billfold.accounts.transactions.pages import (
-    SweepQuery,
-    TransactionQuery,
-    transaction_page,
-)
+from billfold.accounts.transactions import pages
+from billfold.accounts.transactions.pages import TransactionQuery
 from billfold.accounts.transactions.schemas import (
     V1_TYPES,
     Transaction,
@@ -21,8 +17,8 @@ from billfold.accounts.transactions.schemas import (
     render_transaction,
     render_v1_transaction,
 )
+from billfold.accounts.transactions.settlement import TransactionRow
 from billfold.accounts.transactions.store import Activity, get_transaction_row
-from billfold.accounts.transactions.types import TransactionRow
 from billfold.http.caller import Call
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
 from billfold.http.list_params import ListQuery, OrderedQuery, Since, Until, searched_page_of, texts_among
@@ -57,7 +53,7 @@ _cells = attrgetter(*(_PATHS.get(name, name) for name in _COLUMNS))
 
 @get("/api/v2/transactions/")
 async def list_transactions(
-    caller: Caller, bank: Bank, wanted: OrderedQuery, query: SweepQuery
+    caller: Caller, bank: Bank, wanted: OrderedQuery, query: pages.SweepQuery
 ) -> SearchedList[Transaction]:
     """List transactions.
 
@@ -81,7 +77,7 @@ async def list_own_transactions(
 
 @get("/api/v2/customers/{customer_id}/transactions/")
 async def list_customer_transactions(
-    caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, query: SweepQuery
+    caller: Caller, bank: Bank, customer_id: UUID, wanted: OrderedQuery, query: pages.SweepQuery
 ) -> SearchedList[Transaction]:
     """List transactions of a customer."""
     owner = await caller.owner(bank, customer_id)
@@ -91,7 +87,7 @@ async def list_customer_transactions(
 
 @get("/api/v2/pockets/{pocket_id}/transactions/")
 async def list_pocket_transactions(
-    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: SweepQuery
+    caller: Caller, bank: Bank, pocket_id: UUID, wanted: OrderedQuery, query: pages.SweepQuery
 ) -> SearchedList[Transaction]:
     """List transactions of a Pocket."""
     key = await caller.pocket(bank, pocket_id)
@@ -115,7 +111,7 @@ async def get_transactions_csv(
         rows = await activity.rows(
             bank.pool, query, now=member.now, calendars=bank.calendars, after=after, limit=ROWS_PER_PAGE
         )
-        return await open_transactions(bank, rows)
+        return await pages.open_transactions(bank, rows)
 
     return csv_stream(
         "transactions.csv",
@@ -203,7 +199,7 @@ async def get_v1_transaction(caller: Caller, bank: Bank, account_id: UUID, trans
 
 async def _read(bank: Bank, customer_id: UUID, pocket_id: UUID | None, requested_id: UUID) -> TransactionRow:
     row = await get_transaction_row(bank.pool, customer_id, pocket_id, requested_id)
-    return (await open_transactions(bank, [row]))[0]
+    return (await pages.open_transactions(bank, [row]))[0]
 
 
 async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, query: TransactionQuery) -> Page[TransactionRow]:
@@ -216,7 +212,7 @@ async def _partner_page(caller: Caller, bank: Bank, wanted: ListQuery, query: Tr
         Activity.of_customer(owners.pop(), own) if of_one else Activity.of_partner(caller.partner_id, own or None)
     )
     scope = f"transactions:{caller.partner_id}"
-    return await transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
+    return await pages.transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
 
 
 async def _customer_page(
@@ -224,7 +220,7 @@ async def _customer_page(
 ) -> Page[TransactionRow]:
     own = await resolve_pockets(caller, bank, owner, requested=query.pockets)
     scope, activity = f"transactions:customer:{owner}", Activity.of_customer(owner, own)
-    return await transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
+    return await pages.transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
 
 
 async def _pocket_page(
@@ -235,4 +231,4 @@ async def _pocket_page(
         named = [await caller.pocket(bank, each) for each in query.pockets]
         own = own if key in named else []
     scope, activity = f"transactions:pocket:{key[1]}", Activity.of_customer(key[0], own)
-    return await transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)
+    return await pages.transaction_page(bank, wanted, query, now=caller.now, scope=scope, activity=activity)

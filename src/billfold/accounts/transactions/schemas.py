@@ -6,8 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions.settlement import settles_at
-from billfold.accounts.transactions.types import TransactionRow
+from billfold.accounts.transactions.settlement import TransactionRow, settles_at
 from billfold.http.schemas import Amount, one_of, usd
 from billfold.platform.calendars import Calendars
 

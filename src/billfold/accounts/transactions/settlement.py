@@ -1,14 +1,89 @@
-"""When a transaction settles: as agreed, or later if that day has been declared closed since."""
+"""Settlement dates and remittance information of transactions."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
+from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions.types import TransactionRow
 from billfold.ledger.types import TransactionType
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
+
+
+class SettledDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A document that a payment settles, in the words of ISO 20022 (`RmtInf/Strd`).
+
+    `type` is a code such as CINV, `date` ISO 8601, `amount` what is paid of it in its `currency`, `reference` that of
+    the payee, `information` a text.
+    """
+
+    type: str | None = None
+    number: str | None = None
+    date: str | None = None
+    amount: str | None = None
+    currency: str | None = None
+    reference: str | None = None
+    information: str | None = None
+
+
+def remittance_shown(
+    lines: Sequence[str], end_to_end: str | None, documents: Sequence[SettledDocument] | None = None
+) -> dict[str, Any] | None:
+    """Return remittance information as contract and ISO 20022 name its parts, None if there is none."""
+    numbers = [each.reference or each.number for each in documents or ()]
+    structured = {
+        "reference": next(filter(None, numbers), None),
+        "end_to_end_identification": end_to_end,
+        "documents": msgspec.to_builtins(documents) if documents else None,
+    }
+    structured = {name: value for name, value in structured.items() if value}
+    if not lines and not structured:
+        return None
+    return {"unstructured": list(lines), "structured": structured or None}
+
+
+class BankBooking(msgspec.Struct, frozen=True):
+    """A fee, a credit or an adjustment: its journal entry, cents, and whether it was reversed."""
+
+    activity_id: UUID
+    pocket_id: UUID
+    entry_no: int
+    journal_kind: str
+    type: str
+    direction: str
+    amount: int
+    cause: str | None
+    is_corrected: bool
+
+
+class TransactionRow(msgspec.Struct, frozen=True):
+    """One row of activity; `details` and `remittance` are JSON text."""
+
+    customer_id: UUID
+    pocket_id: UUID
+    entry_no: int
+    posting_no: int
+    activity_id: UUID
+    transaction_id: UUID
+    type: str
+    direction: str
+    amount: int
+    title: str
+    description: str
+    booked_at: datetime
+    settles_at: datetime
+    details: str
+    remittance: str | None
+    written_no: int
+    swept: bool = True
+
+    @property
+    def is_hold(self) -> bool:
+        """Whether it shows what is reserved for a payment by card: nothing has moved."""
+        return self.type == "CARD" and not self.swept
+
 
 # A payment by ACH that waits settles when it goes: a review may take days, a window be missed.
 ACH_SETTLES_AT: Final = """CASE WHEN e.file_id IS NULL AND e.status IN ('PENDING', 'APPROVED')

@@ -1,6 +1,6 @@
 """Reads of activity: one statement each, in booking order, by index, whatever the history.
 
-A sweep is not stored: it is the other half of each activity, so it is derived beside it. Fees of earlier
+A sweep is not stored: it is the other half of each activity, so it is derived with it. Fees of earlier
 releases, which did not pass the bank account, are shown with one too.
 """
 
@@ -14,8 +14,8 @@ import msgspec
 from typing_extensions import override
 
 from billfold.accounts.entry_numbers import BookedIn, Entries, MergedList
-from billfold.accounts.transactions.settlement import ACH_SETTLES_AT, closures_of, settlement_of
-from billfold.accounts.transactions.types import BankBooking, TransactionRow
+from billfold.accounts.transactions import settlement as transaction_settlement
+from billfold.accounts.transactions.settlement import ACH_SETTLES_AT, TransactionRow
 from billfold.platform.calendars import Calendars
 from billfold.platform.database import keyset
 from billfold.platform.database.connection import Connection, Db
@@ -43,7 +43,7 @@ class PaymentList(MergedList[RowType]):
 
 
 class BankBookingList(PaymentList[RowType]):
-    """What the bank booked by itself, which is little beside payments and has an index of its own."""
+    """What the bank booked by itself, which is little compared with payments and has an index of its own."""
 
     __slots__ = ()
 
@@ -54,7 +54,7 @@ class BankBookingList(PaymentList[RowType]):
 
 
 SWEEP_MEMBER = 1000
-"""The sweep beside member n of a transaction is its member 1000 + n."""
+"""The sweep of member n of a transaction is its member 1000 + n."""
 _MEMBER_MAX = 65_535
 
 _ACH_ENTRIES = f"""
@@ -109,7 +109,7 @@ class TransactionFilters(msgspec.Struct, frozen=True, kw_only=True):
     """Which activity: every filter None lets everything through.
 
     `types` are types, or a type and what kind of it: "FEE:WIRE_FEE". With `sweeps` an activity
-    is also wanted for the sake of the sweep beside it.
+    is also wanted for the sake of its sweep.
     `booked_from` and `settled_from` are included, `_to` excluded.
     """
 
@@ -151,7 +151,7 @@ def _lists(
     is_shown = _IS_SHOWN.format(customer=customer)
     names = (*TransactionFilters.__struct_fields__, "now", "closures")
     values = {name: f"${place}" for place, name in enumerate(names, first)}
-    settlement = settlement_of("a", customer, closures=values["closures"])
+    settlement = transaction_settlement.settlement_of("a", customer, closures=values["closures"])
     return {
         filters_settlement: kind(
             sql.replace("{filter}", _FILTER.format(**values, settles_at=settles_at, is_shown=is_shown)),
@@ -288,7 +288,7 @@ class Activity:
             kinds = {each.partition(":")[0] for each in filters.types or ()}
             if kinds and kinds <= _BANK_TYPES and not filters.sweeps:
                 lists = _OF_BANK
-        closures = [closures_of(calendars)] if filters_settlement else []
+        closures = [transaction_settlement.closures_of(calendars)] if filters_settlement else []
         return lists[filters_settlement], [*self._owner, *values, now, *closures]
 
 
@@ -315,7 +315,7 @@ async def find_bank_bookings(
 ) -> list[tuple[UUID, UUID, Any]]:
     """Return those of these ids that are bookings the bank made by itself in pockets of these customers."""
     rows = await conn.fetch(_BANK_BOOKINGS, customer_ids, ids)
-    return [(customer_id, rest[0], BankBooking(*rest)) for customer_id, *rest in rows]
+    return [(customer_id, rest[0], transaction_settlement.BankBooking(*rest)) for customer_id, *rest in rows]
 
 
 _TO_BROKERAGE = '{"sweep_direction":"TO_BROKERAGE"}'
@@ -323,7 +323,7 @@ _TO_BANK = '{"sweep_direction":"TO_BANK"}'
 
 
 def swept(row: TransactionRow) -> TransactionRow:
-    """The sweep beside an activity: to the brokerage what came in, from it what goes out."""
+    """The sweep of an activity: to the brokerage what came in, from it what goes out."""
     member = int.from_bytes(row.activity_id.bytes[-2:])
     is_credit = row.direction == "CREDIT"
     return msgspec.structs.replace(

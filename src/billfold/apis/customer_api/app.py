@@ -3,7 +3,7 @@
 from typing_extensions import override
 
 from billfold import __version__
-from billfold.approvals.routes.authorization_requests import request_approval
+from billfold.approvals.routes import request_approval
 from billfold.documents.store import find_type
 from billfold.events.kinds import CUSTOMER_KINDS
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster

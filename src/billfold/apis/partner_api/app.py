@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from billfold import __version__
-from billfold.approvals.routes.authorization_requests import request_approval
+from billfold.approvals.routes import request_approval
 from billfold.documents.store import find_type
 from billfold.events.kinds import PARTNER_KINDS
 from billfold.events.stream.broadcaster import EventBroadcaster, create_event_broadcaster

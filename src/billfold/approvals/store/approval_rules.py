@@ -1,5 +1,6 @@
-"""The approval rules of a customer: read, chosen for a request, changed when confirmed; and its MFA policy."""
+"""Approval rules and MFA policy of a customer. Each write leaves the row's fingerprint in the audit log."""
 
+from collections.abc import Iterable
 from datetime import date
 from functools import partial
 from uuid import UUID
@@ -8,13 +9,61 @@ import msgspec
 from asyncpg import Record
 
 from billfold.approvals.rules import matching, requirement_of, stricter
-from billfold.approvals.store.fingerprints import insert
 from billfold.approvals.types import DEFAULT_REQUIREMENT, ApprovalRequirement, Rule
 from billfold.audit.record import AuditedAction
 from billfold.identity.users.types import Action
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
+from billfold.platform.database.rows import proof_of, stored_name
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
+
+KEYS = {
+    "transfer_request": ("request_id",),
+    "authorization_request": ("request_id",),
+    "review": ("request_id", "review_no"),
+    "approval_rule": ("rule_id",),
+    "dual_control": ("customer_id",),
+}
+"""Table -> what tells a row of it from the customer's others."""
+
+
+async def insert(audited_action: AuditedAction, table: str, *, replace: bool = False, **columns: object) -> bool:
+    """Insert a row, in the place of the one with its key if `replace`; tell whether it was written."""
+    conflict = "DO NOTHING"
+    if replace:
+        key = dict.fromkeys(("customer_id", *KEYS[table]))
+        changes = ", ".join(f"{name} = excluded.{name}" for name in columns if name not in key)
+        conflict = f"({', '.join(key)}) DO UPDATE SET {changes}"
+    parameters = ", ".join(f"${number}" for number in range(1, len(columns) + 1))
+    sql = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({parameters}) ON CONFLICT {conflict} RETURNING *"
+    return await write(audited_action, table, sql, *columns.values())
+
+
+async def update(
+    audited_action: AuditedAction, table: str, customer_id: UUID, request_id: UUID, *, where: str, **columns: object
+) -> bool:
+    """Change columns of a request where a condition holds; tell whether it did.
+
+    The values of the columns are $3, $4 and so on, in the condition too.
+    """
+    changes = ", ".join(f"{name} = ${number}" for number, name in enumerate(columns, 3))
+    sql = f"UPDATE {table} SET {changes} WHERE customer_id = $1 AND request_id = $2 AND {where} RETURNING *"
+    return await write(audited_action, table, sql, customer_id, request_id, *columns.values())
+
+
+async def write(audited_action: AuditedAction, table: str, sql: str, *values: object) -> bool:
+    """Run a statement that returns the rows it writes; tell whether there are any."""
+    rows = await audited_action.conn.fetch(sql, *values)
+    record_checksums(audited_action, table, rows)
+    return bool(rows)
+
+
+def record_checksums(audited_action: AuditedAction, table: str, rows: Iterable[Record]) -> None:
+    """Record the fingerprints of these rows, with all columns, in an audited action."""
+    for row in rows:
+        key = "/".join(str(row[name]) for name in KEYS[table])
+        audited_action.proves(stored_name(table), key, proof_of(row, row.keys()))
+
 
 _LIST = "SELECT * FROM approval_rule WHERE customer_id = $1 ORDER BY created_at, written_no"
 _ONE = "SELECT * FROM approval_rule WHERE customer_id = $1 AND rule_id = $2"
@@ -32,18 +81,18 @@ SELECT coalesce(sum(q.amount), 0)::bigint
 """
 
 
-async def list_rules(conn: Connection | Pool, customer_id: UUID) -> list[Rule]:
+async def list_rules(conn: Db, customer_id: UUID) -> list[Rule]:
     """Return all rules of a customer, the oldest first."""
     return [_read(row) for row in await conn.fetch(_LIST, customer_id)]
 
 
-async def find_rule(conn: Connection | Pool, customer_id: UUID, rule_id: UUID) -> Rule | None:
+async def find_rule(conn: Db, customer_id: UUID, rule_id: UUID) -> Rule | None:
     """Return one rule, or None."""
     row = await conn.fetchrow(_ONE, customer_id, rule_id)
     return None if row is None else _read(row)
 
 
-async def get_rule(conn: Connection | Pool, customer_id: UUID, rule_id: UUID) -> Rule:
+async def get_rule(conn: Db, customer_id: UUID, rule_id: UUID) -> Rule:
     """Return one rule. Raises NotFound."""
     found = await find_rule(conn, customer_id, rule_id)
     if found is None:
@@ -82,7 +131,7 @@ async def requirement_for_transfer(
     )
 
 
-async def requirement_for_change(conn: Connection | Pool, customer_id: UUID, action: Action) -> ApprovalRequirement:
+async def requirement_for_change(conn: Db, customer_id: UUID, action: Action) -> ApprovalRequirement:
     """Return the approvals that a sensitive change requires; none without a rule."""
     ranked = matching(await list_rules(conn, customer_id), action)
     return requirement_of(ranked[0]) if ranked else ApprovalRequirement(required=0)
@@ -100,7 +149,7 @@ async def remove_rule(audited_action: AuditedAction, customer_id: UUID, rule_id:
     audited_action.proves("approval_rule", rule_id, None)
 
 
-async def requires_step_up(conn: Connection | Pool, customer_id: UUID, *, default: bool) -> bool:
+async def requires_step_up(conn: Db, customer_id: UUID, *, default: bool) -> bool:
     """Tell whether approvals through any application require a recent sign-in; `default` where nothing is set."""
     setting = await conn.fetchval(_STEP_UP, customer_id)
     return default if setting is None else setting is True

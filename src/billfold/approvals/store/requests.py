@@ -14,30 +14,19 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.approvals.actor import Actor
+from billfold.approvals import types as approval_types
 from billfold.approvals.rules import MAY_APPROVE, MAY_CONFIRM
-from billfold.approvals.store.fingerprints import update
-from billfold.approvals.types import (
-    APPLY_AUTHORIZATION_REQUEST,
-    EXECUTE_TRANSFER_REQUEST,
-    EXPIRE_AUTHORIZATION_REQUEST,
-    EXPIRE_TRANSFER_REQUEST,
-    ApprovalRequirement,
-    AuthorizationRequestRow,
-    Status,
-    StoredRequest,
-    TransferRequest,
-)
+from billfold.approvals.store.approval_rules import update
 from billfold.audit.record import AuditedAction, audited
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.keyset import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused
 
-RequestType = TypeVar("RequestType", bound=StoredRequest)
+RequestType = TypeVar("RequestType", bound=approval_types.StoredRequest)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,21 +51,19 @@ class RequestKind(Generic[RequestType]):
         sql = f"SELECT * FROM ({self.select}) q WHERE {self.filters} AND {{page}}"
         return KeysetList(sql, self._read, **BY_CREATION)
 
-    async def find(
-        self, conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime
-    ) -> RequestType | None:
+    async def find(self, conn: Db, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType | None:
         """Return a request of a customer as it stands at the bank's `now`, or None."""
         row = await conn.fetchrow(f"{self.select} AND q.request_id = $3", customer_id, now, request_id)
         return None if row is None else self._read(row)
 
-    async def get(self, conn: Connection | Pool, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType:
+    async def get(self, conn: Db, customer_id: UUID, request_id: UUID, *, now: datetime) -> RequestType:
         """Return the same. Raises NotFound."""
         found = await self.find(conn, customer_id, request_id, now=now)
         if found is None:
             raise NotFound(f"There is no such {self.table.replace('_', ' ')}.")
         return found
 
-    async def list_pending(self, conn: Connection | Pool, customer_id: UUID, *, now: datetime) -> list[RequestType]:
+    async def list_pending(self, conn: Db, customer_id: UUID, *, now: datetime) -> list[RequestType]:
         """Return all requests of a customer that wait at the bank's `now`."""
         sql = f"{self.select} AND q.status = 'PENDING' AND q.expires_at > $2 ORDER BY q.created_at, q.written_no"
         return [self._read(row) for row in await conn.fetch(sql, customer_id, now)]
@@ -88,7 +75,7 @@ class RequestKind(Generic[RequestType]):
         return await self.get(conn, customer_id, request_id, now=now)
 
     def audited(
-        self, by: Actor, verb: str, request_id: UUID, **details: object
+        self, by: approval_types.Actor, verb: str, request_id: UUID, **details: object
     ) -> AbstractAsyncContextManager[AuditedAction]:
         """Return the audited transaction in which a member acts on a request."""
         return audited(
@@ -107,7 +94,9 @@ class RequestKind(Generic[RequestType]):
         if request.status != "PENDING":
             raise Refused(f"{self.table.replace('_', '-')}-not-pending", f"The request is {request.status}.")
 
-    async def move(self, audited_action: AuditedAction, request: RequestType, status: Status, *, now: datetime) -> None:
+    async def move(
+        self, audited_action: AuditedAction, request: RequestType, status: approval_types.Status, *, now: datetime
+    ) -> None:
         """Record what a pending request has become, and schedule what follows."""
         where = "status = 'PENDING'"
         key = (request.customer_id, request.request_id)
@@ -150,14 +139,14 @@ class RequestKind(Generic[RequestType]):
 
     def _read(self, row: Record) -> RequestType:
         columns = dict(row)
-        columns["terms"] = msgspec.json.decode(columns["terms"], type=ApprovalRequirement)
+        columns["terms"] = msgspec.json.decode(columns["terms"], type=approval_types.ApprovalRequirement)
         return msgspec.convert(columns, self.row)
 
 
 _STATUS = "CASE WHEN q.status = 'PENDING' AND q.expires_at <= $2 THEN 'EXPIRED' ELSE q.status END AS status_now"
 TRANSFER_REQUESTS = RequestKind(
     table="transfer_request",
-    row=TransferRequest,
+    row=approval_types.TransferRequest,
     select=f"""
 SELECT q.*, {_STATUS},
        CASE WHEN q.status <> 'APPROVED' THEN 'NOT_STARTED'
@@ -182,17 +171,17 @@ SELECT q.*, {_STATUS},
            AND v.request_id = q.request_id AND v.member_id = $9))
 """,
     needs=MAY_APPROVE,
-    expiry_job=EXPIRE_TRANSFER_REQUEST,
-    approval_job=EXECUTE_TRANSFER_REQUEST,
+    expiry_job=approval_types.EXPIRE_TRANSFER_REQUEST,
+    approval_job=approval_types.EXECUTE_TRANSFER_REQUEST,
 )
 AUTHORIZATION_REQUESTS = RequestKind(
     table="authorization_request",
-    row=AuthorizationRequestRow,
+    row=approval_types.AuthorizationRequestRow,
     select=f"SELECT q.*, {_STATUS} FROM authorization_request q WHERE q.customer_id = $1",
     filters="($3::text[] IS NULL OR q.status_now = ANY($3)) AND ($4::text[] IS NULL OR q.action = ANY($4))",
     needs=MAY_CONFIRM,
-    expiry_job=EXPIRE_AUTHORIZATION_REQUEST,
-    approval_job=APPLY_AUTHORIZATION_REQUEST,
+    expiry_job=approval_types.EXPIRE_AUTHORIZATION_REQUEST,
+    approval_job=approval_types.APPLY_AUTHORIZATION_REQUEST,
 )
 # A command of ours is in one commit; the journals of that commit are between two links.
 _TRANSACTIONS = """
@@ -225,7 +214,7 @@ class Filters(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def transactions_of(
-    conn: Connection | Pool, customer_id: UUID, commands: Iterable[tuple[TransferRequest, UUID]]
+    conn: Db, customer_id: UUID, commands: Iterable[tuple[approval_types.TransferRequest, UUID]]
 ) -> dict[UUID, list[UUID]]:
     """Return the transactions of requests, each with a command that can have moved its money."""
     wanted = [(request.request_id, command_id, request.pocket_id) for request, command_id in commands]
@@ -238,7 +227,7 @@ async def transactions_of(
 async def run_expiry_job(bank: Bank, job: ScheduledJob) -> None:
     """Record that a request has expired; a decided one stays as it is."""
     assert job.customer_id is not None
-    kind: RequestKind[TransferRequest] | RequestKind[AuthorizationRequestRow] = (
+    kind: RequestKind[approval_types.TransferRequest] | RequestKind[approval_types.AuthorizationRequestRow] = (
         TRANSFER_REQUESTS if job.kind == TRANSFER_REQUESTS.expiry_job else AUTHORIZATION_REQUESTS
     )
     await kind.update_by_bank(

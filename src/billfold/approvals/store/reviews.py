@@ -13,16 +13,15 @@ from uuid import UUID
 import msgspec
 
 from billfold.approvals import rules
-from billfold.approvals.actor import Actor
-from billfold.approvals.store.fingerprints import write
+from billfold.approvals.store.approval_rules import write
 from billfold.approvals.store.requests import RequestKind, RequestType
-from billfold.approvals.types import Reviewer, ReviewRow, Status, StoredRequest, TransferRequest, Verdict
+from billfold.approvals.types import Actor, Reviewer, ReviewRow, Status, StoredRequest, TransferRequest, Verdict
 from billfold.audit.record import AuditedAction
 from billfold.identity.members import store as team_store
 from billfold.identity.users.contact_details import USERS
 from billfold.identity.users.types import Role
 from billfold.platform.crypto import Vault
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import Refused
 
 _REVIEWS = """
@@ -81,7 +80,7 @@ class _MemberState(NamedTuple):
     since: datetime
 
 
-async def users_behind(conn: Connection | Pool, user_id: UUID | None, client_id: str) -> frozenset[UUID]:
+async def users_behind(conn: Db, user_id: UUID | None, client_id: str) -> frozenset[UUID]:
     """Return the users behind a requester: the person, or those who gave a service user its keys."""
     if user_id is not None:
         return frozenset({user_id})
@@ -131,9 +130,7 @@ async def void_reviews(audited_action: AuditedAction, by: Actor, request_id: UUI
     await write(audited_action, "review", _VOID, by.customer_id, request_id, by.now, None)
 
 
-async def reviews_of(
-    conn: Connection | Pool, customer_id: UUID, requests: Sequence[StoredRequest]
-) -> dict[UUID, list[ReviewRow]]:
+async def reviews_of(conn: Db, customer_id: UUID, requests: Sequence[StoredRequest]) -> dict[UUID, list[ReviewRow]]:
     """Return the reviews of requests by their ids, in order."""
     reviews: dict[UUID, list[ReviewRow]] = {each.request_id: [] for each in requests}
     hashes = [each.content_hash for each in requests]
@@ -143,7 +140,7 @@ async def reviews_of(
 
 
 class ReviewState(NamedTuple):
-    """What is read beside requests, by their ids: reviews, and why a request can never be approved.
+    """What is read with requests, by their ids: reviews, and why a request can never be approved.
 
     `users` are all members that requests and reviews name, by the members' ids.
     """
@@ -154,12 +151,7 @@ class ReviewState(NamedTuple):
 
 
 async def load_reviews(
-    conn: Connection | Pool,
-    customer_id: UUID,
-    requests: Sequence[RequestType],
-    *,
-    kind: RequestKind[RequestType],
-    vault: Vault,
+    conn: Db, customer_id: UUID, requests: Sequence[RequestType], *, kind: RequestKind[RequestType], vault: Vault
 ) -> ReviewState:
     """Return the reviews of requests of one kind, and what belongs to them."""
     reviews = await reviews_of(conn, customer_id, requests)
@@ -170,7 +162,7 @@ async def load_reviews(
 
 
 async def find_blockers(
-    conn: Connection | Pool, customer_id: UUID, requests: Sequence[RequestType], *, kind: RequestKind[RequestType]
+    conn: Db, customer_id: UUID, requests: Sequence[RequestType], *, kind: RequestKind[RequestType]
 ) -> dict[UUID, str]:
     """Return why requests can never be approved, by their ids; those that can are left out."""
     reviews = await reviews_of(conn, customer_id, requests)
@@ -178,7 +170,7 @@ async def find_blockers(
 
 
 async def _find_blockers(
-    conn: Connection | Pool,
+    conn: Db,
     customer_id: UUID,
     requests: Sequence[RequestType],
     *,
@@ -201,9 +193,7 @@ async def _find_blockers(
     return blockers
 
 
-async def find_requester_blockers(
-    conn: Connection | Pool, customer_id: UUID, requests: Iterable[StoredRequest]
-) -> dict[UUID, str]:
+async def find_requester_blockers(conn: Db, customer_id: UUID, requests: Iterable[StoredRequest]) -> dict[UUID, str]:
     """Return the transfer requests whose requester may not make them any more, by their ids, with the sentence.
 
     A change that waits for confirmation is checked for that when it is applied.
@@ -215,7 +205,7 @@ async def find_requester_blockers(
     return {request_id: blocker for request_id, blocker in found.items() if blocker is not None}
 
 
-async def list_other_members(conn: Connection | Pool, customer_id: UUID, *, than: Collection[UUID]) -> list[Reviewer]:
+async def list_other_members(conn: Db, customer_id: UUID, *, than: Collection[UUID]) -> list[Reviewer]:
     """Return all users of a team who are active, by name, without some of them; their addresses are as stored."""
     return [each for each in await _list_members(conn, customer_id, None) if each.user_id not in than]
 
@@ -230,9 +220,7 @@ def open_addresses(vault: Vault, members: Iterable[Reviewer]) -> list[Reviewer]:
     ]
 
 
-async def _list_members(
-    conn: Connection | Pool, customer_id: UUID, member_ids: Iterable[UUID] | None
-) -> list[Reviewer]:
+async def _list_members(conn: Db, customer_id: UUID, member_ids: Iterable[UUID] | None) -> list[Reviewer]:
     """Return these members, users and service users, active or not; None: all users who are active."""
     rows = await conn.fetch(_MEMBERS, customer_id, None if member_ids is None else list(member_ids))
     return [msgspec.convert(dict(row), Reviewer) for row in rows]

@@ -1,4 +1,4 @@
-"""What a pocket earned over a period, from its state at both ends and nothing between.
+"""Earnings of a pocket in a period, from its state at both ends.
 
 Every field of an entry is an additive amount in cents, so sums over pockets and over adjoining
 periods are exact. Rates have no place here.
@@ -52,11 +52,7 @@ class EarningsEntry(NamedTuple):
 
 
 def compute_earnings(
-    start_state: PocketState,
-    start_at: datetime,
-    end_state: PocketState,
-    end_at: datetime,
-    market: Market,
+    start_state: PocketState, start_at: datetime, end_state: PocketState, end_at: datetime, market: Market
 ) -> EarningsEntry:
     """Return what was earned from `start_at` to `end_at`, given the states at both.
 

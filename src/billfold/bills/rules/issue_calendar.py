@@ -8,8 +8,7 @@ and for the maturity alike; the term is counted from the day before the move.
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from billfold.bills.cusip import isin_of, simulated_cusip
-from billfold.bills.types import Bill
+from billfold.bills.types import Bill, isin_of, simulated_cusip
 from billfold.platform.calendars import Calendars
 
 _TUESDAY = 1

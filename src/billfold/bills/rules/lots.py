@@ -1,4 +1,4 @@
-"""How many units: to buy with an amount, to sell for an amount, and what part of a cost goes.
+"""Units to buy or sell for an amount, and the cost of parts of FIFO lots.
 
 Plain integers without a loop: this runs inside every transfer.
 """

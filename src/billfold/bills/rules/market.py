@@ -8,23 +8,21 @@ there is no simulated bill, and nothing is traded by rates that are too old.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from datetime import date, datetime, timedelta
-from typing import Self, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime
+from typing import NamedTuple, Self, TypeVar
 
 from billfold.bills import market_data as packaged
-from billfold.bills.cusip import simulated_maturity
-from billfold.bills.rules import pricing
+from billfold.bills.rules import pricing, yields
+from billfold.bills.rules.accretion import MICROSECONDS, AccretionLine, microseconds
 from billfold.bills.rules.issue_calendar import TERMS, Term, latest_maturity, simulated_bill
-from billfold.bills.types import Auction, Bill, BillPrices, DailyRates
+from billfold.bills.types import Auction, Bill, BillPrices, DailyRates, simulated_maturity
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import MarketDataStale, NotFound
-from billfold.platform.money import PRICE_PAR_MICROS, round_half_up
+from billfold.platform.money import PRICE_PAR_MICROS
 
 _DAYS_PER_WEEK = 7
-_SECONDS_PER_DAY = 86_400
-_MICROSECONDS = 1_000_000
 # A sandbox may run through years in minutes; past these sizes a memory starts again.
 _CACHE_MAX = 100_000
 _TICKS_CACHED_MAX = 64
@@ -75,7 +73,7 @@ class Market:
         if not self._curves:
             raise ValueError("a market needs the rates of at least one day")
         self._rates: dict[tuple[str, date], int] = {}
-        self._accretion_lines: dict[tuple[str, date], tuple[int, int]] = {}
+        self._accretion_lines: dict[tuple[str, date], AccretionLine] = {}
         self._matures_at: dict[date, datetime] = {}
         self._on_the_run: dict[tuple[int, date], Bill] = {}
         self._tick_prices: dict[tuple[datetime, date], TickPrices] = {}
@@ -201,12 +199,10 @@ class Market:
 
         The line starts at 00:00 Eastern of the pricing day with that day's same-day bid.
         """
-        remaining = _microseconds(self.matures_at(bill) - at)
+        remaining = microseconds(self.matures_at(bill) - at)
         if remaining <= 0:
             return PRICE_PAR_MICROS
-        discount, span = self._accretion_line(bill, self.calendars.pricing_day(at))
-        # The price is rounded half up, not the discount: a tie goes towards par.
-        return PRICE_PAR_MICROS + round_half_up(-discount * remaining, span)
+        return self._accretion_line(bill, self.calendars.pricing_day(at)).price(remaining)
 
     def mark(self, bill: Bill, at: datetime) -> int:
         """Return the price in micros at the last tick: what a customer sees until the next.
@@ -265,8 +261,8 @@ class Market:
         day = self.calendars.pricing_day(tick)
         matured = bill.maturity <= today
         t0_bid = PRICE_PAR_MICROS if matured else self._bid(bill, day, day)
-        rate = pricing.investment_rate(t0_bid, day, bill.maturity)
-        seconds_left = _microseconds(self.matures_at(bill) - tick) // _MICROSECONDS
+        rate = yields.investment_rate(t0_bid, day, bill.maturity)
+        seconds_left = microseconds(self.matures_at(bill) - tick) // MICROSECONDS
         return BillPrices(
             bill=bill,
             mark_micros=PRICE_PAR_MICROS if matured else self.price_at(bill, tick),
@@ -298,13 +294,13 @@ class Market:
         days = (bill.maturity - settles_on).days
         return pricing.price_from_rate(self.bid_rate(bill, day), days)
 
-    def _accretion_line(self, bill: Bill, day: date) -> tuple[int, int]:
-        """Return the discount in micros at 00:00 of a pricing day and the microseconds to par."""
+    def _accretion_line(self, bill: Bill, day: date) -> AccretionLine:
+        """Return the line of a pricing day, from its same-day bid at 00:00 Eastern."""
         key = bill.cusip, day
         line = self._accretion_lines.get(key)
         if line is None:
             discount = PRICE_PAR_MICROS - self._bid(bill, day, day)
-            line = discount, _microseconds(self.matures_at(bill) - et_instant(day, 0))
+            line = AccretionLine(discount, microseconds(self.matures_at(bill) - et_instant(day, 0)))
             _cache(self._accretion_lines, key, line)
         return line
 
@@ -312,7 +308,7 @@ class Market:
 def _issues_by_term(
     auctions: Iterable[Auction], bills: dict[str, Bill]
 ) -> dict[int, tuple[Sequence[date], Sequence[Bill]]]:
-    """Return per term the issue days in order and, beside each, the bill issued."""
+    """Return per term the issue days in order and, next to each, the bill issued."""
     issued: dict[int, dict[date, Bill]] = {}
     for auction in auctions:
         if auction.weeks is not None:
@@ -324,11 +320,29 @@ def _nodes(published: DailyRates) -> tuple[tuple[int, int], ...]:
     return tuple((quote.weeks * _DAYS_PER_WEEK, quote.discount_milli) for quote in published.quotes)
 
 
-def _microseconds(span: timedelta) -> int:
-    return (span.days * _SECONDS_PER_DAY + span.seconds) * _MICROSECONDS + span.microseconds
-
-
 def _cache(memory: dict[Key, Value], key: Key, value: Value) -> None:
     if len(memory) >= _CACHE_MAX:
         memory.clear()
     memory[key] = value
+
+
+class MarketDataState(NamedTuple):
+    """One kind of market data: what is newest in it, and why nothing is traded by it; empty when it is."""
+
+    what: str
+    newest: str
+    problem: str = ""
+
+
+def market_data_states(market: Market, at: datetime) -> Iterator[MarketDataState]:
+    """Yield the state of the rates, then of the bills of each term, as they are at an instant."""
+    problem = "" if market.is_current(at) else "too old: nothing is bought or sold"
+    age = market.age_days(at)
+    yield MarketDataState("rates", f"{market.last_day}, {age} bond market {'day' if age == 1 else 'days'} ago", problem)
+    for weeks in TERMS:
+        try:
+            bill = market.on_the_run(weeks, market.calendars.business_date(at))
+            simulated = ", simulated" if bill.simulated else ""
+            yield MarketDataState(f"{weeks}-week bill", f"{bill.cusip}, issued {bill.first_issue}{simulated}")
+        except MarketDataStale as stale:
+            yield MarketDataState(f"{weeks}-week bill", "none", stale.detail)

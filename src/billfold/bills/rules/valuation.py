@@ -1,4 +1,4 @@
-"""What a pocket is worth at the last tick, what it would fetch, and how fast it grows.
+"""The value of a pocket at the last tick, what it would fetch, and how fast it grows.
 
 On the path of every read: prices are struck once per tick for everyone, so a portfolio is a
 multiplication and an addition per bill.

@@ -1,7 +1,7 @@
 """Customers for whom something is due, brought up to date in small batches.
 
 Batches are small so that payments do not wait long behind due work. The bank's own customer is not
-included: its day is closed after all others (`payments/settlement/worker.py`).
+included: its day is closed after all others (`payments/clearing/worker.py`).
 """
 
 import asyncio

@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Sequence
 from datetime import datetime, timedelta
 
-from billfold.bills.rules.freshness import market_data_states
-from billfold.bills.rules.market import Market
+from billfold.bills.rules.market import Market, market_data_states
 from billfold.bills.store import load_market
 from billfold.ledger.jobs.due_work import next_due
 from billfold.monitoring.health.types import HealthCheck

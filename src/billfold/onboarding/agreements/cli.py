@@ -17,7 +17,7 @@ from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish
-from billfold.onboarding.agreements.refresh import REFRESH_SECONDS
+from billfold.onboarding.agreements.store import REFRESH_SECONDS
 from billfold.onboarding.agreements.texts import InvalidAgreements, read_texts, to_toml
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import et_date
@@ -52,8 +52,7 @@ async def publish_file(
     *,
     release_date: Annotated[date, DayOption(help="From when on it is in force; its name.")],
     required_by: Annotated[
-        date | None,
-        DayOption(help="From when on who has not accepted it makes no payments. Never without it."),
+        date | None, DayOption(help="From when on who has not accepted it makes no payments. Never without it.")
     ] = None,
     fonts: Annotated[
         Path | None, typer.Option(help="A folder of fonts, for letters that the product's own do not have.")
@@ -61,12 +60,7 @@ async def publish_file(
 ) -> str:
     """Publish a version later than all others. It stays readable for ever, and cannot be changed."""
     try:
-        release = Release(
-            read_texts(file.read_bytes()),
-            release_date,
-            required_by,
-            fonts=(fonts,) if fonts else (),
-        )
+        release = Release(read_texts(file.read_bytes()), release_date, required_by, fonts=(fonts,) if fonts else ())
         by = Publisher(bank_customer_id(bank.seed), bank.settings.bank_name, bank.vault, Origin.operator())
         today = et_date(await bank.now())
         async with bank.pool.acquire() as conn:

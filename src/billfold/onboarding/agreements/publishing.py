@@ -15,14 +15,9 @@ from billfold.audit.types import NewEntry
 from billfold.documents.pdf import Unprintable, typeset
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import store
-from billfold.onboarding.agreements.texts import (
-    TYPES,
-    AgreementText,
-    AgreementTexts,
-    InvalidAgreements,
-    shipped_texts,
-)
-from billfold.onboarding.agreements.types import DocumentRow, VersionRow
+from billfold.onboarding.agreements import texts as agreement_texts
+from billfold.onboarding.agreements.store import DocumentRow, VersionRow
+from billfold.onboarding.agreements.texts import InvalidAgreements
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection
 
@@ -39,7 +34,7 @@ class Publisher(NamedTuple):
 class Release(NamedTuple):
     """A version to publish: its texts, when they are in force, and by when they must have been accepted."""
 
-    texts: AgreementTexts
+    texts: agreement_texts.AgreementTexts
     released_on: date
     required_by: date | None = None
     fonts: tuple[Path, ...] = ()
@@ -78,7 +73,7 @@ async def publish_first(conn: Connection, by: Publisher, *, now: datetime) -> No
     await store.lock_versions(conn)
     if await store.list_versions(conn):
         return
-    texts = shipped_texts()
+    texts = agreement_texts.shipped_texts()
     assert texts.release_date is not None
     release = Release(texts, texts.release_date)
     await _add(conn, by, release, documents=_print(by, release), now=now)
@@ -121,8 +116,8 @@ def _print(by: Publisher, release: Release) -> list[DocumentRow]:
     ]
 
 
-@lru_cache(maxsize=len(TYPES))  # each new bank begins with the same texts
-def _pdf(text: AgreementText, day: date, author: str, *, fonts: tuple[Path, ...]) -> bytes:
+@lru_cache(maxsize=len(agreement_texts.TYPES))  # each new bank begins with the same texts
+def _pdf(text: agreement_texts.AgreementText, day: date, author: str, *, fonts: tuple[Path, ...]) -> bytes:
     facts = {
         "title": text.title,
         "version": day.isoformat(),

@@ -1,26 +1,64 @@
 """The agreements in force, each of them as a public file, and acceptances that a partner reports."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from ipaddress import ip_address
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.agreements.commands import AcceptAgreements
-from billfold.accounts.agreements.types import AcceptedBy, Consent
+from billfold.accounts.agreements.commands import AcceptAgreements, AcceptedBy, Consent
 from billfold.accounts.customers.schemas import Customer, render_customer
 from billfold.accounts.profiles import open_profile
 from billfold.http.caller import Call
 from billfold.http.operations import OPEN, SIGNED, get, post, with_scope
 from billfold.http.responses import HttpResponse
+from billfold.http.schemas import one_of
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.onboarding.agreements import store
-from billfold.onboarding.agreements.schemas import Agreement, read_agreement
-from billfold.onboarding.agreements.texts import TYPES, slug_of
-from billfold.platform.dates import require_aware
+from billfold.onboarding.agreements.texts import TYPES, Category, slug_of
+from billfold.platform.dates import et_date, require_aware
 from billfold.platform.errors import InvalidInput, NotFound
+
+
+class AgreementDocument(msgspec.Struct, kw_only=True):
+    """One text, as a file."""
+
+    type: Annotated[str, one_of(*TYPES)]
+    title: str
+    category: Category
+    pdf_download_url: str
+
+
+class Agreement(msgspec.Struct, kw_only=True):
+    """All texts in force."""
+
+    version: str
+    release_date: date
+    documents: list[AgreementDocument]
+    object_type: Literal["Agreement"] = "Agreement"
+
+
+async def read_agreement(bank: Bank, now: datetime) -> Agreement:
+    """Return what is in force at an instant of business time."""
+    version = bank.terms.agreements.in_force(et_date(now))
+    assert version is not None  # the first one came with the bank
+    where = f"{bank.settings.customer_origin}/agreements/{version}"
+    return Agreement(
+        version=version,
+        release_date=date.fromisoformat(version),
+        documents=[
+            AgreementDocument(
+                type=each.type,
+                title=each.title,
+                category=each.category,
+                pdf_download_url=f"{where}/{slug_of(each.type)}.pdf",
+            )
+            for each in await store.list_documents(bank.pool, version)
+        ],
+    )
+
 
 READS = with_scope("agreements.read", "agreements")
 _KINDS = {f"{slug_of(each)}.pdf": each for each in TYPES}

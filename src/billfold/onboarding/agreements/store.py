@@ -1,21 +1,50 @@
 """Rows of published agreements: added, and never changed."""
 
-from collections.abc import Iterable
-from typing import Any
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from datetime import date, datetime
 from uuid import UUID
 
 import msgspec
+import structlog
 from asyncpg import Record
 
-from billfold.ledger.types import AgreementTerms
+from billfold.ledger.types import Agreements, AgreementTerms
 from billfold.onboarding.agreements.texts import AgreementText
-from billfold.onboarding.agreements.types import DocumentRow, VersionRow
-from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.rows import proof_of
+from billfold.platform.database.connection import Connection, Db, Pool
+from billfold.platform.database.rows import StructType, Table, proof_of
+from billfold.platform.database.shortage import error_summary
 from billfold.platform.errors import NotFound
 
+
+class VersionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A version. `customer_id` is the bank itself, whose audit log proves the row; `published_at` wall time."""
+
+    customer_id: UUID
+    version: str
+    release_date: date
+    required_by: date | None
+    published_at: datetime
+
+
+class DocumentRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One of its texts: `content` is JSON, `pdf` its file, both as they were published."""
+
+    customer_id: UUID
+    version: str
+    type: str
+    document_no: int
+    title: str
+    category: str
+    content: str
+    pdf: bytes
+
+
 _LOCK = "SELECT FROM bank FOR UPDATE"  # rows that are only added leave no right to lock their table
-_VERSIONS = f"SELECT {', '.join(VersionRow.__struct_fields__)} FROM agreement_version ORDER BY version DESC"
+_versions = Table(VersionRow, "agreement_version", key=("version",))
+_documents = Table(DocumentRow, "agreement_document", key=("version", "type"))
+_VERSIONS = f"{_versions.select} ORDER BY version DESC"
 _TERMS = "SELECT version, required_by FROM agreement_version"
 _DOCUMENTS = "SELECT content FROM agreement_document WHERE version = $1 ORDER BY document_no"
 _PDF = "SELECT pdf FROM agreement_document WHERE version = $1 AND type = $2"
@@ -36,17 +65,17 @@ async def lock_versions(conn: Connection) -> None:
     await conn.execute(_LOCK)
 
 
-async def list_versions(conn: Connection | Pool) -> list[VersionRow]:
+async def list_versions(conn: Db) -> list[VersionRow]:
     """Return all versions, the last one first."""
-    return [VersionRow(**dict(row)) for row in await conn.fetch(_VERSIONS)]
+    return await _versions.all(conn, _VERSIONS)
 
 
-async def load_terms(conn: Connection | Pool) -> tuple[AgreementTerms, ...]:
+async def load_terms(conn: Db) -> tuple[AgreementTerms, ...]:
     """Return what decides about each version."""
     return tuple(AgreementTerms(*row) for row in await conn.fetch(_TERMS))
 
 
-async def list_documents(conn: Connection | Pool, version: str) -> list[AgreementText]:
+async def list_documents(conn: Db, version: str) -> list[AgreementText]:
     """Return the texts of a version, in their order. Raises NotFound."""
     found = await find_documents(conn, version)
     if not found:
@@ -54,19 +83,19 @@ async def list_documents(conn: Connection | Pool, version: str) -> list[Agreemen
     return [*found.values()]
 
 
-async def find_documents(conn: Connection | Pool, version: str) -> dict[str, AgreementText]:
+async def find_documents(conn: Db, version: str) -> dict[str, AgreementText]:
     """Return the texts of a version by their types; empty when it was never published."""
     rows = await conn.fetch(_DOCUMENTS, version)
     return {text.type: text for row in rows for text in [msgspec.json.decode(row["content"], type=AgreementText)]}
 
 
-async def find_unaccepted(conn: Connection | Pool, user_id: UUID, version: str) -> UUID | None:
+async def find_unaccepted(conn: Db, user_id: UUID, version: str) -> UUID | None:
     """Return a company that has not accepted a version, and of which the user is an administrator; or None."""
     found: UUID | None = await conn.fetchval(_UNACCEPTED, user_id, version)
     return found
 
 
-async def get_pdf(conn: Connection | Pool, version: str, kind: str) -> bytes:
+async def get_pdf(conn: Db, version: str, kind: str) -> bytes:
     """Return the file of a text. Raises NotFound."""
     found: bytes | None = await conn.fetchval(_PDF, version, kind)
     if found is None:
@@ -76,22 +105,49 @@ async def get_pdf(conn: Connection | Pool, version: str, kind: str) -> bytes:
 
 async def add_version(conn: Connection, row: VersionRow, documents: Iterable[DocumentRow]) -> dict[str, dict[str, str]]:
     """Add a version with its texts; return the fingerprints of the rows, as the audit log keeps them."""
-    versions = {row.version: proof_of(*await _insert(conn, "agreement_version", row))}
-    texts = {
-        f"{each.version}/{each.type}": proof_of(*await _insert(conn, "agreement_document", each)) for each in documents
-    }
+    versions = {row.version: await _insert(conn, _versions, row)}
+    texts = {f"{each.version}/{each.type}": await _insert(conn, _documents, each) for each in documents}
     return {"agreement_version": versions, "agreement_document": texts}
 
 
-async def list_acceptances(conn: Connection | Pool, customer_id: UUID) -> list[Record]:
+async def list_acceptances(conn: Db, customer_id: UUID) -> list[Record]:
     """Return which versions a customer accepted, the last one first."""
     return await conn.fetch(_ACCEPTANCES, customer_id)
 
 
-async def _insert(conn: Connection, table: str, row: msgspec.Struct) -> tuple[Any, list[str]]:
-    names = row.__struct_fields__
-    parameters = ", ".join(f"${number}" for number in range(1, len(names) + 1))
-    sql = f"INSERT INTO {table} ({', '.join(names)}) VALUES ({parameters}) RETURNING *"
-    written = await conn.fetchrow(sql, *msgspec.structs.astuple(row))
+async def _insert(conn: Connection, table: Table[StructType], row: StructType) -> str:
+    written = await conn.fetchrow(f"{table.insertion} RETURNING *", *msgspec.structs.astuple(row))
     assert written is not None
-    return written, list(written.keys())
+    return proof_of(written, written.keys())
+
+
+log = structlog.get_logger(__name__)
+
+REFRESH_SECONDS = 2.0
+
+
+@asynccontextmanager
+async def run_agreements_refresher(pool: Pool, agreements: Agreements) -> AsyncIterator[None]:
+    """Keep the agreements new as long as the context lasts; inside it they are known."""
+    await refresh(pool, agreements)
+    task = asyncio.create_task(_run(pool, agreements))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def refresh(conn: Db, agreements: Agreements) -> None:
+    """Read which versions there are."""
+    agreements.published = await load_terms(conn)
+
+
+async def _run(pool: Pool, agreements: Agreements) -> None:
+    """Refresh until cancelled. An unavailable database is waited for."""
+    while True:
+        await asyncio.sleep(REFRESH_SECONDS)
+        try:
+            await refresh(pool, agreements)
+        except Exception as error:  # noqa: BLE001 - what is known is used on
+            log.warning("agreements_refresh_failed", error=error_summary(error))

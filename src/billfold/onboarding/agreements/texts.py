@@ -84,7 +84,7 @@ def slug_of(kind: str) -> str:
 
 
 def shipped_texts() -> AgreementTexts:
-    """Return the first version, from the file beside this one."""
+    """Return the first version, from the package."""
     return read_texts(files(__package__).joinpath("agreements.toml").read_bytes())
 
 

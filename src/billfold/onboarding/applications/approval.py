@@ -7,7 +7,7 @@ found, and only the rest is done.
 from typing import Any
 from uuid import UUID
 
-from billfold.accounts.agreements.types import AcceptedBy, Consent
+from billfold.accounts.agreements.commands import AcceptedBy, Consent
 from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.customers.schemas import Name
 from billfold.accounts.pockets.commands import OpenPocket
@@ -23,16 +23,15 @@ from billfold.ledger.bank import Bank
 from billfold.ledger.directory.store import find_customer
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
-from billfold.onboarding.applications import store
+from billfold.onboarding.applications import schemas, store
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import Application, content_of, open_application
 from billfold.onboarding.applications.forms import AnyForm, BusinessForm, FirstPocket, IndividualForm
-from billfold.onboarding.applications.schemas import mask_number
 from billfold.onboarding.applications.types import TEAM_JOB, ApplicationRow, ApplicationStatus, Role
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id
-from billfold.team.welcome_email import send_password_link
+from billfold.team.invitations import send_password_link
 
 _CALLER = "application"
 
@@ -177,7 +176,7 @@ def _business_profile(form: BusinessForm) -> dict[str, Any]:
         "phone_number": contact.get("phone_number"),
         "address": content.get("address"),
         "identification_number": {
-            "identification_number": mask_number(number["identification_number"]),
+            "identification_number": schemas.mask_number(number["identification_number"]),
             "issuing_country": number.get("issuing_country") or content.get("identification_number_issuing_country"),
             "type": number["type"],
         },

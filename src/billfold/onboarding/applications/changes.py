@@ -14,7 +14,7 @@ from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
-from billfold.onboarding.applications import store
+from billfold.onboarding.applications import store, types
 from billfold.onboarding.applications.content import (
     Application,
     Content,
@@ -23,15 +23,7 @@ from billfold.onboarding.applications.content import (
     seal_related_party,
 )
 from billfold.onboarding.applications.rules.status import IDLE_LIMIT
-from billfold.onboarding.applications.types import (
-    CHECK_JOB,
-    EXPIRE_JOB,
-    REPORT_JOB,
-    ApplicationKind,
-    ApplicationRow,
-    ApplicationStatus,
-    RelatedPartyRow,
-)
+from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 
 _TITLES: Final[Mapping[ApplicationStatus, str]] = {
     ApplicationStatus.APPROVED: "An application was approved",
@@ -71,7 +63,7 @@ class ApplicationChange:
         row, known = self.row, self.application.party_rows.get(related_party_id)
         await store.put_related_party(
             self.action,
-            RelatedPartyRow(
+            types.RelatedPartyRow(
                 customer_id=row.customer_id,
                 application_id=row.application_id,
                 related_party_id=related_party_id,
@@ -106,7 +98,7 @@ class ApplicationChange:
             self.action, self.row, status, at=self.at, exception_reasons=list(reasons), **changes
         )
         self.action.details |= {"status": status} | ({"reasons": list(reasons)} if reasons else {})
-        kind = REPORT_JOB if status in _REPORTED else CHECK_JOB if status in _CHECKED else None
+        kind = types.REPORT_JOB if status in _REPORTED else types.CHECK_JOB if status in _CHECKED else None
         if kind is not None:
             job = ScheduledJob(kind, moved.move_id, moved.customer_id, wait_until or self.at)
             await jobs_store.schedule(self.action.conn, [job])
@@ -187,7 +179,7 @@ async def begin_application(
     application = await open_application(action.conn, bank, row)
     change = ApplicationChange(bank, action, application, at=at, wall=wall)
     await change.request_documents()
-    if row.kind == ApplicationKind.BUSINESS:
-        job = ScheduledJob(EXPIRE_JOB, row.applicant_id, row.customer_id, at + IDLE_LIMIT)
+    if row.kind == types.ApplicationKind.BUSINESS:
+        job = ScheduledJob(types.EXPIRE_JOB, row.applicant_id, row.customer_id, at + IDLE_LIMIT)
         await jobs_store.schedule(action.conn, [job])
     return change.application

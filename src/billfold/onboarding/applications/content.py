@@ -11,19 +11,15 @@ from typing_extensions import override
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import SealedValue
 from billfold.documents import store as document_store
+from billfold.documents.ports import DocumentRow
 from billfold.documents.store import open_names
-from billfold.documents.types import DocumentRow
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.forms import AnyForm, BusinessForm, IndividualForm, RelatedPartyForm
-from billfold.onboarding.applications.rules.requirements import (
-    DocumentRequest,
-    missing_requirements,
-    required_documents,
-)
+from billfold.onboarding.applications.rules import requirements
 from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, RelatedPartyRow
 from billfold.platform.crypto import associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import NotFound
 from billfold.platform.ids import command_id, derive
@@ -46,23 +42,23 @@ class Application(msgspec.Struct, kw_only=True):
         """Return the id and nothing personal."""
         return f"Application({self.row.application_id})"
 
-    def required(self, seed: bytes) -> dict[UUID, DocumentRequest]:
+    def required(self, seed: bytes) -> dict[UUID, requirements.DocumentRequest]:
         """Return the documents that are required, by their ids."""
-        requests = required_documents(self.form, self.parties, self.row.requested_documents)
+        requests = requirements.required_documents(self.form, self.parties, self.row.requested_documents)
         return {document_id_of(seed, self.row, each): each for each in requests}
 
     def missing(self, seed: bytes) -> list[str]:
         """Return what it lacks before it can be submitted."""
         required = self.required(seed)
         documents = [each for each in self.documents if each.document_id in required]
-        return missing_requirements(self.form, self.parties, documents)
+        return requirements.missing_requirements(self.form, self.parties, documents)
 
     def documents_of(self, related_party_id: UUID | None) -> list[DocumentRow]:
         """Return the documents of a related party, or those of the applicant."""
         return [each for each in self.documents if each.related_party_id == related_party_id]
 
 
-def document_id_of(seed: bytes, row: ApplicationRow, request: DocumentRequest) -> UUID:
+def document_id_of(seed: bytes, row: ApplicationRow, request: requirements.DocumentRequest) -> UUID:
     """Return the id of the document of a type that an applicant, or a related party, must provide."""
     subject = request.related_party_id or row.applicant_id
     return derive(seed, command_id(f"document:{row.applicant_id}:{subject}", request.type), 0)
@@ -74,7 +70,7 @@ def name_of(application: Application) -> str:
     return form.name.written if isinstance(form, IndividualForm) else form.name or "(no name)"
 
 
-async def open_application(conn: Connection | Pool, bank: Bank, row: ApplicationRow) -> Application:
+async def open_application(conn: Db, bank: Bank, row: ApplicationRow) -> Application:
     """Return an application with what it says. Raises NotFound when that was destroyed after its retention."""
     found = await open_applications(conn, bank, [row])
     if not found:
@@ -82,7 +78,7 @@ async def open_application(conn: Connection | Pool, bank: Bank, row: Application
     return found[0]
 
 
-async def open_applications(conn: Connection | Pool, bank: Bank, rows: Sequence[ApplicationRow]) -> list[Application]:
+async def open_applications(conn: Db, bank: Bank, rows: Sequence[ApplicationRow]) -> list[Application]:
     """Return applications with what they say, without those that were destroyed after their retention."""
     keys = await bank.ports[DataKeys].load(conn, [row.applicant_id for row in rows])
     rows = [row for row in rows if keys.get(row.applicant_id) is not None]
@@ -105,12 +101,7 @@ async def open_applications(conn: Connection | Pool, bank: Bank, rows: Sequence[
 
 
 async def _open(
-    conn: Connection | Pool,
-    bank: Bank,
-    row: ApplicationRow,
-    *,
-    parties: Sequence[RelatedPartyRow],
-    documents: list[DocumentRow],
+    conn: Db, bank: Bank, row: ApplicationRow, *, parties: Sequence[RelatedPartyRow], documents: list[DocumentRow]
 ) -> Application:
     kind: type[AnyForm] = BusinessForm if row.kind == ApplicationKind.BUSINESS else IndividualForm
     content = await bank.ports[DataKeys].open(conn, row.applicant_id, row.content, aad=_place(row))
@@ -124,7 +115,7 @@ async def _open(
 
 
 async def seal_application(
-    conn: Connection | Pool, bank: Bank, applicant_id: UUID, application_id: UUID, *, content: Content
+    conn: Db, bank: Bank, applicant_id: UUID, application_id: UUID, *, content: Content
 ) -> bytes:
     """Return what an application says, sealed."""
     place = associated_data("application", "content", application_id, tenant_id=applicant_id)
@@ -162,7 +153,7 @@ def content_of(form: AnyForm | RelatedPartyForm) -> Content:
 
 
 async def _open_parties(
-    conn: Connection | Pool, bank: Bank, row: ApplicationRow, parties: Sequence[RelatedPartyRow]
+    conn: Db, bank: Bank, row: ApplicationRow, parties: Sequence[RelatedPartyRow]
 ) -> dict[UUID, RelatedPartyForm]:
     sealed = [SealedValue(row.applicant_id, each.content, _party_place(row, each.related_party_id)) for each in parties]
     plain = await bank.ports[DataKeys].open_many(conn, sealed)

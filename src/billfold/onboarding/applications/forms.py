@@ -1,4 +1,4 @@
-"""What people fill in: the fields of businesses, related parties and individuals, as they are sent and stored.
+"""Forms of businesses, related parties and individuals, as they are sent and stored.
 
 Types say what a field may be by itself; `rules/fields.py` says the rest.
 """
@@ -78,12 +78,7 @@ INDUSTRIES: Final = frozenset(
 )
 Industry = Annotated[str, msgspec.Meta(extra_json_schema={"enum": sorted(INDUSTRIES)})]
 EntityType = Literal[
-    "SOLE_PROPRIETOR",
-    "CORPORATE",
-    "LLC",
-    "PARTNERSHIP",
-    "INCORPORATED_ASSOCIATION",
-    "UNINCORPORATED_ASSOCIATION",
+    "SOLE_PROPRIETOR", "CORPORATE", "LLC", "PARTNERSHIP", "INCORPORATED_ASSOCIATION", "UNINCORPORATED_ASSOCIATION"
 ]
 RiskCategory = Literal["INTERNET_GAMBLING", "CANNABIS", "CRYPTOCURRENCY", "CROWDFUNDING", "FINANCIAL_OR_MONEY_MOVEMENT"]
 PersonNumberType = Literal["SSN", "PASSPORT", "NON_US_ID"]

@@ -1,4 +1,4 @@
-"""What the operations of both APIs do with applications, in the same words."""
+"""Requests about applications, the same for both APIs."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -14,7 +14,7 @@ from billfold.ledger.directory.rules import require_active
 from billfold.ledger.types import Origin
 from billfold.ledger.usage_limits import uses_of
 from billfold.oauth.caller import CustomerCaller
-from billfold.onboarding.applications import store
+from billfold.onboarding.applications import forms, store
 from billfold.onboarding.applications.changes import ApplicationChange, begin_application, changing
 from billfold.onboarding.applications.content import (
     Application,
@@ -23,26 +23,11 @@ from billfold.onboarding.applications.content import (
     open_application,
     seal_application,
 )
-from billfold.onboarding.applications.forms import (
-    PARTIES_MAX,
-    AgreementConsent,
-    AnyForm,
-    BusinessForm,
-    RelatedPartyForm,
-)
-from billfold.onboarding.applications.rules.fields import (
-    check_form,
-    check_ownership,
-    merge_content,
-    with_e164_numbers,
-)
+from billfold.onboarding.applications.forms import PARTIES_MAX, RelatedPartyForm
+from billfold.onboarding.applications.rules import fields as application_fields
+from billfold.onboarding.applications.rules.fields import merge_content
 from billfold.onboarding.applications.rules.status import require_complete, require_editable
-from billfold.onboarding.applications.types import (
-    ApplicationKind,
-    ApplicationRow,
-    ApplicationStatus,
-    applicant_id_of,
-)
+from billfold.onboarding.applications.types import ApplicationKind, ApplicationRow, ApplicationStatus, applicant_id_of
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 
@@ -77,13 +62,13 @@ async def read_application(
 
 
 async def create_application(
-    call: Call, bank: Bank, kind: ApplicationKind, form: AnyForm, *, application_id: UUID | None
+    call: Call, bank: Bank, kind: ApplicationKind, form: forms.AnyForm, *, application_id: UUID | None
 ) -> Application:
     """Create an application; one of the same id and content is returned as it is now.
 
     Raises InvalidInput, Refused `duplicate-id`, `customer-not-open`.
     """
-    check_form(form, now=call.now, wall=call.wall)
+    application_fields.check_form(form, now=call.now, wall=call.wall)
     require_active((await call.customer(bank, owner_of(call))).account_status)
     owner, own_id = owner_of(call), application_id or call.new_resource_id(bank.seed)
     content = _tidy(merge_content({}, content_of(form) | {"id": None}))
@@ -102,7 +87,7 @@ async def create_application(
 
 
 async def update_application(
-    call: Call, bank: Bank, row: ApplicationRow, data: BusinessForm, *, check: Check | None = None
+    call: Call, bank: Bank, row: ApplicationRow, data: forms.BusinessForm, *, check: Check | None = None
 ) -> Application:
     """Change fields; `check` sees the application first, locked. Raises InvalidInput, Refused, NotFound.
 
@@ -114,7 +99,7 @@ async def update_application(
         if check is not None:
             check(change.application)
         content = _tidy(merge_content(content_of(change.application.form), changes))
-        check_form(msgspec.convert(content, BusinessForm), now=call.now, wall=call.wall)
+        application_fields.check_form(msgspec.convert(content, forms.BusinessForm), now=call.now, wall=call.wall)
         await change.save(content)
         return change.application
 
@@ -124,13 +109,13 @@ async def submit_application(
     bank: Bank,
     row: ApplicationRow,
     *,
-    consent: AgreementConsent | None = None,
+    consent: forms.AgreementConsent | None = None,
     invite_id: UUID | None = None,
     check: Check | None = None,
 ) -> Application:
     """Submit for verification, with a consent given now; `check` sees the application first, locked.
 
-    `invite_id`: whoever was invited submits it.
+    `invite_id`: the invited person submits it.
 
     Refuses: application-not-editable, application-incomplete, customer-not-open, usage-limit-reached.
     """
@@ -189,13 +174,7 @@ async def add_party(call: Call, change: ApplicationChange, party_id: UUID, conte
 
 
 async def update_related_party(
-    call: Call,
-    bank: Bank,
-    row: ApplicationRow,
-    party_id: UUID,
-    data: RelatedPartyForm,
-    *,
-    check: Check | None = None,
+    call: Call, bank: Bank, row: ApplicationRow, party_id: UUID, data: RelatedPartyForm, *, check: Check | None = None
 ) -> Application:
     """Change a related party; `check` sees the application first, locked. Raises NotFound, InvalidInput, Refused.
 
@@ -239,8 +218,8 @@ def party_in(application: Application, party_id: UUID) -> RelatedPartyForm:
 async def _save_party(call: Call, change: ApplicationChange, party_id: UUID, content: Content) -> None:
     content = _tidy(merge_content({}, content))
     party = msgspec.convert(content, RelatedPartyForm)
-    check_form(party, now=call.now, wall=call.wall)
-    check_ownership((change.application.parties | {party_id: party}).values())
+    application_fields.check_form(party, now=call.now, wall=call.wall)
+    application_fields.check_ownership((change.application.parties | {party_id: party}).values())
     await change.save_party(party_id, content)
 
 
@@ -280,7 +259,7 @@ def _changing(
 
 def _tidy(content: Content) -> Content:
     """Return fields with phone numbers as E.164 and no value twice in a set."""
-    content = with_e164_numbers(content)
+    content = application_fields.with_e164_numbers(content)
     if "roles" in content:
         content["roles"] = list(dict.fromkeys(content["roles"]))
     if "risk_categories" in content.get("risk_info", {}):

@@ -10,20 +10,9 @@ from billfold.accounts.addresses import Address, Country
 from billfold.accounts.customers.schemas import Name
 from billfold.documents.routes import Document, render_document
 from billfold.http.schemas import BankTime, one_of
+from billfold.onboarding.applications import forms, types
 from billfold.onboarding.applications.content import Application, content_of
-from billfold.onboarding.applications.forms import (
-    AgreementConsent,
-    AnyForm,
-    Contact,
-    FirstPocket,
-    IndividualForm,
-    IndustryInfo,
-    InvestmentProfile,
-    RelatedPartyForm,
-    RiskInfo,
-)
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
-from billfold.onboarding.applications.types import ApplicationStatus, Role
 
 Shown = TypeVar("Shown", bound=msgspec.Struct)
 _SHOWN_DIGITS = 4
@@ -49,7 +38,7 @@ class MaskedPersonNumber(msgspec.Struct, kw_only=True):
 
 class _Shown(msgspec.Struct, kw_only=True):
     id: UUID
-    status: ApplicationStatus
+    status: types.ApplicationStatus
     exception_reasons: list[str]
     customer_id: Annotated[
         UUID | None, msgspec.Meta(description="The customer that the applicant became, once it is APPROVED.")
@@ -76,12 +65,12 @@ class BusinessApplication(_Shown, kw_only=True):
     identification_number: MaskedBusinessNumber | None = None
     identification_number_issuing_country: str | None = None
     address: Address | None = None
-    contact: Contact | None = None
+    contact: forms.Contact | None = None
     formation_date: date | None = None
-    risk_info: RiskInfo | None = None
-    industry: IndustryInfo | None = None
-    agreement_consent: AgreementConsent | None = None
-    first_pocket: FirstPocket | None = None
+    risk_info: forms.RiskInfo | None = None
+    industry: forms.IndustryInfo | None = None
+    agreement_consent: forms.AgreementConsent | None = None
+    first_pocket: forms.FirstPocket | None = None
     object_type: Literal["BusinessApplication"] = "BusinessApplication"
 
 
@@ -97,7 +86,7 @@ class RelatedPartyApplication(msgspec.Struct, kw_only=True):
     address: Address | None = None
     date_of_birth: date | None = None
     identification_number: MaskedPersonNumber | None = None
-    roles: list[Role] = msgspec.field(default_factory=list)
+    roles: list[types.Role] = msgspec.field(default_factory=list)
     ownership_percentage: str | None = None
     object_type: Literal["RelatedPartyApplication"] = "RelatedPartyApplication"
 
@@ -121,9 +110,9 @@ class IndividualApplication(_Shown, kw_only=True):
     identification_number_issuing_country: str | None = None
     citizenship_country: str
     originally_onboarded_at: BankTime | None = None
-    investment_profile: InvestmentProfile
-    agreement_consent: AgreementConsent
-    first_pocket: FirstPocket | None = None
+    investment_profile: forms.InvestmentProfile
+    agreement_consent: forms.AgreementConsent
+    first_pocket: forms.FirstPocket | None = None
     documents: list[Document]
     id_verification_documents_needed: bool
     identification_number_verification_document_needed: bool
@@ -146,7 +135,7 @@ def render_business(application: Application, seed: bytes) -> BusinessApplicatio
 def render_individual(application: Application, seed: bytes) -> IndividualApplication:
     """The application of a person."""
     form = application.form
-    assert isinstance(form, IndividualForm)
+    assert isinstance(form, forms.IndividualForm)
     needed = {each.type for each in application.documents if each.status in UNUSABLE}
     fields: dict[str, Any] = msgspec.structs.asdict(form) | _shown(application, seed)
     fields["identification_number"] = mask_number(form.identification_number)
@@ -160,7 +149,7 @@ def render_individual(application: Application, seed: bytes) -> IndividualApplic
     )
 
 
-def render_related_party(party_id: UUID, form: RelatedPartyForm) -> RelatedPartyApplication:
+def render_related_party(party_id: UUID, form: forms.RelatedPartyForm) -> RelatedPartyApplication:
     """A related party."""
     return _convert(_masked(form) | {"id": party_id}, RelatedPartyApplication)
 
@@ -176,7 +165,7 @@ def _shown(application: Application, seed: bytes) -> dict[str, Any]:
         "id": row.application_id,
         "status": row.status,
         "exception_reasons": list(row.exception_reasons),
-        "customer_id": row.applicant_id if row.status == ApplicationStatus.APPROVED else None,
+        "customer_id": row.applicant_id if row.status == types.ApplicationStatus.APPROVED else None,
         "time_created": row.created_at,
         "updated_at": row.updated_at,
         "submitted_at": row.submitted_at,
@@ -188,7 +177,7 @@ def _convert(fields: dict[str, Any], kind: type[Shown]) -> Shown:
     return msgspec.convert(fields, kind)
 
 
-def _masked(form: AnyForm | RelatedPartyForm) -> dict[str, Any]:
+def _masked(form: forms.AnyForm | forms.RelatedPartyForm) -> dict[str, Any]:
     content = content_of(form)
     number = content.get("identification_number")
     if isinstance(number, dict):

@@ -23,10 +23,10 @@ from billfold.onboarding.applications.requests import add_party, party_in
 from billfold.onboarding.applications.rules.status import require_editable
 from billfold.onboarding.applications.types import ApplicationRow
 from billfold.onboarding.invites import rules, store
-from billfold.onboarding.invites.types import InvitationType, Invite, Invitee, InviteRow, WantedInvite
+from billfold.onboarding.invites.rules import InvitationType, Invite, Invitee, InviteRow, WantedInvite
 from billfold.platform import crypto
 from billfold.platform.crypto import associated_data
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.errors import InvalidInput, Refused
 from billfold.platform.ids import command_id, derive
@@ -61,9 +61,9 @@ class _Planned(NamedTuple):
 
 
 async def invite(call: Call, bank: Bank, row: ApplicationRow, wanted: Sequence[WantedInvite]) -> list[Invite]:
-    """Invite people, all or none. Whoever is invited already gets a new link.
+    """Invite people, all or none. Those already invited get a new link.
 
-    Links that the same address got before stay valid beside it, each for its own seven days.
+    Links that the same address got before stay valid as well, each for its own seven days.
 
     Raises NotFound, InvalidInput, Refused `application-not-editable`, `invite-limit-reached`, `customer-not-open`.
     """
@@ -91,7 +91,7 @@ async def withdraw(call: Call, bank: Bank, row: ApplicationRow, invite_id: UUID)
         await store.delete_invite(change.action, change.row, invite_id)
 
 
-async def open_invites(conn: Connection | Pool, bank: Bank, application: Application, *, now: datetime) -> list[Invite]:
+async def open_invites(conn: Db, bank: Bank, application: Application, *, now: datetime) -> list[Invite]:
     """Return the invites of an application with who is invited, the first one first."""
     rows = await store.list_invites(conn, application.row)
     applicant_id = application.row.applicant_id

@@ -3,25 +3,22 @@
 from datetime import datetime
 from uuid import UUID
 
-import msgspec
-from asyncpg import Record
-
+from billfold.audit.audited_rows import AuditedTable
 from billfold.audit.record import AuditedAction
+from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.types import ApplicationRow
-from billfold.onboarding.invites.types import InviteRow
-from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.rows import proof_of
+from billfold.onboarding.invites import rules
+from billfold.onboarding.invites.rules import InviteRow
+from billfold.platform import crypto
+from billfold.platform.database.connection import Connection, Db
 from billfold.platform.errors import NotFound
 
 TABLE = "application_invite"
-_NAMES = InviteRow.__struct_fields__
-_COLUMNS = ", ".join(f"i.{name}" for name in _NAMES)
-_RENEWED = [name for name in _NAMES if name not in {"customer_id", "invite_id", "application_id", "created_at"}]
-_PUT = f"""
-INSERT INTO application_invite ({", ".join(_NAMES)})
-VALUES ({", ".join(f"${n}" for n in range(1, len(_NAMES) + 1))})
-ON CONFLICT (invite_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in _RENEWED)}
-RETURNING *
+_invites = AuditedTable(InviteRow, TABLE, key=("invite_id",), noun="invite")
+_COLUMNS = _invites.columns("i")
+_RENEWED = set(InviteRow.__struct_fields__) - {"customer_id", "invite_id", "application_id", "created_at"}
+_RENEW = f"""
+ON CONFLICT (invite_id) DO UPDATE SET {", ".join(f"{name} = excluded.{name}" for name in sorted(_RENEWED))}
 """
 _DELETE = "DELETE FROM application_invite WHERE customer_id = $1 AND application_id = $2 AND invite_id = $3 RETURNING 1"
 _OF_APPLICATION = f"""
@@ -55,21 +52,14 @@ ON CONFLICT (invite_id, step) DO UPDATE SET content = excluded.content
 """
 
 
-def _row(record: Record) -> InviteRow:
-    return msgspec.convert({name: record[name] for name in _NAMES}, InviteRow)
-
-
-async def list_invites(conn: Connection | Pool, application: ApplicationRow) -> list[InviteRow]:
+async def list_invites(conn: Db, application: ApplicationRow) -> list[InviteRow]:
     """Return the invites of an application, the first one first."""
-    found = await conn.fetch(_OF_APPLICATION, application.customer_id, application.application_id)
-    return [_row(each) for each in found]
+    return await _invites.all(conn, _OF_APPLICATION, application.customer_id, application.application_id)
 
 
 async def put_invite(action: AuditedAction, row: InviteRow) -> None:
     """Add an invite, or change it."""
-    written = await action.conn.fetchrow(_PUT, *msgspec.structs.astuple(row))
-    assert written is not None
-    action.proves(TABLE, row.invite_id, proof_of(written, written.keys()))
+    await _invites.add(action, row, _RENEW)
 
 
 async def delete_invite(action: AuditedAction, application: ApplicationRow, invite_id: UUID) -> None:
@@ -80,39 +70,29 @@ async def delete_invite(action: AuditedAction, application: ApplicationRow, invi
     action.proves(TABLE, invite_id, None)
 
 
-async def find_by_link(conn: Connection | Pool, link_hash: bytes, *, now: datetime, wall: datetime) -> InviteRow | None:
+async def find_by_link(conn: Db, link_hash: bytes, *, now: datetime, wall: datetime) -> InviteRow | None:
     """Return the invite that a link opens while it does."""
-    found = await conn.fetchrow(_BY_LINK, link_hash, now, wall)
-    return None if found is None else _row(found)
+    return await _invites.first(conn, _BY_LINK, link_hash, now, wall)
 
 
 async def find_by_session(
-    conn: Connection | Pool,
-    session_hash: bytes,
-    invite_id: UUID,
-    *,
-    now: datetime,
-    wall: datetime,
-    idle_since: datetime,
+    conn: Db, session_hash: bytes, invite_id: UUID, *, now: datetime, wall: datetime, idle_since: datetime
 ) -> InviteRow | None:
     """Return this invite, if a browser has opened it and was seen after `idle_since`."""
-    found = await conn.fetchrow(_BY_SESSION, session_hash, now, wall, invite_id, idle_since)
-    return None if found is None else _row(found)
+    return await _invites.first(conn, _BY_SESSION, session_hash, now, wall, invite_id, idle_since)
 
 
-async def open_session(
-    conn: Connection | Pool, session_hash: bytes, invite_id: UUID, *, wall: datetime, ends_at: datetime
-) -> None:
+async def open_session(conn: Db, session_hash: bytes, invite_id: UUID, *, wall: datetime, ends_at: datetime) -> None:
     """Note that a browser has opened an invite."""
     await conn.execute(_OPEN_SESSION, session_hash, invite_id, wall, ends_at)
 
 
-async def touch_session(conn: Connection | Pool, session_hash: bytes, wall: datetime) -> None:
+async def touch_session(conn: Db, session_hash: bytes, wall: datetime) -> None:
     """Put off the idle end of a session."""
     await conn.execute(_TOUCH, session_hash, wall)
 
 
-async def end_session(conn: Connection | Pool, session_hash: bytes) -> None:
+async def end_session(conn: Db, session_hash: bytes) -> None:
     """End the session of a browser."""
     await conn.execute("DELETE FROM invite_session WHERE session_hash = $1", session_hash)
 
@@ -123,7 +103,7 @@ async def end_sessions(conn: Connection, invite_id: UUID) -> None:
 
 
 async def keep_link(conn: Connection, invite_id: UUID) -> None:
-    """Keep the newest link of an invite valid beside the one that replaces it."""
+    """Keep the newest link of an invite valid together with the one that replaces it."""
     await conn.execute(_KEEP_LINK, invite_id)
 
 
@@ -132,15 +112,41 @@ async def end_earlier_links(conn: Connection, invite_id: UUID) -> None:
     await conn.execute("DELETE FROM earlier_link WHERE invite_id = $1", invite_id)
 
 
-async def list_drafts(conn: Connection | Pool, invite_id: UUID) -> dict[str, bytes]:
+async def list_drafts(conn: Db, invite_id: UUID) -> dict[str, bytes]:
     """Return what was typed and is not complete, sealed, by step."""
     rows = await conn.fetch("SELECT step, content FROM invite_draft WHERE invite_id = $1", invite_id)
     return {row["step"]: row["content"] for row in rows}
 
 
-async def put_draft(conn: Connection | Pool, invite_id: UUID, step: str, content: bytes | None) -> None:
+async def put_draft(conn: Db, invite_id: UUID, step: str, content: bytes | None) -> None:
     """Keep what was typed in a step, sealed; None: nothing is left."""
     if content is None:
         await conn.execute("DELETE FROM invite_draft WHERE invite_id = $1 AND step = $2", invite_id, step)
     else:
         await conn.execute(_PUT_DRAFT, invite_id, step, content)
+
+
+async def open_link(bank: Bank, secret: str, *, wall: datetime) -> tuple[InviteRow, str] | None:
+    """Return the invite that a link opens, and the secret for a new cookie; None when it opens nothing any longer."""
+    row = await find_by_link(bank.pool, crypto.hash_token(secret), now=await bank.now(), wall=wall)
+    if row is None:
+        return None
+    cookie, session_hash = crypto.new_token()
+    await open_session(bank.pool, session_hash, row.invite_id, wall=wall, ends_at=wall + rules.SESSION_LIFETIME)
+    return row, cookie
+
+
+async def find_invite(bank: Bank, invite_id: UUID, cookie: str, *, wall: datetime) -> InviteRow | None:
+    """Return the invite that a browser has opened, and put off the idle end of that; None when it has ended."""
+    session_hash = crypto.hash_token(cookie)
+    row = await find_by_session(
+        bank.pool, session_hash, invite_id, now=await bank.now(), wall=wall, idle_since=wall - rules.SESSION_IDLE_LIMIT
+    )
+    if row is not None:
+        await touch_session(bank.pool, session_hash, wall)
+    return row
+
+
+async def leave(bank: Bank, cookie: str) -> None:
+    """End what a cookie opens."""
+    await end_session(bank.pool, crypto.hash_token(cookie))

@@ -16,7 +16,7 @@ from asyncpg import Record
 
 from billfold.accounts.counterparties.commands import CorrectAccount, FailVerification
 from billfold.accounts.counterparties.rules.notification_of_change import Correction, correction_of
-from billfold.accounts.counterparties.sealed_details import seal_details
+from billfold.accounts.counterparties.store import seal_details
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.ledger.bank import Bank

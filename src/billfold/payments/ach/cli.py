@@ -8,7 +8,7 @@ import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row, submit_as_operator
 from billfold.cli.output import console, table
-from billfold.dual_control.proposing import propose_as_operator
+from billfold.dual_control.cli import propose_as_operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Direction

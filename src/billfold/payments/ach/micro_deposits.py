@@ -2,7 +2,7 @@
 
 from billfold.accounts.counterparties import store as counterparty_store
 from billfold.accounts.counterparties.rules.manage import DEPOSITS_CALLER
-from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.accounts.counterparties.store import open_details
 from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField

@@ -7,7 +7,7 @@ import typer
 
 from billfold.accounts.transactions.store import get_transaction_row
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, customer_of_pocket
-from billfold.dual_control.proposing import propose_as_operator
+from billfold.dual_control.cli import propose_as_operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Direction
 from billfold.payments.adjustments.rules import AdjustPocket, PostGoodwillCredit, ReverseTransaction

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.rules import pocket_of, require_not_closed
-from billfold.accounts.transactions.types import BankBooking
+from billfold.accounts.transactions.settlement import BankBooking
 from billfold.bills.rules import fees
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
@@ -20,11 +20,10 @@ from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
-from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
-from billfold.treasury.rules.recover import overdraft_of
-from billfold.treasury.sweeps.rules import sweep_and_invest
+from billfold.treasury.rules.overdraft import claw_back, overdraft_of
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 
 class PostGoodwillCredit(Command, frozen=True, kw_only=True):

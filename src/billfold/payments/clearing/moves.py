@@ -19,8 +19,8 @@ from billfold.platform.clock import wall_now
 from billfold.platform.database.failed_work import read_put_aside
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
-from billfold.treasury.commands import RescheduleDueWork
 from billfold.treasury.market_log import MARKET_LOG, RECORDED
+from billfold.treasury.rules.catch_up import RescheduleDueWork
 
 log = structlog.get_logger(__name__)
 

@@ -10,8 +10,8 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, OPERATOR, CommandGroup, Row
 from billfold.cli.context import CliError
 from billfold.cli.output import console, key_value_table, table
+from billfold.dual_control.cli import propose_as_operator, said_of
 from billfold.dual_control.decisions import propose_movement
-from billfold.dual_control.proposing import propose_as_operator, said_of
 from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import dry_run

@@ -28,9 +28,9 @@ from billfold.platform.database.rows import Row
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import cents_for
-from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
+from billfold.treasury.rules.overdraft import recover_overdraft_by_selling
 
 
 class SecurityTransferStatus(StrEnum):

@@ -8,8 +8,8 @@ import msgspec
 
 from billfold.accounts.counterparties.rules.verification import verify_by_wire
 from billfold.accounts.counterparties.rules.verification_kinds import Account
-from billfold.accounts.pockets.types import Hold
-from billfold.accounts.portals.types import PortalRow, PortalStatus
+from billfold.accounts.pockets.commands import Hold
+from billfold.accounts.portals.commands import PortalRow, PortalStatus
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
@@ -23,7 +23,7 @@ from billfold.payments.wires.rules import messages
 from billfold.payments.wires.rules.recording import add_wire, queue_message, raise_wire_event, send_time
 from billfold.platform.dates import et_instant
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.sweeps.rules import sweep_and_invest
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 
 class IncomingWire(msgspec.Struct, frozen=True, kw_only=True):

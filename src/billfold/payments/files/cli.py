@@ -11,7 +11,7 @@ import typer
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliContext, CliError
 from billfold.cli.output import console, key_value_table, print_line
-from billfold.dual_control.proposing import said_of
+from billfold.dual_control.cli import said_of
 from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
 from billfold.payments.files import retries

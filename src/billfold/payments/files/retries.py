@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from billfold.dual_control.decisions import propose_movement
-from billfold.dual_control.types import FreezeProposal
+from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.due_work import bank_customer_id

@@ -28,12 +28,11 @@ from billfold.platform.dates import et_instant
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import member_of
 from billfold.platform.money import cents_for
-from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of, recover_overdraft_by_selling
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.withdraw import InsufficientFunds, Withdrawn, require_at_most, withdraw
-from billfold.treasury.sweeps.rules import sweep_and_invest
 
 _KINDS = {
     TransferStatus.PENDING: kinds.ON_US_PROCESSING,

@@ -13,7 +13,7 @@ import msgspec
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.dual_control.decisions import propose_movement
-from billfold.dual_control.types import FreezeProposal
+from billfold.dual_control.store import FreezeProposal
 from billfold.identity.operators.types import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command

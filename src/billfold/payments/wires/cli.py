@@ -8,7 +8,7 @@ from uuid import UUID
 import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
-from billfold.dual_control.proposing import propose_as_operator
+from billfold.dual_control.cli import propose_as_operator
 from billfold.ledger.bank import Bank
 from billfold.payments.wires import cases as wire_cases
 from billfold.payments.wires import store

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.accounts.counterparties.store import open_details
 from billfold.data_keys.keys import DataKeys, KeyRing
 from billfold.data_keys.payment_keys import PaymentKeys
 from billfold.data_keys.types import DataKey, DataShredded, PartyField

@@ -1,1 +1,1 @@
-"""What an account of a Pocket did in a period: balances and entries, read once for every format and statement."""
+"""Balances and entries of an account in a period, read once for every format and statement."""

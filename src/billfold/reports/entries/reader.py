@@ -12,7 +12,7 @@ from uuid import UUID
 
 import structlog
 
-from billfold.accounts.transactions.opened import open_transactions
+from billfold.accounts.transactions.pages import open_transactions
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.jobs.commands import CatchUp

@@ -1,4 +1,4 @@
-"""How transactions, trades and prices become the entries of an account."""
+"""Transactions, trades and prices as the entries of an account."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date, datetime, timedelta
@@ -7,9 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions.remittance import SettledDocument
-from billfold.accounts.transactions.settlement import settles_at
-from billfold.accounts.transactions.types import TransactionRow
+from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow, settles_at
 from billfold.bills.rules.market import Market
 from billfold.platform.calendars import Calendars
 from billfold.platform.dates import et_date, et_instant
@@ -246,5 +244,5 @@ def _references(listed: types.ListedTransaction, details: _Details, structured: 
 
 
 def _sweep_id(row: TransactionRow) -> UUID:
-    """Return the id under which the sweep beside a transaction is listed."""
+    """Return the id under which the sweep of a transaction is listed."""
     return member_of(row.transaction_id, _SWEEP_MEMBER + int.from_bytes(row.activity_id.bytes[-2:]))

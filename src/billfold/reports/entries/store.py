@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions.types import TransactionRow
+from billfold.accounts.transactions.settlement import TransactionRow
 from billfold.platform.database.connection import Db
 from billfold.platform.database.rows import Table
 from billfold.reports.entries.types import LedgerPosition, ListedTransaction, Movements, TradeTotal, TransferInKind

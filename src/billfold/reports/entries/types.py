@@ -1,6 +1,6 @@
-"""What an account did in a period: its balances, and its entries one by one.
+"""Balances and entries of an account in a period.
 
-A Pocket has two accounts. Its bank account is empty at the end of every day: beside each payment stands the sweep
+A Pocket has two accounts. Its bank account is empty at the end of every day: with each payment comes the sweep
 that moved it. Its brokerage account is worth what the Pocket holds.
 """
 
@@ -13,8 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.transactions.remittance import SettledDocument
-from billfold.accounts.transactions.types import TransactionRow
+from billfold.accounts.transactions.settlement import SettledDocument, TransactionRow
 
 REFERENCE_MAX = 35
 """The length of the longest reference of an entry, as ISO 20022 limits it."""

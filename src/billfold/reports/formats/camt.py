@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import IO, NamedTuple
 
-from billfold.accounts.transactions.remittance import SettledDocument
+from billfold.accounts.transactions.settlement import SettledDocument
 from billfold.reports.entries.types import Account, AccountEntry, AccountStatement, AccountType, Security
 from billfold.reports.formats import files
 

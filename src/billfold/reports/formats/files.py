@@ -45,7 +45,7 @@ def swift_text(text: str) -> str:
 
 
 def swift_reference(text: str, length: int) -> str:
-    """Return a reference: no slash at either end, none beside another."""
+    """Return a reference: no slash at either end, none next to another."""
     return re.sub("/{2,}", "/", swift_text(text)[:length]).strip("/ ")
 
 

@@ -19,14 +19,13 @@ from billfold.ledger.bank import Bank
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import format_eastern
 from billfold.platform.errors import InvalidInput, NotFound
-from billfold.reports.proofs import document_keys
+from billfold.reports.proofs import document_keys, signatures
 from billfold.reports.proofs.document_keys import KEYS_PATH
 from billfold.reports.proofs.roots import store
-from billfold.reports.proofs.roots.proofs import prove_customer
+from billfold.reports.proofs.roots.store import prove_customer
 from billfold.reports.proofs.roots.types import Unbalanced
 from billfold.reports.proofs.roots.worker import publish_root
-from billfold.reports.proofs.signatures import Unproven, parse_keys
-from billfold.reports.proofs.verify_file import FileVerdict, Verdict, verify_file
+from billfold.reports.proofs.signed_files import FileVerdict, Verdict, verify_file
 
 key_commands = CommandGroup(
     "document-keys", "List the keys that documents are signed with, replace the one in use, or revoke one."
@@ -77,8 +76,8 @@ def verify_files(files: Sequence[Path], key: Path | None) -> None:
             "The public keys of the bank are missing.", f"Save {KEYS_PATH} of the bank, and name it by --key."
         )
     try:
-        keys = parse_keys(key.read_bytes())
-    except Unproven as wrong:
+        keys = signatures.parse_keys(key.read_bytes())
+    except signatures.Unproven as wrong:
         raise CliError(str(wrong), f"Save {KEYS_PATH} of the bank again.") from None
     verdicts = []
     for path in files:
@@ -123,7 +122,7 @@ def _show(path: Path, found: FileVerdict) -> None:
 
 
 def _caution(found: FileVerdict) -> Iterable[tuple[str, str]]:
-    """Say that a key was revoked after the time of a document: whoever has the key can write any earlier time."""
+    """Say that a key was revoked after the time of a document: anyone with the key can write any earlier time."""
     if found.revoked_at is not None:
         yield (
             "Caution",

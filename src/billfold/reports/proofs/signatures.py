@@ -132,7 +132,7 @@ def refuse_revoked(keys: Iterable[PublicKey], key_id: str, at: datetime) -> None
 
 
 def payload_of(jws: str, payload: type[Payload]) -> Payload:
-    """Return what the bank signed itself, without a look at the signature."""
+    """Return what the bank signed itself, without a check of the signature."""
     return msgspec.json.decode(_decode(jws.split(".")[1]), type=payload)
 
 

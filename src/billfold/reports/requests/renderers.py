@@ -1,4 +1,4 @@
-"""What writes each type of report in each of its formats, and what its file is called.
+"""The renderer of each type of report in each format, and the names of files.
 
 Nothing is kept in memory that grows with the customer. The security price report has a row for each bill and each day
 the bond market was open, when the day is over: prices as they were recorded when the bank closed the day (bid of the
@@ -20,16 +20,12 @@ from billfold.platform.errors import MarketDataStale
 from billfold.platform.text.csv_text import lines_of
 from billfold.reports.entries.reader import Wanted, list_entries, read_statement
 from billfold.reports.entries.types import AccountEntry, AccountStatement, AccountType
-from billfold.reports.formats.bai2 import write_bai2
+from billfold.reports.formats import bai2, mt940, ofx, xlsx
 from billfold.reports.formats.camt import write_camt052, write_camt053, write_camt054
 from billfold.reports.formats.files import StatementFile, Writer
-from billfold.reports.formats.mt940 import write_mt940
-from billfold.reports.formats.ofx import write_ofx
-from billfold.reports.formats.xlsx import write_xlsx
 from billfold.reports.proofs.signatures import Figure
 from billfold.reports.requests import types
-from billfold.reports.requests.positions import write_positions_csv, write_positions_pdf
-from billfold.reports.requests.trades import write_trades
+from billfold.reports.requests.securities import write_positions_csv, write_positions_pdf, write_trades
 
 COLUMNS: Final = (
     "price_date", "cusip", "isin", "maturity_date", "bid_price", "ask_price", "end_of_day_price", "discount_rate",
@@ -89,10 +85,10 @@ WRITERS: Final[Mapping[str, Writer]] = MappingProxyType(
         "CAMT053": write_camt053,
         "CAMT052": write_camt052,
         "CAMT054": write_camt054,
-        "BAI2": write_bai2,
-        "OFX": write_ofx,
-        "MT940": write_mt940,
-        "XLSX": write_xlsx,
+        "BAI2": bai2.write_bai2,
+        "OFX": ofx.write_ofx,
+        "MT940": mt940.write_mt940,
+        "XLSX": xlsx.write_xlsx,
     }
 )
 

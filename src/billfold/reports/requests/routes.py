@@ -23,8 +23,7 @@ from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.platform.ids import derive
 from billfold.reports import downloads
 from billfold.reports.entries.reader import current_entry
-from billfold.reports.requests import schemas, store, types
-from billfold.reports.requests.renderers import formats_of
+from billfold.reports.requests import renderers, schemas, store, types
 
 READS = with_scope("reports.read", "reports")
 WRITES = with_scope("reports.write", "reports")
@@ -148,7 +147,7 @@ async def add_report_formats(caller: Caller, bank: Bank, report_id: UUID, data: 
     The report is made in further formats; it shows the same instant. Read the report until each is COMPLETED.
     """
     row = await _report(caller, bank, report_id)
-    if wrong := schemas.format_errors(row.type, data.output_formats, formats_of(row.type, row.parameters)):
+    if wrong := schemas.format_errors(row.type, data.output_formats, renderers.formats_of(row.type, row.parameters)):
         raise InvalidInput(wrong)
     formats = list(dict.fromkeys(data.output_formats))
     details = {"type": row.type, "output_formats": formats}
@@ -164,7 +163,7 @@ def _check(caller: Call, data: schemas.CreateReport, parameters: types.ReportPar
     """Raise InvalidInput with every mistake in a request."""
     mistakes = [
         *schemas.parameter_errors(data.type, parameters, et_date(caller.now)),
-        *schemas.format_errors(data.type, data.output_formats, formats_of(data.type, parameters)),
+        *schemas.format_errors(data.type, data.output_formats, renderers.formats_of(data.type, parameters)),
     ]
     if mistakes:
         raise InvalidInput(mistakes)
@@ -225,7 +224,7 @@ async def _create(
 
 
 async def _entries_after(caller: Call, bank: Bank, owner: UUID, parameters: types.ReportParameters) -> int | None:
-    """Return the last journal entry of the report after which this one goes on. Raises NotFound, InvalidInput."""
+    """Return the last journal entry of the report from which this one continues. Raises NotFound, InvalidInput."""
     if parameters.after_report_id is None:
         return None
     earlier = await _report(caller, bank, parameters.after_report_id)

@@ -243,7 +243,7 @@ def format_errors(
 
 
 def continuation_errors(parameters: types.ReportParameters, earlier: types.ReportRequest) -> Iterator[FieldError]:
-    """Yield every mistake in a notification that goes on where an earlier one ended."""
+    """Yield every mistake in a notification that continues an earlier one."""
     if earlier.type != types.ReportType.BANK_STATEMENT_REPORT:
         yield FieldError(
             (*_BODY, "after_report_id"), f"must be a {types.ReportType.BANK_STATEMENT_REPORT}", "value_error"

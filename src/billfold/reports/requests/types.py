@@ -181,7 +181,7 @@ class ReportSource(NamedTuple):
 Renderer = Callable[[ReportSource, IO[bytes]], Awaitable[None]]
 """Writes a file of one type and format. What grows with the customer is written row by row, never in memory whole.
 
-Whatever it raises fails the report, except that what passes is tried again: a full disk, a database that is away.
+Whatever it raises fails the report, except that what passes is tried again: a full disk, an unavailable database.
 """
 
 

@@ -1,4 +1,4 @@
-"""Makes reports: claims one format at a time, writes it, and finishes it once, whoever else tried.
+"""Makes reports: claims one format at a time, writes it, and finishes it once, even if several workers tried.
 
 Any number of workers may run. One that dies leaves its claim, which ends by itself; a report that cannot be made fails
 alone. What passes, such as a full disk, is waited for a few times.
@@ -22,17 +22,14 @@ from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.shortage import error_summary, is_shortage
-from billfold.reports import downloads
+from billfold.reports import downloads, rules
 from billfold.reports import downloads as download_store
 from billfold.reports.downloads import KeptFile
 from billfold.reports.entries.reader import read_current
 from billfold.reports.entries.store import position_of
-from billfold.reports.proofs.attach import append_to, side_file
-from billfold.reports.proofs.document_keys import get_document_key
-from billfold.reports.proofs.signatures import Manifest, NamedPocket
+from billfold.reports.proofs import document_keys, signatures, signed_files
 from billfold.reports.requests import store, types
 from billfold.reports.requests.renderers import RENDERERS, file_name_of
-from billfold.reports.requests.rules import FinishReport
 from billfold.reports.requests.store import Claim, ClaimLost
 
 log = structlog.get_logger(__name__)
@@ -71,7 +68,7 @@ async def run_finished_job(bank: Bank, job: ScheduledJob) -> None:
     if batch is None or batch.is_open:
         return
     await bank.engine.submit(
-        FinishReport(
+        rules.FinishReport(
             caller="report",
             key=job.object_id,
             customers=(batch.customer_id,),
@@ -141,7 +138,7 @@ async def _fail(bank: Bank, claim: Claim, error: Exception) -> None:
 
 
 async def _finish(bank: Bank, claim: Claim, kept: KeptFile | None, failure: types.FailureReason | None) -> None:
-    """Finish a format, and with the last of a batch notify whoever waits. Raises ClaimLost."""
+    """Finish a format, and with the last of a batch notify the requester. Raises ClaimLost."""
     now = await bank.now()
     job = ScheduledJob(types.FINISHED_JOB, claim.batch_id, claim.customer_id, now)
     async with bank.pool.acquire() as conn, conn.transaction():
@@ -200,28 +197,28 @@ _HOLD_THEIR_PROOF: Final = frozenset(
 
 
 async def sign_report(source: types.ReportSource, output_format: types.ReportFormat, output: BinaryIO) -> str | None:
-    """Sign a report as it was written; return what lies beside it, or None if the proof is in it."""
+    """Sign a report as it was written; return its proof file, or None if the proof is in it."""
     if output_format == types.ReportFormat.PDF:
         return None
     bank, manifest = source.bank, await _manifest(source, output_format)
-    key = await get_document_key(bank.pool, bank.vault, manifest.at)
+    key = await document_keys.get_document_key(bank.pool, bank.vault, manifest.at)
     if output_format in _HOLD_THEIR_PROOF:
-        await asyncio.to_thread(append_to, output, manifest, key)
+        await asyncio.to_thread(signed_files.append_to, output, manifest, key)
         return None
-    return (await asyncio.to_thread(side_file, output, manifest, key)).decode()
+    return (await asyncio.to_thread(signed_files.side_file, output, manifest, key)).decode()
 
 
-async def _manifest(source: types.ReportSource, output_format: types.ReportFormat) -> Manifest:
+async def _manifest(source: types.ReportSource, output_format: types.ReportFormat) -> signatures.Manifest:
     bank, request = source.bank, source.request
     entity = await types.entity_of(bank, request.customer_id)
     parameters = request.parameters
     days = [each for each in (parameters.date, parameters.date_from, parameters.date_to) if each is not None]
-    return Manifest(
+    return signatures.Manifest(
         bank=bank.settings.bank_name,
         document=f"{request.type} {' to '.join(map(str, days))}, {output_format}",
         customer_id=request.customer_id,
         customer=entity.name,
-        pockets=tuple(NamedPocket(each, entity.pockets[each]) for each in source.pocket_ids),
+        pockets=tuple(signatures.NamedPocket(each, entity.pockets[each]) for each in source.pocket_ids),
         at=request.shown_at,
         position=source.position,
         figures=tuple(source.figures),

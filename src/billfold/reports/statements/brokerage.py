@@ -1,4 +1,4 @@
-"""What a monthly brokerage statement says: value, holdings, income, and its activity with the cash after each line."""
+"""Monthly brokerage statements: value, holdings, income, and activity with the cash after each line."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import structlog
 
-from billfold.accounts.pockets.history import Boundary, pocket_states_before
+from billfold.accounts.pockets.store import Boundary, pocket_states_before
 from billfold.events.notifications.notify import notify
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now
@@ -30,8 +30,7 @@ from billfold.reports.entries.reader import Wanted, current_position, list_entri
 from billfold.reports.entries.store import position_of
 from billfold.reports.entries.types import AccountStatement, AccountType, LedgerPosition
 from billfold.reports.printing import PrintedDocument, Subject, bank_of, print_signed, recipient_of
-from billfold.reports.statements import contents, store
-from billfold.reports.statements.brokerage import ActivityLines, IncomeStates
+from billfold.reports.statements import brokerage, contents, store
 from billfold.reports.statements.contents import BrokerageReading, Issue, PaymentLines
 from billfold.reports.statements.store import MONTHLY, Month, StatementRow, StatementType
 
@@ -87,7 +86,7 @@ async def claimed(bank: Bank) -> AsyncIterator[bool]:
 async def make_month(bank: Bank, month: Month) -> AsyncIterator[Progress]:
     """Make the statements that a month lacks, and say after each customer how far it is.
 
-    A customer whose statements fail is put aside and tried again later; the others are not held up.
+    A customer whose statements fail is deferred and tried again later; the others are not held up.
     """
     aside = await read_put_aside(bank.pool, _KIND, wall_now())
     made, failed, after = 0, dict[str, Exception](), UUID(int=0)
@@ -231,7 +230,7 @@ async def _make(bank: Bank, draft: Draft) -> MadeStatement:
 
 
 def statement_id(pocket_id: UUID, type_: str, key: str, version: int) -> UUID:
-    """Return the id of a version of a statement: it is made once, whoever makes it."""
+    """Return the id of a version of a statement: it is made once, by any worker."""
     return command_id(f"statement:{type_}:{key}:{version}", pocket_id)
 
 
@@ -270,7 +269,7 @@ async def _read_brokerage(bank: Bank, statement: AccountStatement, month: Month)
     through = statement.position.entry_no
     instants = (et_instant(month.first_day.replace(month=1), 0), month.starts_at, month.next.starts_at)
     boundaries = [Boundary(customer_id, pocket_id, bank.calendars.business_date(at), at) for at in instants]
-    lines = ActivityLines(bank.calendars)
+    lines = brokerage.ActivityLines(bank.calendars)
     async for page in list_entries(bank, statement):
         lines.add_entries(page)
     async for trades in store.list_trades(bank.pool, (customer_id, pocket_id), statement.entries_after, through):
@@ -281,7 +280,7 @@ async def _read_brokerage(bank: Bank, statement: AccountStatement, month: Month)
             bank.pool, customer_id, pocket_id, through, [each.security.cusip for each in statement.closing.holdings]
         ),
         days=await store.day_states(bank.pool, customer_id, pocket_id, month),
-        states=IncomeStates(*await pocket_states_before(bank.pool, boundaries)),
+        states=brokerage.IncomeStates(*await pocket_states_before(bank.pool, boundaries)),
     )
 
 

@@ -18,12 +18,9 @@ from billfold.platform.dates import LAST_DAY, et_date, et_instant
 from billfold.platform.errors import InvalidInput
 from billfold.platform.money import format_usd
 from billfold.reports.statements.worker import claimed
-from billfold.reports.tax.filing import WrittenFile, write_irs_file
-from billfold.reports.tax.recipients import open_recipient
-from billfold.reports.tax.rules import boxes_of, filing_of, year_bounds
-from billfold.reports.tax.store import read_tax_years, set_tax_status
-from billfold.reports.tax.types import TaxLine, TaxStatus
-from billfold.reports.tax.worker import correct_forms, make_year
+from billfold.reports.tax.rules import TaxLine, TaxStatus, boxes_of, filing_of, year_bounds
+from billfold.reports.tax.store import open_recipient, read_tax_years, set_tax_status
+from billfold.reports.tax.worker import WrittenFile, correct_forms, make_year, write_irs_file
 
 group = CommandGroup(
     "tax", "Show the tax figures of customers, and write the file for the IRS.", example="file --year 2025"

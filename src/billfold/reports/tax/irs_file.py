@@ -11,8 +11,8 @@ from typing import IO, Final, NamedTuple
 
 from anyascii import anyascii
 
-from billfold.reports.tax.recipients import Recipient
-from billfold.reports.tax.types import TaxForm, TaxLine, TaxYear
+from billfold.reports.tax.rules import TaxForm, TaxLine, TaxYear
+from billfold.reports.tax.store import Recipient
 
 RECORD_LENGTH: Final = 750
 AMOUNT_CODES: Final = "123456789ABCDEFGHJ"

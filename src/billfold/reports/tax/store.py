@@ -1,27 +1,135 @@
-"""The figures of a customer's tax year, read from the ledger, and the tax status that an operator sets.
+"""Reads movements of lots and recipients for tax forms, and records runs.
 
 The status is what the customer certified (Form W-9) or the IRS notified.
+
+The taxpayer identification number stands in the sealed application only. It is opened here, for the file of the IRS;
+forms show its last four digits.
 """
 
+import re
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Final, NamedTuple
 from uuid import UUID
 
+import msgspec
 from asyncpg import Record
+from typing_extensions import override
 
+from billfold.accounts import addresses, profiles
 from billfold.audit.record import audited
 from billfold.ledger.bank import Bank
+from billfold.ledger.directory.store import find_customer
 from billfold.ledger.types import Origin
+from billfold.onboarding.applications import store as application_store
+from billfold.onboarding.applications.content import open_application
+from billfold.onboarding.applications.forms import AnyForm, IndividualForm
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint
 from billfold.platform.database.connection import Connection, Db, Pool
 from billfold.platform.dates import et_date
+from billfold.platform.errors import NotFound
 from billfold.reports.entries.reader import current_position
 from billfold.reports.entries.store import last_entry_before
 from billfold.reports.entries.types import LedgerPosition
-from billfold.reports.tax.rules import LotReplay, first_purchase, is_relevant, tax_years, year_bounds
-from billfold.reports.tax.types import Disposal, LotMovement, TaxForm, TaxStatus, TaxYear
+from billfold.reports.tax import rules
+from billfold.reports.tax.rules import Filing, TaxStatus, TinType
+
+_CORPORATIONS = frozenset({"CORPORATE", "INCORPORATED_ASSOCIATION"})
+_FOREIGN_NUMBERS = frozenset({"NON_US_BUSINESS_ID", "PASSPORT", "INTERNATIONAL_ID"})
+_TINS = frozenset({"EIN", "TIN", "SSN"})
+_INDIVIDUAL = "INDIVIDUAL"
+_PERSONS = frozenset({_INDIVIDUAL, "SOLE_PROPRIETOR"})
+
+
+class Recipient(msgspec.Struct, frozen=True, kw_only=True):
+    """A recipient of forms. `tin` is nine digits, empty if the bank has none."""
+
+    customer_id: UUID
+    name: str
+    is_individual: bool
+    address: addresses.Address | None
+    tin: str
+    tin_type: TinType
+    filing: Filing
+
+    @property
+    def masked_tin(self) -> str:
+        """The number as its owner may see it on a form: `XXX-XX-6789`, or `XX-XXX6789` of an employer."""
+        if not self.tin:
+            return "not on file"
+        return f"{'XX-XXX' if self.tin_type == TinType.EIN else 'XXX-XX-'}{self.tin[-4:]}"
+
+    @override
+    def __repr__(self) -> str:
+        """Return the id and nothing personal."""
+        return f"Recipient({self.customer_id})"
+
+
+async def open_recipient(bank: Bank, status: TaxStatus) -> Recipient:
+    """Return the recipient that a customer is. Raises NotFound."""
+    row = await find_customer(bank.pool, status.customer_id)
+    if row is None:
+        raise NotFound("There is no such customer.")
+    customer = await profiles.open_profile(bank, row)
+    number = _number_of(await _find_form(bank, status.customer_id))
+    tin, tin_type = number.to_tin()
+    return Recipient(
+        customer_id=status.customer_id,
+        name=row.name,
+        is_individual=row.type == "INDIVIDUAL",
+        address=addresses.address_of(customer),
+        tin=tin,
+        tin_type=tin_type,
+        filing=_filing_of(number, status),
+    )
+
+
+async def _find_form(bank: Bank, customer_id: UUID) -> AnyForm | None:
+    """Return what the customer said in its application; None where there was none, or it was destroyed."""
+    row = await application_store.find_by_applicant(bank.pool, customer_id)
+    if row is None:
+        return None
+    try:
+        return (await open_application(bank.pool, bank, row)).form
+    except NotFound:
+        return None
+
+
+class _Number(NamedTuple):
+    """The number a customer is known by: as it was written, of which kind, and the type of business."""
+
+    written: str = ""
+    kind: str = ""
+    entity: str = ""
+
+    @property
+    def is_foreign(self) -> bool:
+        return self.kind in _FOREIGN_NUMBERS
+
+    def to_tin(self) -> tuple[str, TinType]:
+        """Return nine digits and what they are; nothing for what the IRS does not know."""
+        digits = re.sub(r"[ -]", "", self.written)
+        if self.kind not in _TINS or not re.fullmatch("[0-9]{9}", digits):
+            return "", TinType.UNKNOWN
+        is_person = self.kind == "SSN" or (self.kind == "TIN" and self.entity in _PERSONS)
+        return digits, TinType.SSN if is_person else TinType.EIN
+
+
+def _number_of(form: AnyForm | None) -> _Number:
+    if isinstance(form, IndividualForm):
+        return _Number(form.identification_number, form.identification_type, _INDIVIDUAL)
+    if form is None or not form.identification_number:
+        return _Number()
+    number = form.identification_number
+    return _Number(number.identification_number, number.type, form.entity_type or "")
+
+
+def _filing_of(number: _Number, status: TaxStatus) -> Filing:
+    if number.entity in _CORPORATIONS if status.exempt is None else status.exempt:
+        return Filing.EXEMPT
+    return Filing.FOREIGN if number.is_foreign else Filing.FILED
+
 
 _FETCHED_AT_ONCE: Final = 2_000
 _CUSTOMERS_AT_ONCE: Final = 500
@@ -71,13 +179,15 @@ class MadeForm(NamedTuple):
     created_at: datetime
 
 
-async def stream_movements(conn: Connection, customer_id: UUID, after: int, through: int) -> AsyncIterator[LotMovement]:
+async def stream_movements(
+    conn: Connection, customer_id: UUID, after: int, through: int
+) -> AsyncIterator[rules.LotMovement]:
     """Return the movements of a customer's lots from after one journal entry up to another, a few at a time.
 
     In the order of booking. The connection is in a transaction.
     """
     async for row in conn.cursor(_MOVEMENTS, customer_id, after, through, prefetch=_FETCHED_AT_ONCE):
-        yield LotMovement(*row)
+        yield rules.LotMovement(*row)
 
 
 async def get_tax_status(conn: Db, customer_id: UUID) -> TaxStatus:
@@ -101,10 +211,10 @@ async def stream_customers(pool: Pool) -> AsyncIterator[UUID]:
             yield last
 
 
-async def list_forms(conn: Db, customer_id: UUID, year: int) -> dict[tuple[UUID, TaxForm], MadeForm]:
+async def list_forms(conn: Db, customer_id: UUID, year: int) -> dict[tuple[UUID, rules.TaxForm], MadeForm]:
     """Return a customer's forms of a calendar year, by Pocket and form."""
     rows = await conn.fetch(_FORMS, customer_id, str(year))
-    return {(pocket_id, TaxForm(form)): MadeForm(*made) for pocket_id, form, *made in rows}
+    return {(pocket_id, rules.TaxForm(form)): MadeForm(*made) for pocket_id, form, *made in rows}
 
 
 async def first_year(conn: Db) -> int | None:
@@ -127,25 +237,25 @@ class TaxReading(NamedTuple):
     """A customer's calendar year: its status, each Pocket with sales or maturities, and how far the log was read."""
 
     status: TaxStatus
-    years: list[TaxYear]
+    years: list[rules.TaxYear]
     position: LedgerPosition
 
 
 async def read_tax_years(bank: Bank, customer_id: UUID, year: int) -> TaxReading:
     """Return what a customer's Pockets have to report for a calendar year. What was due by its end is done first."""
-    ends_at = year_bounds(year)[1]
+    ends_at = rules.year_bounds(year)[1]
     position = await current_position(bank, customer_id, ends_at)
     async with bank.pool.acquire() as conn, conn.transaction(isolation="repeatable_read", readonly=True):
         status = await get_tax_status(conn, customer_id)
-        after = await last_entry_before(conn, customer_id, first_purchase(year))
+        after = await last_entry_before(conn, customer_id, rules.first_purchase(year))
         stream = stream_movements(conn, customer_id, after, position.entry_no)
-        replay, disposals = LotReplay(lambda cusip: bank.market.bill(cusip).maturity), list[Disposal]()
+        replay, disposals = rules.LotReplay(lambda cusip: bank.market.bill(cusip).maturity), list[rules.Disposal]()
         async for each in stream:
             # Of a bill that was gone before the year began the lots may have been bought before the stream does.
-            if is_relevant(bank.market.bill(each.cusip).maturity, year):
+            if rules.is_relevant(bank.market.bill(each.cusip).maturity, year):
                 disposal = replay.play(each)
                 disposals += [disposal] if disposal is not None else []
-    return TaxReading(status, tax_years(year, disposals, status), position)
+    return TaxReading(status, rules.tax_years(year, disposals, status), position)
 
 
 async def set_tax_status(bank: Bank, status: TaxStatus) -> None:

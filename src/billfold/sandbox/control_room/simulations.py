@@ -17,7 +17,7 @@ from billfold.accounts.portals.routes import list_customer_portals
 from billfold.http.openapi.document import examples_of
 from billfold.http.operations import Operation, operations_below
 from billfold.http.responses import HttpResponse
-from billfold.onboarding.applications.routes.business import list_business_applications
+from billfold.onboarding.applications.routes import list_business_applications
 from billfold.payments.ach.routes import list_customer_ach_originations
 from billfold.payments.cards.routes import list_customer_card_orders, list_customer_cards
 from billfold.payments.wires.routes import list_wires

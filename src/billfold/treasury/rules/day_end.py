@@ -15,8 +15,7 @@ from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.book.rows import PocketSnapshot
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, TransactionType
-from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
-from billfold.treasury.rules.unsettled import free_cash, pay_from_cash
+from billfold.treasury.rules import liquidate, unsettled
 
 ONE_DAY = timedelta(days=1)
 
@@ -86,10 +85,10 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
     """
     whole, _ = fees.split_accrued_fee(pocket.fee_accrued)
     has_prices = ctx.market.is_current(ctx.now)
-    due = min(whole, (liquidation_value if has_prices else free_cash)(pocket, ctx.same_day))
+    due = min(whole, (liquidate.liquidation_value if has_prices else unsettled.free_cash)(pocket, ctx.same_day))
     if due <= 0:
         return
-    raise_cash(book, pocket, ctx, need=due, terms=ctx.same_day)
+    liquidate.raise_cash(book, pocket, ctx, need=due, terms=ctx.same_day)
     posting_no = pay_fee(book, pocket, ctx, due)
     pocket.fee_accrued -= due * ACCRUED_UNITS_PER_CENT
     group = ctx.ids.next_group()
@@ -110,6 +109,6 @@ def charge_fee(book: Book, pocket: PocketBook, ctx: Context) -> None:
 
 def pay_fee(book: Book, pocket: PocketBook, ctx: Context, cents: int) -> int:
     """Pay a fee out of cash over the bank account, in the open journal entry; return the posting's number."""
-    pay_from_cash(book, pocket, ctx, cents)
+    unsettled.pay_from_cash(book, pocket, ctx, cents)
     pocket.fees += cents
     return book.post(pocket.bank, book.internal_account(AccountKind.FEES), cents)

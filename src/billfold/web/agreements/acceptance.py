@@ -5,11 +5,10 @@ from datetime import date
 
 from litestar import get, post
 
-from billfold.accounts.agreements.commands import AcceptAgreements
-from billfold.accounts.agreements.types import AcceptedBy, Consent
+from billfold.accounts.agreements.commands import AcceptAgreements, AcceptedBy, Consent
 from billfold.ledger.directory.store import find_customer
 from billfold.onboarding.agreements import store
-from billfold.onboarding.agreements.schemas import Agreement, AgreementDocument, read_agreement
+from billfold.onboarding.agreements.routes import Agreement, AgreementDocument, read_agreement
 from billfold.platform import ids
 from billfold.platform.dates import et_date
 from billfold.platform.errors import Refused

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from litestar import get, post
 
-from billfold.documents.types import DocumentRow
+from billfold.documents.ports import DocumentRow
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
 from billfold.onboarding.invites import invited
-from billfold.onboarding.invites.types import InvitationType
+from billfold.onboarding.invites.rules import InvitationType
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
 from billfold.web.onboarding.overview import document_name

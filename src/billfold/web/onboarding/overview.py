@@ -7,8 +7,9 @@ from litestar import get, post
 
 from billfold.http.limits.rate_limits import count_address
 from billfold.onboarding.applications.rules.requirements import UNUSABLE
-from billfold.onboarding.invites import invited, sessions
-from billfold.onboarding.invites.types import InvitationType
+from billfold.onboarding.invites import invited
+from billfold.onboarding.invites import store as invite_store
+from billfold.onboarding.invites.rules import InvitationType
 from billfold.web.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS, Field, Step
 from billfold.web.onboarding.visit import Visit, cookie_of, gone, invite_cookie, visit_of
 from billfold.web.page_context import PUBLIC, PageContext, PageResponse, redirect
@@ -35,7 +36,7 @@ class PersonState(NamedTuple):
 async def open_link(page: PageContext) -> PageResponse:
     """Exchange the secret of a mailed link for a cookie, so that it does not stay in the address."""
     await count_address(page.pool, page.request.client, page.now)
-    opened = await sessions.open_link(page.server.bank, page.link, wall=page.now)
+    opened = await invite_store.open_link(page.server.bank, page.link, wall=page.now)
     if opened is None:
         return gone(page)
     row, secret = opened
@@ -79,7 +80,7 @@ async def leave(invite_id: str, page: PageContext) -> PageResponse:
     """Forget the invite in this browser; the mailed link opens it again."""
     visit = await visit_of(page, invite_id, begins=True)
     if isinstance(visit, Visit):
-        await sessions.leave(visit.bank, cookie_of(visit))
+        await invite_store.leave(visit.bank, cookie_of(visit))
     return page.render("onboarding_left", status=200, home="#")
 
 

@@ -9,7 +9,7 @@ from billfold.http.raw_request import decode
 from billfold.onboarding.applications.content import Content, content_of
 from billfold.onboarding.applications.forms import RelatedPartyForm
 from billfold.onboarding.invites import invited
-from billfold.onboarding.invites.types import InvitationType
+from billfold.onboarding.invites.rules import InvitationType
 from billfold.platform.errors import NotFound
 from billfold.web.onboarding.form_content import content_in, values_of
 from billfold.web.onboarding.saving import (

@@ -4,12 +4,11 @@ from typing import Any, NamedTuple
 
 from litestar import get, post
 
-from billfold.onboarding.agreements.schemas import read_agreement
+from billfold.onboarding.agreements.routes import read_agreement
 from billfold.onboarding.applications.content import content_of
 from billfold.onboarding.invites import invited
-from billfold.onboarding.invites.drafts import mark_of, unless_changed
-from billfold.onboarding.invites.invited import InvitedView, view_of
-from billfold.onboarding.invites.types import InvitationType
+from billfold.onboarding.invites.invited import InvitedView, mark_of, unless_changed, view_of
+from billfold.onboarding.invites.rules import InvitationType
 from billfold.platform.errors import InvalidInput, NotFound, Refused
 from billfold.web.onboarding.form_content import shown_of
 from billfold.web.onboarding.overview import document_name, missing_labels

@@ -10,7 +10,7 @@ from billfold.http.raw_request import decode
 from billfold.onboarding.applications.content import Application, Content, content_of
 from billfold.onboarding.applications.forms import BusinessForm, RelatedPartyForm
 from billfold.onboarding.invites import invited
-from billfold.onboarding.invites.drafts import Draft, is_marked, mark_of, put_draft, unless_changed
+from billfold.onboarding.invites.invited import Draft, is_marked, mark_of, put_draft, unless_changed
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
 from billfold.web.onboarding.form_content import (

@@ -11,11 +11,10 @@ from billfold.http.raw_request import is_uuid, parse_cookies
 from billfold.ledger.bank import Bank
 from billfold.onboarding.applications.content import Content, content_of
 from billfold.onboarding.applications.rules.status import EDITABLE
-from billfold.onboarding.invites import invited, sessions
-from billfold.onboarding.invites.drafts import Draft, list_drafts
-from billfold.onboarding.invites.invited import InvitedCall, InvitedView
-from billfold.onboarding.invites.rules import own_fields
-from billfold.onboarding.invites.types import InvitationType, InviteRow
+from billfold.onboarding.invites import invited
+from billfold.onboarding.invites import store as invite_store
+from billfold.onboarding.invites.invited import Draft, InvitedCall, InvitedView, list_drafts
+from billfold.onboarding.invites.rules import InvitationType, InviteRow, own_fields
 from billfold.pages.theme import session_cookie
 from billfold.platform import ids
 from billfold.web.onboarding.steps import BUSINESS_STEPS, PERSON_STEPS, Step
@@ -95,7 +94,7 @@ async def visit_of(page: PageContext, invite_id: str, *, begins: bool = False) -
     """
     own_id = path_id(invite_id)
     bank, cookie = page.server.bank, parse_cookies(page.request).get(_COOKIE + str(own_id), "")
-    row = await sessions.find_invite(bank, own_id, cookie, wall=page.now) if cookie else None
+    row = await invite_store.find_invite(bank, own_id, cookie, wall=page.now) if cookie else None
     if row is None:
         return gone(page)
     application = await invited.find_application(bank, row)

@@ -9,8 +9,8 @@ from billfold.identity.users import passwords
 from billfold.identity.users import rules as user_rules
 from billfold.identity.users import store as user_store
 from billfold.platform.errors import InvalidInput
-from billfold.team import accept_invitation as accept_invitation_module
-from billfold.team.accept_invitation import InvitationAcceptance
+from billfold.team import invitations
+from billfold.team.invitations import InvitationAcceptance
 from billfold.web.page_context import PUBLIC, Mistake, PageContext, PageResponse, redirect
 from billfold.web.sign_in.signed_in import begin_sign_in
 from billfold.web.sign_in_audit import origin_of
@@ -32,7 +32,7 @@ async def accept_invitation(page: PageContext) -> PageResponse:
     if page.is_signed_in:
         acceptance = await _acceptance(page)
         async with page.pool.acquire() as conn:
-            joined = await accept_invitation_module.redeem_invitation(conn, acceptance, page.user)
+            joined = await invitations.redeem_invitation(conn, acceptance, page.user)
         return _link_expired(page) if joined is None else redirect(f"/team/{invitation.customer_id}", done="joined")
     try:
         return await _join(page, invitation)
@@ -48,7 +48,7 @@ async def _join(page: PageContext, invitation: Invitation) -> PageResponse:
     password_hash = await page.server.gate.hash(password)
     acceptance = await _acceptance(page)
     async with page.pool.acquire() as conn:
-        user = await accept_invitation_module.accept_as_new_user(
+        user = await invitations.accept_as_new_user(
             conn, acceptance, first_name=first_name, last_name=last_name, password_hash=password_hash
         )
     if user is None:
@@ -62,7 +62,7 @@ async def _acceptance(page: PageContext) -> InvitationAcceptance:
 
 async def _find(page: PageContext) -> Invitation | None:
     now = await page.server.bank.now()
-    return await accept_invitation_module.find_invitation(page.pool, page.vault, page.link, now=now, wall=page.now)
+    return await invitations.find_invitation(page.pool, page.vault, page.link, now=now, wall=page.now)
 
 
 async def _show(page: PageContext, invitation: Invitation, wrong: Mistake = "") -> PageResponse:

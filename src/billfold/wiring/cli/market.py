@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 import asyncpg
 import typer
 
-from billfold.bills.files import parse_auctions, parse_daily_rates
 from billfold.bills.imports import import_auctions, import_rates
-from billfold.bills.rules.freshness import market_data_states
+from billfold.bills.market_data import parse_auctions, parse_daily_rates
+from billfold.bills.rules.market import market_data_states
 from billfold.bills.store import CalendarOverride, list_overrides, remove_override, save_override
 from billfold.cli.command import CommandGroup, Row, parse_day_option
 from billfold.cli.context import CliError
@@ -24,8 +24,7 @@ from billfold.platform.clock import business_now, wall_now
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import et_date
-from billfold.treasury.market_log import market_change
-from billfold.treasury.market_refresh import IN_USE_AFTER_SECONDS
+from billfold.treasury.market_log import IN_USE_AFTER_SECONDS, market_change
 
 _REFRESH_NOTE = f"Running processes use it {IN_USE_AFTER_SECONDS:.0f} seconds later."
 market = CommandGroup(

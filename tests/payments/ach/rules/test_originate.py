@@ -6,8 +6,7 @@ import msgspec
 import pytest
 from tests.payments.ach.rules.entries import Entries, collected, sent
 
-from billfold.accounts.pockets.commands import SetPocketState
-from billfold.accounts.pockets.types import Hold
+from billfold.accounts.pockets.commands import Hold, SetPocketState
 from billfold.ledger.book.rows import JournalEntry, TransactionEntry
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import CollectAch

@@ -12,7 +12,7 @@ from tests.support.approvals import confirm_as_otto
 from tests.support.databases import owner_of
 from tests.support.whole_bank import expect_clean
 
-from billfold.accounts.portals.ports import WalletSource
+from billfold.accounts.portals.commands import WalletSource
 from billfold.cli.context import CliError
 from billfold.payments.crypto import cli
 from billfold.payments.crypto.chains import Chains

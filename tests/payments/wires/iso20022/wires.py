@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from billfold.accounts.transactions.remittance import SettledDocument
+from billfold.accounts.transactions.settlement import SettledDocument
 from billfold.payments.wires.iso20022.types import (
     Account,
     Agent,

@@ -12,8 +12,7 @@ from billfold.accounts.pockets import cli as pockets_cli
 from billfold.cli.context import CliError
 from billfold.dual_control import cli
 from billfold.dual_control.decisions import confirm, propose, withdraw
-from billfold.dual_control.store import _FREEZE, PROPOSALS, get_proposal
-from billfold.dual_control.types import FreezeSubject
+from billfold.dual_control.store import _FREEZE, PROPOSALS, FreezeSubject, get_proposal
 from billfold.identity.operators.types import Operator
 from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform import ids

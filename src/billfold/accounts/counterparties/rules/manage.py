@@ -6,17 +6,11 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.accounts.counterparties import types as counterparty_types
 from billfold.accounts.counterparties.commands import AddCounterparty, UpdateCounterparty
 from billfold.accounts.counterparties.names import NameMatch, match_names
 from billfold.accounts.counterparties.rules import verification_kinds as rules
-from billfold.accounts.counterparties.types import (
-    CounterpartyRow,
-    CounterpartyStatus,
-    Payee,
-    SanctionsStatus,
-    format_name,
-    payee_from_row,
-)
+from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.rows import Fingerprint
@@ -53,12 +47,14 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
     if book.account_status != CustomerStatus.OPEN:
         raise Refused("customer-not-open", f"The customer is {book.account_status}.")
     counterparty_id = ctx.ids.next()
-    name = format_name(cmd.counterparty_name)
+    name = counterparty_types.format_name(cmd.counterparty_name)
     check = _check_name(book, cmd, ctx)
     verification = _verification(book, cmd, ctx, name=name, check=check)
     if check is not None:
         verification["name_check"] = check
-    verification["sanctions"] = SanctionsStatus.CLEAR if cmd.is_screened else SanctionsStatus.PENDING
+    verification["sanctions"] = (
+        counterparty_types.SanctionsStatus.CLEAR if cmd.is_screened else counterparty_types.SanctionsStatus.PENDING
+    )
     status = rules.initial_status(verification)
     if reason := ctx.terms.screening.unverifiable_name(name):
         verification = rules.close_verification(verification, "REJECTED", reason)
@@ -78,7 +74,7 @@ def add_counterparty(books: Books, cmd: AddCounterparty, ctx: Context) -> Outcom
         created_at=ctx.now,
         updated_at=ctx.now,
     )
-    payee = payee_from_row(row)
+    payee = counterparty_types.payee_from_row(row)
     keep_counterparty(book, payee)
     book.draft.add(row)
     book.enter("counterparty", str(counterparty_id), counterparty_id)

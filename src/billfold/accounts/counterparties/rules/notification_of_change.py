@@ -1,4 +1,4 @@
-"""What a notification of change corrects.
+"""Corrections of account data by notifications of change (NOC).
 
 Source: Nacha Operating Rules, Appendix Five: where each code puts what in the 29 characters.
 """

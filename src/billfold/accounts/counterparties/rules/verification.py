@@ -15,16 +15,11 @@ from billfold.accounts.counterparties.commands import (
     SettleScreening,
 )
 from billfold.accounts.counterparties.names import NameMatch, match_names
+from billfold.accounts.counterparties.rules import manage
 from billfold.accounts.counterparties.rules import verification_kinds as rules
-from billfold.accounts.counterparties.rules.manage import (
-    get_counterparty,
-    keep_counterparty,
-    notification_of,
-    schedule_deposits,
-)
 from billfold.accounts.counterparties.rules.verification_kinds import Account
 from billfold.accounts.counterparties.types import CounterpartyRow, CounterpartyStatus, Payee, SanctionsStatus
-from billfold.documents.types import DocumentRow
+from billfold.documents.ports import DocumentRow
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
 from billfold.ledger.commands import Books, Outcome, book_of, decides
@@ -40,7 +35,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
     micro-deposits-not-pending, micro-deposits-not-sent.
     """
     book = book_of(books, cmd.customers[0])
-    payee = get_counterparty(book, cmd.counterparty_id)
+    payee = manage.get_counterparty(book, cmd.counterparty_id)
     verification = payee.verification
     if verification["type"] != "micro_deposits" or payee.status != CounterpartyStatus.PENDING:
         raise Refused("micro-deposits-not-pending", "No deposits wait to be confirmed.")
@@ -65,7 +60,7 @@ def confirm_deposits(books: Books, cmd: ConfirmDeposits, ctx: Context) -> Outcom
 def decide_verification(books: Books, cmd: DecideVerification, ctx: Context) -> Outcome:
     """VERIFIED or UNLINKED for good. Refuses: counterparty-not-pending, document-not-in-review."""
     book = book_of(books, cmd.customers[0])
-    payee = get_counterparty(book, cmd.counterparty_id)
+    payee = manage.get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING:
         raise Refused("counterparty-not-pending", f"The counterparty is {payee.status}.")
     if cmd.approved:
@@ -97,7 +92,7 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
     An account without its numbers waits on, whatever the provider says: nothing could be sent to it.
     """
     book = book_of(books, cmd.customers[0])
-    payee = get_counterparty(book, cmd.counterparty_id)
+    payee = manage.get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING or payee.verification["type"] != "linking_provider":
         return _outcome(payee)
     account = {**payee.verification["account"], "status": cmd.link_status}
@@ -116,7 +111,7 @@ def settle_link(books: Books, cmd: SettleLink, ctx: Context) -> Outcome:
 def settle_screening(books: Books, cmd: SettleScreening, ctx: Context) -> Outcome:
     """Keep what screening found of the names; a CONFIRMED one is UNLINKED for good."""
     book = book_of(books, cmd.customers[0])
-    payee = get_counterparty(book, cmd.counterparty_id)
+    payee = manage.get_counterparty(book, cmd.counterparty_id)
     before = payee.sanctions
     if before in {cmd.sanctions, SanctionsStatus.CONFIRMED}:
         return _outcome(payee)
@@ -125,22 +120,22 @@ def settle_screening(books: Books, cmd: SettleScreening, ctx: Context) -> Outcom
         return _close(book, ctx, screened, status="REJECTED", text=rules.SANCTION_SCREEN_FAILED)
     _save(book, ctx, screened)
     if cmd.sanctions == SanctionsStatus.OPEN:
-        return _outcome(payee, notification_of(payee, "is reviewed by the bank and cannot be paid until then"))
-    schedule_deposits(book, screened, ctx)
+        return _outcome(payee, manage.notification_of(payee, "is reviewed by the bank and cannot be paid until then"))
+    manage.schedule_deposits(book, screened, ctx)
     was_reviewed = before == SanctionsStatus.OPEN
-    return _outcome(payee, *([notification_of(payee, "was reviewed and can be used")] if was_reviewed else ()))
+    return _outcome(payee, *([manage.notification_of(payee, "was reviewed and can be used")] if was_reviewed else ()))
 
 
 @decides(CorrectAccount)
 def correct_account(books: Books, cmd: CorrectAccount, ctx: Context) -> Outcome:
     """Replace the old numbers by the corrected ones; the verification stays."""
     book = book_of(books, cmd.customers[0])
-    payee = get_counterparty(book, cmd.counterparty_id)
+    payee = manage.get_counterparty(book, cmd.counterparty_id)
     details = {**payee.details, **cmd.details}
     if payee.type != "ach" or details == payee.details:
         return _outcome(payee)
     _save_details(book, ctx, msgspec.structs.replace(payee, details=details))
-    return _outcome(payee, notification_of(payee, "was corrected by its bank"))
+    return _outcome(payee, manage.notification_of(payee, "was corrected by its bank"))
 
 
 def verify_by_wire(book: Book, ctx: Context, sender: Account, name: str) -> tuple[UUID | None, list[Any]]:
@@ -172,7 +167,7 @@ def _close_pending(
 ) -> Outcome:
     """End the verification of a counterparty that still waits for it."""
     book = book_of(books, cmd.customers[0])
-    payee = get_counterparty(book, cmd.counterparty_id)
+    payee = manage.get_counterparty(book, cmd.counterparty_id)
     if payee.status != CounterpartyStatus.PENDING:
         return _outcome(payee)
     return _close(book, ctx, payee, status=status, text=text)
@@ -187,11 +182,11 @@ def _close(book: Book, ctx: Context, payee: Payee, *, status: str, text: str) ->
         verification=rules.close_verification(payee.verification, status, text),
     )
     _save(book, ctx, closed)
-    return _outcome(payee, notification_of(payee, "was verified" if approved else "could not be verified"))
+    return _outcome(payee, manage.notification_of(payee, "was verified" if approved else "could not be verified"))
 
 
 def _save(book: Book, ctx: Context, payee: Payee) -> None:
-    keep_counterparty(book, payee)
+    manage.keep_counterparty(book, payee)
     book.change(
         CounterpartyRow,
         payee.counterparty_id,
@@ -202,7 +197,7 @@ def _save(book: Book, ctx: Context, payee: Payee) -> None:
 
 
 def _save_details(book: Book, ctx: Context, payee: Payee) -> None:
-    keep_counterparty(book, payee)
+    manage.keep_counterparty(book, payee)
     book.change(
         CounterpartyRow,
         payee.counterparty_id,

@@ -1,4 +1,4 @@
-"""Which verification a counterparty begins with, and whether money may move. Pure."""
+"""The verification a counterparty begins with, and the check that money may move. Pure."""
 
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
@@ -144,11 +144,7 @@ def new_verification(
 
 def check_name(name: Mapping[str, str], owner: str, on: date) -> dict[str, str]:
     """Return what a verification keeps of a check against the owner's registered name, which it masks."""
-    return {
-        "outcome": match_payee(name, owner),
-        "registered_name": mask_name(owner),
-        "checked_on": on.isoformat(),
-    }
+    return {"outcome": match_payee(name, owner), "registered_name": mask_name(owner), "checked_on": on.isoformat()}
 
 
 def checked_verification(verification_id: str, check: Mapping[str, str]) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""What applications may say, what they lack, and how they move. Pure."""
+"""Rules of applications: fields, requirements and status. Pure."""

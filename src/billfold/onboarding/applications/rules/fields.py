@@ -1,4 +1,4 @@
-"""What the fields of applications may say beyond their types. Mistakes are named by their place in the form."""
+"""Checks fields of applications beyond their types. Mistakes are named by their place in the form."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,14 +14,8 @@ from billfold.accounts.addresses import Address, find_address_error
 from billfold.accounts.customers.schemas import to_e164
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.identity.users.rules import check_email, check_phone_number
-from billfold.onboarding.applications.forms import (
-    INDUSTRIES,
-    AnyForm,
-    BusinessForm,
-    FirstPocket,
-    IndividualForm,
-    RelatedPartyForm,
-)
+from billfold.onboarding.applications import forms
+from billfold.onboarding.applications.forms import INDUSTRIES, RelatedPartyForm
 from billfold.onboarding.applications.types import Role
 from billfold.platform.countries import COUNTRIES
 from billfold.platform.dates import et_date, require_aware
@@ -55,18 +49,12 @@ _OTHER_NUMBER: Final = (
 _OF_THE_US: Final = frozenset({"EIN", "SSN"})
 _WEBSITE: Final = re.compile(r"(https?://)?([A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?\.)+[A-Za-z]{2,63}(:\d{1,5})?(/\S*)?")
 _COUNTRY_NAMES: Final = frozenset(
-    {
-        "country",
-        "issuing_country",
-        "identification_number_issuing_country",
-        "citizenship",
-        "citizenship_country",
-    }
+    {"country", "issuing_country", "identification_number_issuing_country", "citizenship", "citizenship_country"}
 )
 _Place = tuple[str | int, ...]
 
 
-def check_form(form: AnyForm | RelatedPartyForm, *, now: datetime, wall: datetime) -> None:
+def check_form(form: forms.AnyForm | RelatedPartyForm, *, now: datetime, wall: datetime) -> None:
     """Raise InvalidInput at `body` with every mistake; `now` is business time, by which people age."""
     found = [*_shared_mistakes(form), *_own_mistakes(form, today=et_date(now), latest=max(now, wall))]
     if found:
@@ -107,10 +95,10 @@ def merge_content(content: Mapping[str, Any], changes: Mapping[str, Any]) -> dic
     return merged
 
 
-def _own_mistakes(form: AnyForm | RelatedPartyForm, *, today: date, latest: datetime) -> Iterator[FieldError]:
-    if isinstance(form, BusinessForm):
+def _own_mistakes(form: forms.AnyForm | RelatedPartyForm, *, today: date, latest: datetime) -> Iterator[FieldError]:
+    if isinstance(form, forms.BusinessForm):
         yield from _business_mistakes(form, today)
-    elif isinstance(form, IndividualForm):
+    elif isinstance(form, forms.IndividualForm):
         yield from _birth_mistakes(form.date_of_birth, today, is_adult=True)
         number = (form.identification_type, form.identification_number, form.identification_number_issuing_country)
         yield from _number_mistakes(*number, places=_INDIVIDUAL_PLACES)
@@ -135,7 +123,7 @@ _PERSON_PLACES: Final = (
 _INDIVIDUAL_PLACES: Final = (("identification_number",), ("identification_number_issuing_country",))
 
 
-def _business_mistakes(form: BusinessForm, today: date) -> Iterator[FieldError]:
+def _business_mistakes(form: forms.BusinessForm, today: date) -> Iterator[FieldError]:
     if form.formation_date and form.formation_date > today:
         yield _error(("formation_date",), "may not be in the future")
     if form.formation_date and form.formation_date.year < EARLIEST_FORMATION_YEAR:
@@ -203,7 +191,7 @@ def _instant_mistakes(place: _Place, at: datetime, latest: datetime) -> Iterator
         yield _error(place, "needs an offset, such as Z or -04:00")
 
 
-def _pocket_mistakes(pocket: FirstPocket) -> Iterator[FieldError]:
+def _pocket_mistakes(pocket: forms.FirstPocket) -> Iterator[FieldError]:
     known = [each.id for each in STRATEGIES]
     chosen = {name: value for name in _STRATEGY_FIELDS if isinstance(value := getattr(pocket, name), str)}
     wrong = [name for name, value in chosen.items() if value not in known]
@@ -215,7 +203,7 @@ def _pocket_mistakes(pocket: FirstPocket) -> Iterator[FieldError]:
         yield _error(("first_pocket", next(iter(shared))), "contradicts the other strategy fields")
 
 
-def _shared_mistakes(form: AnyForm | RelatedPartyForm) -> Iterator[FieldError]:
+def _shared_mistakes(form: forms.AnyForm | RelatedPartyForm) -> Iterator[FieldError]:
     """Yield what is wrong with texts, countries, addresses, e-mail addresses and phone numbers, wherever they are."""
     content = msgspec.to_builtins(form)
     for place, text in _texts(content, ()):

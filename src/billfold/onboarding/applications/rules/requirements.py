@@ -1,4 +1,4 @@
-"""What an application lacks before it can be submitted, and which documents follow from it."""
+"""Fields that an application needs before it can be submitted, and the documents it requires."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
@@ -8,7 +8,7 @@ from uuid import UUID
 
 from msgspec import UNSET
 
-from billfold.documents.types import DocumentRow
+from billfold.documents.ports import DocumentRow
 from billfold.onboarding.applications.forms import AnyForm, BusinessForm, IndividualForm, RelatedPartyForm
 from billfold.onboarding.applications.rules.fields import share_of
 from billfold.onboarding.applications.types import Role
@@ -82,7 +82,7 @@ def required_documents(form: AnyForm, parties: Parties, reviewed: Iterable[str] 
 def missing_requirements(form: AnyForm, parties: Parties, documents: Iterable[DocumentRow]) -> list[str]:
     """Return the path of everything that is still missing.
 
-    `related_parties` and `documents` stand for all that is missing in them, beside the path of each gap.
+    `related_parties` and `documents` stand for all that is missing in them, next to the path of each gap.
     """
     if isinstance(form, IndividualForm):
         return [*_missing_documents(documents)]

@@ -1,14 +1,50 @@
-"""How applications move from status to status (contract 2.6)."""
+"""Moves of applications from status to status (contract 2.6), and their events."""
 
 from collections.abc import Mapping
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Final
+from uuid import UUID
 
+from billfold.events import kinds
+from billfold.events.payloads import ApplicationPayload
+from billfold.ledger.book.recording import event
+from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
+from billfold.ledger.context import Context
+from billfold.ledger.event_kind import EventKind
 from billfold.onboarding.applications.forms import AnyForm, IndividualForm
 from billfold.onboarding.applications.ports import CheckResult, CheckStatus
 from billfold.onboarding.applications.types import ApplicationRow, ApplicationStatus
 from billfold.platform.errors import Refused
+
+
+class ReportApplication(Command, frozen=True, kw_only=True):
+    """Raise the event of a status at `customers[0]`, who made the application. Its key is the move."""
+
+    needs_identifiers = False
+
+    application_id: UUID
+    status: ApplicationStatus
+
+
+EVENTS: Final[Mapping[ApplicationStatus, EventKind[ApplicationPayload]]] = MappingProxyType(
+    {
+        ApplicationStatus.APPROVED: kinds.APPLICATION_APPROVED,
+        ApplicationStatus.REJECTED: kinds.APPLICATION_REJECTED,
+        ApplicationStatus.MANUAL_REVIEW: kinds.APPLICATION_MANUAL_REVIEW,
+        ApplicationStatus.DOCUMENTS_NEEDED: kinds.APPLICATION_DOCUMENTS_NEEDED,
+    }
+)
+
+
+@decides(ReportApplication)
+def report_application(books: Books, cmd: ReportApplication, ctx: Context) -> Outcome:
+    """Raise the event of a move."""
+    event(
+        book_of(books, cmd.customers[0]), ctx, EVENTS[cmd.status], ApplicationPayload(application_id=cmd.application_id)
+    )
+    return {"application_id": str(cmd.application_id)}
+
 
 IDLE_LIMIT: Final = timedelta(days=90)
 """After so long without a change a CREATED business application is closed."""

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.accounts.pockets.types import Hold
+from billfold.accounts.pockets.commands import Hold
 from billfold.events import kinds, payloads
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
@@ -19,11 +19,11 @@ from billfold.payments.ach.commands import AchEntry, AchStatus, AchWay, MarkAchT
 from billfold.payments.ach.rules.windows import Schedule, held_until, postponed, schedule
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound
-from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.overdraft import claw_back
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.unsettled import Proceeds, arriving
 from billfold.treasury.rules.withdraw import withdraw
-from billfold.treasury.sweeps.rules import sweep_and_invest
 
 ACH_WINDOW = "ach.window"
 """The kind of scheduled job that writes a file."""

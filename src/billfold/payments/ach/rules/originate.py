@@ -12,8 +12,8 @@ import msgspec
 from billfold.accounts.agreements.rules import require_accepted
 from billfold.accounts.counterparties.rules.verification_kinds import check_payable
 from billfold.accounts.counterparties.types import Payee
+from billfold.accounts.pockets.commands import Hold
 from billfold.accounts.pockets.rules import require_not_closed, require_open
-from billfold.accounts.pockets.types import Hold
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.holdings import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides

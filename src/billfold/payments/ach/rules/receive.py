@@ -5,7 +5,7 @@ An entry that is not accepted is returned to its bank with a return code.
 
 import msgspec
 
-from billfold.accounts.portals.types import PortalRow, PortalStatus
+from billfold.accounts.portals.commands import PortalRow, PortalStatus
 from billfold.events import kinds
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json

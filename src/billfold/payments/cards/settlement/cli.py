@@ -8,8 +8,8 @@ import typer
 
 from billfold.cli.command import EXAMPLE_ID, CommandGroup, Row
 from billfold.cli.context import CliError
+from billfold.dual_control.cli import said_of
 from billfold.dual_control.decisions import propose_movement
-from billfold.dual_control.proposing import said_of
 from billfold.identity.operators.types import Operator
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.settlement import store

@@ -9,7 +9,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.accounts.portals.types import Wallet
+from billfold.accounts.portals.commands import Wallet
 from billfold.payments.crypto.chains import Block, Chains, TokenTransfer, WatchOnlyAddresses
 from billfold.payments.crypto.deposits.rules import CarriedUnits, CryptoDepositRow
 from billfold.platform.database.connection import Connection, Db, Pool

@@ -27,8 +27,8 @@ from billfold.platform.database.rows import Row
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.money import format_usd
 from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.withdraw import InsufficientFunds, withdraw
-from billfold.treasury.sweeps.rules import sweep_and_invest
 
 
 class WithdrawalStatus(StrEnum):

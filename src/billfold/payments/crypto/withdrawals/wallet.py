@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from billfold.accounts.counterparties.ports import OwnWallets
-from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.accounts.counterparties.store import open_details
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
 from billfold.payments.crypto.chains import Chain, Chains

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from lxml import etree
 
-from billfold.accounts.transactions.remittance import SettledDocument
+from billfold.accounts.transactions.settlement import SettledDocument
 from billfold.payments.wires.iso20022 import types as iso
 from billfold.payments.wires.iso20022.xml_fields import (
     CHARGES,

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 from typing_extensions import override
 
-from billfold.accounts.transactions.remittance import SettledDocument
+from billfold.accounts.transactions.settlement import SettledDocument
 
 Imad = Annotated[str, Meta(pattern=r"^[0-9]{8}[A-Z0-9]{8}[0-9]{6}\Z")]
 """The IMAD of a message: date, source and sequence."""

@@ -15,9 +15,9 @@ from billfold.payments.wires.commands import ReceiveWireReturn, ReturnWire, Wire
 from billfold.payments.wires.rules import messages, recording
 from billfold.platform.errors import Refused
 from billfold.platform.money import format_usd
-from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
-from billfold.treasury.sweeps.rules import sweep_and_invest
+from billfold.treasury.rules.overdraft import claw_back
+from billfold.treasury.rules.sweep import sweep_and_invest
 
 
 @decides(ReceiveWireReturn)

@@ -35,8 +35,8 @@ from billfold.payments.wires.commands import (
 from billfold.payments.wires.rules import cut_offs, messages, recording
 from billfold.platform.errors import InvariantError, NotFound, Refused
 from billfold.treasury.rules.day_end import pay_fee, roll_business_day
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.withdraw import InsufficientFunds, require_at_most, withdraw
-from billfold.treasury.sweeps.rules import sweep_and_invest
 
 _UNDER_WAY = frozenset({WireStatus.PENDING, WireStatus.PROCESSING})
 

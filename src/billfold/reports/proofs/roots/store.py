@@ -6,11 +6,19 @@ from datetime import date, datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
+import msgspec
+
+from billfold.data_keys.keys import DataKeys
+from billfold.ledger.bank import Bank
 from billfold.ledger.book.book import USD
+from billfold.ledger.jobs.due_work import bank_customer_id
 from billfold.platform.crypto import associated_data
 from billfold.platform.database.connection import Connection, Db, Pool
-from billfold.platform.errors import NotFound
-from billfold.reports.proofs.roots.types import Balances, Head, Owners, Page, StoredRoot, Unbalanced
+from billfold.platform.errors import InvariantError, NotFound
+from billfold.reports.proofs.roots import types
+from billfold.reports.proofs.roots.trees import Nodes, height_of, nodes_of, pages_above, salt_of, way_up
+from billfold.reports.proofs.roots.types import StoredRoot
+from billfold.reports.proofs.signatures import payload_of
 
 CUSTOMERS: Final = "customers"
 """The name of the tree of customers; those of bills have their CUSIP."""
@@ -107,12 +115,12 @@ async def read_close(conn: Connection, day: date, at: datetime) -> Close:
     return Close(day, at, ([row["customer_id"] for row in rows], [row["entry_no"] for row in rows]))
 
 
-async def read_balances(conn: Connection, close: Close) -> Balances:
+async def read_balances(conn: Connection, close: Close) -> types.Balances:
     """Return what the bank owed customers. Raises Unbalanced for less than nothing, and for one who is not there."""
     customers = [row[0] for row in await conn.fetch(_CUSTOMERS, close.at, timeout=_SECONDS_MAX)]
     cash, first_held, held = array("q", bytes(8 * len(customers))), array("q", [0]), array("H")
     number_of: dict[str, int] = {}
-    owners: list[Owners] = []
+    owners: list[types.Owners] = []
     index = 0
     rows = conn.cursor(_BALANCES_IN_ORDER, _OWED, *close.late, prefetch=_ROWS, timeout=_SECONDS_MAX)
     async for customer_id, asset, amount in rows:
@@ -120,18 +128,18 @@ async def read_balances(conn: Connection, close: Close) -> Balances:
             index += 1
             first_held.append(len(held))
         if amount < 0 or index == len(customers) or customers[index] != customer_id:
-            raise Unbalanced(f"The customer {customer_id} has {amount} of {asset}: below zero, or not there.")
+            raise types.Unbalanced(f"The customer {customer_id} has {amount} of {asset}: below zero, or not there.")
         if asset == USD:
             cash[index] = amount
             continue
         number = number_of.setdefault(asset, len(owners))
         if number == len(owners):
-            owners.append(Owners(array("i"), array("q")))
+            owners.append(types.Owners(array("i"), array("q")))
         held.append(number)
         owners[number].customers.append(index)
         owners[number].units.append(amount)
     first_held.extend([len(held)] * (len(customers) - index))
-    return Balances(customers, cash, first_held, held, [*number_of], owners)
+    return types.Balances(customers, cash, first_held, held, [*number_of], owners)
 
 
 async def read_bills(conn: Connection, close: Close) -> dict[str, tuple[int, int]]:
@@ -144,11 +152,11 @@ async def read_bills(conn: Connection, close: Close) -> dict[str, tuple[int, int
     return {cusip: units for cusip, units in both.items() if any(units) and cusip != USD}
 
 
-async def read_heads(conn: Connection, close: Close, count: int) -> AsyncIterator[list[Head]]:
+async def read_heads(conn: Connection, close: Close, count: int) -> AsyncIterator[list[types.Head]]:
     """Give how far the ledgers had come, of so many customers at a time, in the order of their ids."""
     cursor = await conn.cursor(_HEADS, close.at, *close.late, timeout=_SECONDS_MAX)
     while rows := await cursor.fetch(count, timeout=_SECONDS_MAX):
-        yield [Head(*row) for row in rows]
+        yield [types.Head(*row) for row in rows]
 
 
 async def find_root(conn: Db, day: date | None = None) -> StoredRoot | None:
@@ -181,14 +189,14 @@ async def insert_root(conn: Connection, root: StoredRoot, made_at: datetime) -> 
     await conn.execute(_NEW_ROOT, *root, made_at)
 
 
-async def insert_pages(conn: Connection, number: int, tree: str, pages: Iterable[Page]) -> None:
+async def insert_pages(conn: Connection, number: int, tree: str, pages: Iterable[types.Page]) -> None:
     """Keep pages of a tree of bills, or those above the lowest of the tree of customers."""
     rows = [(number, tree, *page, None, None) for page in pages]
     await conn.copy_records_to_table("daily_root_page", records=rows, columns=_PAGE_COLUMNS, timeout=_SECONDS_MAX)
 
 
 async def insert_lowest_pages(
-    conn: Connection, number: int, pages: Iterable[Page], leaves: Sequence[tuple[UUID, bytes]]
+    conn: Connection, number: int, pages: Iterable[types.Page], leaves: Sequence[tuple[UUID, bytes]]
 ) -> None:
     """Keep pages of the tree of customers with their leaves, each page a line for each of its customers."""
     rows, first = [], 0
@@ -244,3 +252,54 @@ async def read_pages(
 def secret_place(day: date) -> bytes:
     """Return the one place where the secret of a day's salts opens, with the data key of the bank."""
     return associated_data("daily_root", "secret", day.isoformat(), tenant_id="")
+
+
+Place = tuple[str, int, int, int, str]
+"""A tree, its height, where a leaf begins, the power of two of its units, and its text."""
+
+
+async def prove_customer(conn: Db, bank: Bank, root: StoredRoot, customer_id: UUID) -> types.CustomerProof:
+    """Return the proof of a customer's balance. Raises NotFound for one who was not there, or of a day long ago."""
+    found = await find_leaf(conn, root.number, customer_id)
+    if found is None:
+        raise await _gone(conn, root) or NotFound("The customer was not there on that day.")
+    index, text = found
+    signed = payload_of(root.jws, types.DailyRoot)
+    leaf = msgspec.json.decode(text, type=types.CustomerLeaf)
+    places = [(CUSTOMERS, height_of(signed.customers.count), index, 0, text.decode()), *_places(leaf, signed)]
+    wanted = {(tree, *each) for tree, height, at, power, _ in places for each in pages_above(at, power, height)}
+    kept = await read_pages(conn, root.number, wanted)
+    pages = {key: nodes_of(tiles, key[2] << key[1]) for key, tiles in kept.items()}
+    try:
+        proven = [_prove(place, pages) for place in places]
+    except KeyError as missing:
+        gone = await _gone(conn, root)
+        raise gone or InvariantError("A page of a daily root is missing.", page=missing.args[0]) from None
+    bank_id, place = bank_customer_id(bank.seed), secret_place(root.day)
+    secret = await bank.ports[DataKeys].open(conn, bank_id, root.secret, place)
+    salt = salt_of(secret, customer_id).hex()
+    return types.CustomerProof(root=root.jws, salt=salt, customer=proven[0], bills=tuple(proven[1:]))
+
+
+async def _gone(conn: Db, root: StoredRoot) -> NotFound | None:
+    if root.number in await list_purged(conn):
+        return NotFound(f"Proofs of {root.day} are no longer kept; its signed root is.")
+    return None
+
+
+def _places(leaf: types.CustomerLeaf, signed: types.DailyRoot) -> list[Place]:
+    found: list[Place] = []
+    for cusip, held in leaf.bills.items():
+        height = height_of(signed.bills[cusip].length)
+        powers = [each for each in range(held.units.bit_length() - 1, -1, -1) if held.units >> each & 1]
+        for power, at in zip(powers, held.at, strict=True):
+            text = msgspec.json.encode(types.BillLeaf(cusip, leaf.customer, 1 << power)).decode()
+            found.append((cusip, height, at, power, text))
+    return found
+
+
+def _prove(place: Place, pages: dict[tuple[str, int, int], Nodes]) -> types.ProvenLeaf:
+    tree, height, at, power, text = place
+    crossed = [pages[tree, *each] for each in pages_above(at, power, height)]
+    path = way_up(at, power, height, pages=crossed)
+    return types.ProvenLeaf(text, at, tuple(each.hex() for each in path))

@@ -58,7 +58,7 @@ def pages_above(begins: int, power: int, height: int) -> list[tuple[int, int]]:
 
 
 def way_up(begins: int, power: int, height: int, *, pages: Sequence[Nodes]) -> list[bytes]:
-    """Return the hashes beside the way from a tile to the root; `pages` are those of `pages_above`."""
+    """Return the sibling hashes on the way from a tile to the root; `pages` are those of `pages_above`."""
     path: list[bytes] = []
     for nodes, (top, _) in zip(pages, pages_above(begins, power, height), strict=True):
         while power < min(top, height):

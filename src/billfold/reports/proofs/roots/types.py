@@ -1,4 +1,4 @@
-"""What is published of a day, what a customer's leaf says, and what a proof holds."""
+"""Daily roots as published, the leaves of customers, and proofs."""
 
 from collections.abc import MutableSequence, Sequence
 from datetime import date, datetime, timedelta
@@ -80,7 +80,7 @@ class BillLeaf(msgspec.Struct, frozen=True):
 
 
 class ProvenLeaf(msgspec.Struct, frozen=True):
-    """A leaf as it was hashed, where it is, and the hashes beside the way up to the root, in hex."""
+    """A leaf as it was hashed, where it is, and the sibling hashes on the way up to the root, in hex."""
 
     leaf: str
     at: int

@@ -8,10 +8,10 @@ import msgspec
 from litestar import Response, get, post
 from litestar.enums import MediaType
 
-from billfold.approvals.routes.authorization_requests import decide_authorization_request, get_authorization_request
-from billfold.approvals.routes.transfer_requests import decide_transfer_request, get_transfer_request
+from billfold.approvals.routes import decide_authorization_request, get_authorization_request
 from billfold.approvals.rules import challenge_of
 from billfold.approvals.schemas import AuthorizationRequest
+from billfold.approvals.transfer_requests_routes import decide_transfer_request, get_transfer_request
 from billfold.identity.users import passkeys
 from billfold.identity.users import store as user_store
 from billfold.identity.users.types import Confirmation

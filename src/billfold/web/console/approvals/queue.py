@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from litestar import get
 
-from billfold.approvals.routes.authorization_requests import list_authorization_requests
-from billfold.approvals.routes.transfer_requests import list_transfer_requests
+from billfold.approvals.routes import list_authorization_requests
 from billfold.approvals.schemas import AuthorizationRequest
 from billfold.approvals.transfer_request_schemas import ShownTransferRequest
+from billfold.approvals.transfer_requests_routes import list_transfer_requests
 from billfold.web.console.approvals.sentences import sentence_of_change
 from billfold.web.console.company import Company, InCompany
 from billfold.web.console.listing import names_of_pockets

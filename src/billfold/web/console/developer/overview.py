@@ -3,8 +3,7 @@
 from litestar import get
 
 from billfold.events.webhooks.routes import list_subscriptions
-from billfold.team.routes import get_team
-from billfold.team.service_user_routes import get_service_user, list_service_user_keys
+from billfold.team.routes import get_service_user, get_team, list_service_user_keys
 from billfold.web.console.company import Company
 from billfold.web.console.partner import Partner
 from billfold.web.console.team import ApiTeam, InTeam, paths_of

@@ -4,10 +4,9 @@ from decimal import Decimal
 
 from litestar import get
 
-from billfold.accounts.pockets.portfolio_routes import TotalPortfolio, get_portfolio
-from billfold.accounts.pockets.routes import list_own_pockets
+from billfold.accounts.pockets.routes import TotalPortfolio, get_portfolio, list_own_pockets
 from billfold.accounts.transactions.routes import list_own_transactions
-from billfold.approvals.routes.transfer_requests import list_transfer_requests
+from billfold.approvals.transfer_requests_routes import list_transfer_requests
 from billfold.web.console.charts import maturity_ladder
 from billfold.web.console.company import InCompany
 from billfold.web.page_context import ACCOUNT, DONE, PageContext, PageResponse, redirect

@@ -9,7 +9,7 @@ from billfold.accounts.counterparties.routes import get_counterparty, list_count
 from billfold.accounts.counterparties.schemas import Counterparty
 from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
 from billfold.accounts.pockets.schemas import Pocket
-from billfold.approvals.routes.transfer_requests import create_transfer_request, preview_transfer
+from billfold.approvals.transfer_requests_routes import create_transfer_request, preview_transfer
 from billfold.http.raw_request import is_uuid
 from billfold.platform import ids
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused

@@ -7,15 +7,15 @@ from litestar import get, post
 
 from billfold.accounts.counterparties.routes import get_counterparty
 from billfold.accounts.pockets.routes import get_pocket
-from billfold.approvals.routes.approval_rules import get_approval_rule
-from billfold.approvals.routes.transfer_requests import (
+from billfold.approvals.routes import get_approval_rule
+from billfold.approvals.transfer_request_schemas import ShownTransferRequest
+from billfold.approvals.transfer_requests_routes import (
     STATUSES,
     TYPES,
     cancel_transfer_request,
     get_transfer_request,
     list_transfer_requests,
 )
-from billfold.approvals.transfer_request_schemas import ShownTransferRequest
 from billfold.platform.errors import NotFound, Refused
 from billfold.web.console.company import Company, InCompany
 from billfold.web.console.listing import list_choices, read_listing

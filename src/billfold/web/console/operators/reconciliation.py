@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 from litestar import get, post
 
-from billfold.dual_control.types import REASON_CHARS_MAX
+from billfold.dual_control.store import REASON_CHARS_MAX
 from billfold.payments.clearing.report import read_in_transit
 from billfold.payments.suspense.decisions import propose_assignment, propose_return, propose_write_off
 from billfold.payments.suspense.rules import NOT_RETURNABLE, SuspenseStatus

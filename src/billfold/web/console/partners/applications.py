@@ -4,12 +4,14 @@ from typing import Any
 
 from litestar import get
 
-from billfold.onboarding.applications.routes.business import get_business_application, list_business_applications
-from billfold.onboarding.applications.routes.individuals import (
+from billfold.onboarding.applications.beneficial_owner_routes import list_related_parties
+from billfold.onboarding.applications.routes import (
+    get_business_application,
     get_individual_application,
+    list_application_documents,
+    list_business_applications,
     list_individual_applications,
 )
-from billfold.onboarding.applications.routes.related_parties import list_application_documents, list_related_parties
 from billfold.onboarding.applications.types import ApplicationStatus
 from billfold.web.console.listing import read_listing
 from billfold.web.console.partner import InPartner

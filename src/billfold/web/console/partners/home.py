@@ -6,7 +6,7 @@ from litestar import get
 
 from billfold.accounts.customers.routes import list_customers
 from billfold.events.webhooks.routes import list_subscriptions
-from billfold.onboarding.applications.routes.business import list_business_applications
+from billfold.onboarding.applications.routes import list_business_applications
 from billfold.request_log.routes import list_request_errors
 from billfold.web.console.partner import InPartner
 from billfold.web.console.partners.customers import name_of

@@ -7,8 +7,7 @@ from typing import Literal
 import msgspec
 from litestar import get
 
-from billfold.accounts.earnings.routes import get_pocket_earnings
-from billfold.accounts.earnings.values_routes import list_pocket_values
+from billfold.accounts.pockets.earnings_routes import get_pocket_earnings, list_pocket_values
 from billfold.accounts.pockets.routes import get_pocket, list_own_pockets
 from billfold.accounts.pockets.schemas import Pocket
 from billfold.accounts.portals.routes import get_funding_instructions, list_portals

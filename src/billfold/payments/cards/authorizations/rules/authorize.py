@@ -42,9 +42,9 @@ from billfold.payments.cards.authorizations.rules.holds import (
 from billfold.payments.cards.commands import CardRow, CardStatus, MagstripeStatus
 from billfold.payments.cards.rules import require_not_closed
 from billfold.platform.errors import Refused
-from billfold.treasury.overdraft.rules import advance
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash
+from billfold.treasury.rules.overdraft import advance
 from billfold.treasury.rules.unsettled import free_cash
 from billfold.treasury.rules.withdraw import payable_cents
 

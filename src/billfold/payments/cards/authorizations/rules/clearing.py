@@ -20,8 +20,8 @@ from billfold.ledger.types import AccountKind, Direction, JournalKind
 from billfold.payments.cards.authorizations import commands
 from billfold.payments.cards.authorizations.rules import holds
 from billfold.platform.dates import et_instant
-from billfold.treasury.overdraft.rules import claw_back
 from billfold.treasury.rules.day_end import roll_business_day
+from billfold.treasury.rules.overdraft import claw_back
 
 SETTLES_AT: Final = time(8, 30)
 """The time of day at which a settlement is final, in Eastern time."""

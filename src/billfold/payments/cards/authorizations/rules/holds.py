@@ -39,10 +39,9 @@ from billfold.payments.cards.authorizations.commands import (
 )
 from billfold.payments.cards.commands import CardRow
 from billfold.platform.errors import NotFound
-from billfold.treasury.overdraft.rules import recover_overdraft_by_selling
 from billfold.treasury.rules.day_end import roll_business_day
 from billfold.treasury.rules.invest import invest
-from billfold.treasury.rules.recover import overdraft_of
+from billfold.treasury.rules.overdraft import overdraft_of, recover_overdraft_by_selling
 
 HOLD_DAYS: Final = 7
 LODGING_HOLD_DAYS: Final = 30

@@ -11,8 +11,8 @@ from billfold.payments.cards.authorizations import commands
 from billfold.payments.cards.authorizations.rules import holds
 from billfold.payments.cards.authorizations.rules.clearing import begin_record, record_payment, store_payment
 from billfold.payments.cards.commands import CardRow
+from billfold.treasury.rules.sweep import sweep_and_invest
 from billfold.treasury.rules.unsettled import arriving
-from billfold.treasury.sweeps.rules import sweep_and_invest
 
 NO_POCKET = "NO_POCKET"
 """The pocket is closed: the money has to be held in suspense."""

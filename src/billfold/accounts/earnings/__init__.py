@@ -1,1 +1,0 @@
-"""Earnings of pockets over a period."""

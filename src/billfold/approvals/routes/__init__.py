@@ -1,1 +1,0 @@
-"""Customer API operations of dual control."""

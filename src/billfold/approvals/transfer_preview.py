@@ -1,0 +1,243 @@
+"""Previews a transfer without writing anything.
+
+It is the command of the execution on books that are dropped afterwards, so that both say the same.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import date, datetime
+from typing import Annotated, Any, Literal, NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.commands import PocketRow
+from billfold.accounts.pockets.schemas import valuation
+from billfold.approvals.execute_transfers import check_feasible
+from billfold.approvals.transfer_orders import RequestContent
+from billfold.approvals.transfer_request_schemas import DualAuthUser, render_person
+from billfold.approvals.transfer_requests import check_unused, required_approvals
+from billfold.approvals.types import Actor, ApprovalRequirement, Reviewer
+from billfold.http.schemas import Amount, format_price, one_of, usd
+from billfold.ledger.bank import Bank
+from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.rows import TradeEntry, TransactionEntry
+from billfold.ledger.dry_run import DryRun
+from billfold.ledger.types import TradeActivity, TransactionType
+from billfold.platform.dates import et_date
+
+
+class PreviewedTransfer(NamedTuple):
+    """What a transfer would do: the rows of the paying Pocket, the Pocket afterwards, and who would have to approve.
+
+    `terms` are None of a partner's, which no member approves. `rejection` is why the bank would reject it, which moves
+    nothing. `amount` is in cents.
+    """
+
+    now: datetime
+    content: RequestContent
+    amount: int
+    rejection: str | None
+    trades: list[TradeEntry]
+    transactions: list[TransactionEntry]
+    pocket: PocketRow
+    terms: ApprovalRequirement | None
+
+
+async def preview(bank: Bank, customer_id: UUID, content: RequestContent, *, by: Actor | None) -> PreviewedTransfer:
+    """Preview a transfer of a member, or of a partner.
+
+    Raises as requesting it does, and `insufficient-funds` as carrying it out does.
+    """
+    async with bank.pool.acquire() as conn:
+        terms = None
+        if by is not None:
+            await check_unused(conn, by, content)
+            async with conn.transaction():
+                terms = await required_approvals(conn, by, content)
+        async with conn.transaction(isolation="repeatable_read", readonly=True):
+            run = await check_feasible(bank, conn, content, customer_id=customer_id)
+            stored = await pocket_store.get_pocket(conn, customer_id, content.pocket_id)
+    return previewed(run, content, stored, terms=terms)
+
+
+def previewed(
+    run: DryRun, content: RequestContent, stored: PocketRow, *, terms: ApprovalRequirement | None
+) -> PreviewedTransfer:
+    """Return what a dry run says of the Pocket that pays; nothing of the one that is paid."""
+    pocket_id = content.pocket_id
+    return PreviewedTransfer(
+        now=run.now,
+        content=content,
+        amount=run.outcome["amount"] or content.amount,
+        rejection=run.outcome.get("reason"),
+        trades=[each for each in run.rows_of(TradeEntry) if each.pocket_id == pocket_id],
+        transactions=[each for each in run.rows_of(TransactionEntry) if each.pocket_id == pocket_id],
+        pocket=_row_of(run.book.pockets[pocket_id], stored),
+        terms=terms,
+    )
+
+
+def _row_of(pocket: PocketBook, stored: PocketRow) -> PocketRow:
+    """Return a Pocket as it would be stored, as far as its value depends on it."""
+    return msgspec.structs.replace(
+        stored,
+        cash=pocket.cash.balance,
+        reserved=pocket.cash.reserved,
+        unsettled_discount=pocket.unsettled_discount,
+        unsettled_on=pocket.unsettled_on,
+        fee_accrued=pocket.fee_accrued,
+        accrued_through=pocket.accrued_through,
+        lot_cusips=[lot.cusip for lot in pocket.lots],
+        lot_units=[lot.units for lot in pocket.lots],
+        lot_dates=[lot.acquired_on for lot in pocket.lots],
+    )
+
+
+_MOVED = TradeActivity.SAME_ENTITY_SECURITY_TRANSFER
+
+
+class PreviewedSale(msgspec.Struct, kw_only=True):
+    """Bills of one CUSIP that are sold, or moved to the other Pocket.
+
+    `realized_gain` is the proceeds less the tax basis, 0 for bills that are moved with their basis. `earnings` is the
+    proceeds less what the Pocket paid for the bills, or the value at which it received them.
+    """
+
+    activity: Annotated[str, one_of(TradeActivity.SELL, _MOVED)]
+    cusip: str
+    description: str
+    maturity_date: date
+    quantity: int
+    price: str
+    proceeds: Amount
+    tax_basis: Amount
+    realized_gain: Amount
+    earnings_basis: Amount
+    earnings: Amount
+    settles_on: date
+
+
+class PreviewedFee(msgspec.Struct, kw_only=True):
+    """A fee that the Pocket pays with the transfer."""
+
+    type: Annotated[str, one_of("AUM_FEE", "WIRE_FEE", "SAME_DAY_FEE")]
+    amount: Amount
+
+
+class PreviewedBalance(msgspec.Struct, kw_only=True):
+    """What the Pocket holds afterwards, valued as its portfolio is."""
+
+    cash: Amount
+    total_value: Amount
+    liquidation_value_t0: Amount
+    liquidation_value_t1: Amount
+
+
+class RequiredApproval(msgspec.Struct, kw_only=True):
+    """The approvals that the transfer would need, by which rule (null: the default), and who may give them."""
+
+    required_approvals: int
+    approval_rule_id: UUID | None
+    approval_rule_name: str | None
+    ordered: bool
+    approvers: list[DualAuthUser]
+
+
+class TransferPreview(msgspec.Struct, kw_only=True):
+    """What a transfer would do if it were carried out at `time_priced`.
+
+    `approval` is null where no member approves: of a partner's transfer. `rejection_reason` is set when the bank would
+    accept the request and then reject the transfer; nothing moves then.
+    """
+
+    transfer_id: UUID
+    time_priced: datetime
+    amount: Amount
+    amount_type: Literal["REQUESTED_AMOUNT", "FULL_WITHDRAWAL"]
+    sales: list[PreviewedSale]
+    proceeds: Amount
+    realized_gain: Amount
+    earnings: Amount
+    fees: list[PreviewedFee]
+    settles_at: datetime | None
+    settlement_date: date | None
+    remaining: PreviewedBalance
+    approval: RequiredApproval | None
+    rejection_reason: str | None
+    object_type: Literal["TransferPreview"] = "TransferPreview"
+
+
+def render_preview(found: PreviewedTransfer, bank: Bank, members: Mapping[UUID, Reviewer]) -> TransferPreview:
+    """Return a preview as it is shown. `members` are those who may approve, among others."""
+    sales = [_sale(each, bank) for each in found.trades if not each.incoming]
+    return TransferPreview(
+        transfer_id=found.content.request_id,
+        time_priced=found.now,
+        amount=usd(found.amount),
+        amount_type="FULL_WITHDRAWAL" if found.content.requested_cents is None else "REQUESTED_AMOUNT",
+        sales=sales,
+        proceeds=_sum(each.proceeds for each in sales),
+        realized_gain=_sum(each.realized_gain for each in sales),
+        earnings=_sum(each.earnings for each in sales),
+        fees=[
+            PreviewedFee(type=msgspec.json.decode(each.details)["fee_type"], amount=usd(each.amount))
+            for each in found.transactions
+            if each.type == TransactionType.FEE
+        ],
+        **_settlement(found),
+        remaining=_remaining(found, bank),
+        approval=None if found.terms is None else _approval(found.terms, members),
+        rejection_reason=found.rejection,
+    )
+
+
+def _approval(terms: ApprovalRequirement, members: Mapping[UUID, Reviewer]) -> RequiredApproval:
+    return RequiredApproval(
+        required_approvals=terms.required,
+        approval_rule_id=terms.rule_id,
+        approval_rule_name=terms.rule_name,
+        ordered=terms.ordered,
+        approvers=[render_person(members[each]) for each in terms.candidates or () if each in members],
+    )
+
+
+def _sale(row: TradeEntry, bank: Bank) -> PreviewedSale:
+    bill = bank.market.bill(row.cusip)
+    return PreviewedSale(
+        activity=row.activity,
+        cusip=row.cusip,
+        description=bill.description,
+        maturity_date=bill.maturity,
+        quantity=row.units,
+        price=format_price(row.price_micros),
+        proceeds=usd(row.notional),
+        tax_basis=usd(row.tax_basis),
+        realized_gain=usd(0 if row.activity == _MOVED else row.notional - row.tax_basis),
+        earnings_basis=usd(row.earnings_basis),
+        earnings=usd(row.notional - row.earnings_basis),
+        settles_on=row.settles_on,
+    )
+
+
+def _settlement(found: PreviewedTransfer) -> dict[str, Any]:
+    """Return when the money arrives at the latest; bills that are moved are there at once."""
+    if found.rejection is not None:
+        return {"settles_at": None, "settlement_date": None}
+    paid = (each.settles_at for each in found.transactions if each.type != TransactionType.FEE)
+    settles_at = next(paid, found.now)
+    return {"settles_at": settles_at, "settlement_date": et_date(settles_at)}
+
+
+def _remaining(found: PreviewedTransfer, bank: Bank) -> PreviewedBalance:
+    value = valuation(found.pocket, bank, found.now)
+    return PreviewedBalance(
+        cash=usd(found.pocket.cash),
+        total_value=usd(value.total_value),
+        liquidation_value_t0=usd(value.liquidation_value_t0),
+        liquidation_value_t1=usd(value.liquidation_value_t1),
+    )
+
+
+def _sum(amounts: Iterable[Amount]) -> Amount:
+    return usd(sum(each.value for each in amounts))

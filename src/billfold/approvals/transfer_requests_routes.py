@@ -1,0 +1,344 @@
+"""Transfer requests: one member requests a transfer, others approve or deny it."""
+
+from collections.abc import Sequence
+from typing import Annotated, get_args
+from uuid import UUID
+
+import msgspec
+from msgspec import UNSET
+
+from billfold.accounts.agreements.rules import require_version
+from billfold.accounts.customers.store import require_feature
+from billfold.accounts.pockets import store as pocket_store
+from billfold.accounts.pockets.commands import PocketRow
+from billfold.accounts.pockets.requests import resolve_pockets
+from billfold.accounts.pockets.schemas import valuation
+from billfold.approvals import transfer_orders, transfer_request_schemas, transfer_requests
+from billfold.approvals.execute_transfers import commands_of, execute_request
+from billfold.approvals.routes import REVIEW_ERRORS, check_recent_authentication, principal_of
+from billfold.approvals.rules import MAY_APPROVE, find_candidates
+from billfold.approvals.store.requests import TRANSFER_REQUESTS, Filters, transactions_of
+from billfold.approvals.store.reviews import list_other_members, load_reviews, open_addresses, users_behind
+from billfold.approvals.transfer_orders import RequestContent
+from billfold.approvals.transfer_preview import TransferPreview, preview, render_preview
+from billfold.approvals.transfer_request_schemas import ShownTransferRequest
+from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
+from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.types import PartyField
+from billfold.http.caller import Call
+from billfold.http.limits.rate_limits import count_second
+from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among
+from billfold.http.operations import MaybeInPath, delete, get, patch, post, with_scope
+from billfold.http.parameters import Query, parse_uuid
+from billfold.http.raw_request import in_body
+from billfold.http.schemas import CursorList
+from billfold.identity.users import store as user_store
+from billfold.ledger.bank import Bank
+from billfold.ledger.directory.rules import require_active
+from billfold.oauth.caller import CustomerCaller
+from billfold.payments.crypto.withdrawals.rules import require_minimum
+from billfold.payments.crypto.withdrawals.wallet import find_objection_to
+from billfold.payments.wires.routes import WIRES_FEATURE
+from billfold.platform.dates import et_date
+from billfold.platform.errors import InvalidInput, NotFound, Refused
+from billfold.platform.ids import command_id
+
+
+async def ordered_content(
+    bank: Bank, customer_id: UUID, order: transfer_orders.OrderedTransfer, *, reviewers: Sequence[UUID]
+) -> RequestContent:
+    """Return what is ordered, its instructions sealed; nothing is looked up yet."""
+    content = RequestContent(transfer=order, reviewers=unique(reviewers))
+    if not isinstance(order, transfer_orders.WireOrder) or order.wire_instructions is None:
+        return content
+    data_key = await bank.ports[DataKeys].of(bank.pool, customer_id)
+    return msgspec.structs.replace(
+        content,
+        transfer=msgspec.structs.replace(order, wire_instructions=None),
+        wire_instructions=PartyField.TEXT.seal(data_key, order.wire_instructions),
+    )
+
+
+def unique(reviewers: Sequence[UUID]) -> tuple[UUID, ...]:
+    """Return each reviewer once, in order."""
+    return tuple(dict.fromkeys(reviewers))
+
+
+async def with_payee(
+    caller: Call, bank: Bank, content: RequestContent, *, customer_id: UUID | None = None
+) -> RequestContent:
+    """Return the content with its payee, if every Pocket and counterparty exists and is usable.
+
+    The customer is that of the token, or the one that a partner names. Raises NotFound, Refused `customer-not-open`,
+    `pocket-not-open`, `pocket-frozen`, `same-pocket`, `agreement-not-accepted`, `counterparty-type-mismatch`,
+    `counterparty-not-verified`, `sanction-screen-failed`, and `insufficient-funds` for the whole of nothing.
+    """
+    customer = await caller.customer(bank, customer_id)
+    owner = customer.customer_id
+    require_active(customer.account_status)
+    pays = await _check_pocket(caller, bank, content.pocket_id, owner=owner, receives=False)
+    if content.requested_cents is None:
+        if (value := valuation(pays, bank, caller.now).total_value) <= 0:
+            raise Refused("insufficient-funds", "The Pocket is empty.")
+        content = msgspec.structs.replace(content, value=value)
+    order = content.transfer
+    if isinstance(order, transfer_orders.OnUsOrder) and isinstance(order.details, transfer_orders.InternalReallocation):
+        to_pocket_id = order.details.destination_pocket_id
+        if to_pocket_id == content.pocket_id:
+            raise Refused("same-pocket", "A transfer needs two different pockets.")
+        await _check_pocket(caller, bank, to_pocket_id, owner=owner, receives=True)
+        return content
+    require_version(customer.agreement_version, bank.terms.agreements, et_date(caller.now))
+    async with bank.pool.acquire() as conn:
+        payee = await transfer_orders.get_payee(conn, owner, content)
+    if isinstance(order, transfer_orders.UsdcOrder):
+        objection = await find_objection_to(bank, bank.pool, owner, payee["details"])
+        if objection is not None:
+            raise Refused(objection.code, objection.detail)
+        require_minimum(order.amount.amount_usdc, bank.terms)
+    return msgspec.structs.replace(content, payee=payee)
+
+
+async def _check_pocket(caller: Call, bank: Bank, pocket_id: UUID, *, owner: UUID, receives: bool) -> PocketRow:
+    _, own_id = await caller.pocket(bank, pocket_id, owner)
+    row = await pocket_store.get_pocket(bank.pool, owner, own_id)
+    status = row.status
+    if status == "FROZEN" and not receives:
+        raise Refused("pocket-frozen", "The pocket is frozen: nothing leaves it.")
+    if status not in {"OPEN", "FROZEN"}:
+        raise Refused("pocket-not-open", f"The {'receiving ' if receives else ''}pocket is {status}.")
+    return row
+
+
+READS = with_scope("transfers.read", "transfer-requests")
+WRITES = with_scope("transfers.write", "transfer-requests")
+DECIDES = with_scope("transfers.write", "transfer-requests", needs="transfers.approve")
+CREATIONS_PER_SECOND = 1
+"""How many transfer requests one client may create per second for one user."""
+_PREVIEW = "/transfer-requests/preview/"
+_ALL, _ONE = "/api/v1/transfer-requests/", "/api/v1/transfer-requests/{transfer_id}/"
+_EXECUTION_ERRORS = (
+    "customer-not-open",
+    "agreement-not-accepted",
+    "pocket-not-open",
+    "pocket-frozen",
+    "counterparty-not-verified",
+    "sanction-screen-failed",
+    "insufficient-funds",
+    "market-data-stale",
+    "amount-not-allowed",
+    "amount-below-minimum",
+    "rail-not-available",
+    "wallet-not-payable",
+)
+_OVERTAKEN = ("transfer-request-not-pending", "approval-impossible", "duplicate-id")
+"""What has happened to a request since, or to its requester."""
+_CONTENT_ERRORS = (
+    *_EXECUTION_ERRORS,
+    "not-found",
+    "duplicate-id",
+    "same-pocket",
+    "counterparty-type-mismatch",
+    "approval-impossible",
+)
+_OF_PARTNER = (*_CONTENT_ERRORS, "feature-not-enabled")
+STATUSES, TYPES = frozenset(get_args(Status)), frozenset(get_args(TransferType))
+
+
+@post(_ALL, with_scope("transfers.write", "transfer-request-creations"), refuses=(*_CONTENT_ERRORS, "rate-limited"))
+async def create_transfer_request(
+    member: CustomerCaller, bank: Bank, data: transfer_request_schemas.CreateTransferRequest
+) -> ShownTransferRequest:
+    """Create transfer request.
+
+    Other members approve it, unless a rule requires no approval.
+
+    The same request under the same `id` returns what it has created.
+    """
+    access = member.access
+    caller = command_id(f"client:{access.client_id}", str(access.user_id))
+    await count_second(
+        bank.pool, caller, "transfer-request-creations", per_second=CREATIONS_PER_SECOND, wall=member.wall
+    )
+    by = await principal_of(member, bank)
+    content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=data.reviewers)
+    found = await transfer_requests.find_same(by, content)
+    if found is None:
+        content = await with_payee(member, bank, content)
+        with in_body():
+            found = await transfer_requests.create(bank, by, content)
+    return await _execute_if_approved(member, bank, found)
+
+
+@post(f"/api/v1/customers/{{customer_id}}{_PREVIEW}", tag="transfers", status=200, refuses=_OF_PARTNER)
+@post(f"/api/v1{_PREVIEW}", WRITES, status=200, refuses=_CONTENT_ERRORS)
+async def preview_transfer(
+    caller: Call, bank: Bank, customer_id: MaybeInPath, data: transfer_request_schemas.CreateTransferRequest
+) -> TransferPreview:
+    """Preview transfer.
+
+    What the transfer would do if it were carried out now: bills sold and at which price, what is earned or lost, fees,
+    when it settles, what remains, and who would have to approve it. The body is that of the request. Nothing is
+    written, and prices move on until the transfer is carried out. A partner's transfers need no approval of members:
+    `reviewers` is empty, and `approval` null.
+    """
+    owner = await caller.owner(bank, customer_id)
+    by = await principal_of(caller, bank) if isinstance(caller, CustomerCaller) else None
+    if by is None and data.reviewers:
+        raise InvalidInput.at("body", "reviewers", msg="must be empty: no member approves a partner's transfer")
+    if by is None and isinstance(data.transfer, transfer_orders.WireOrder):
+        await require_feature(bank.pool, owner, WIRES_FEATURE)  # as where the partner would send it
+    content = await ordered_content(bank, owner, data.transfer, reviewers=data.reviewers)
+    content = await with_payee(caller, bank, content, customer_id=owner)
+    with in_body():
+        found = await preview(bank, owner, content, by=by)
+    others = open_addresses(bank.vault, await list_other_members(bank.pool, owner, than=()))
+    return render_preview(found, bank, {each.member_id: each for each in others})
+
+
+@get(_ALL, READS, refuses=("not-found",))
+async def list_transfer_requests(
+    *,
+    member: CustomerCaller,
+    bank: Bank,
+    wanted: OrderedQuery,
+    status: Annotated[list[str] | None, texts_among("status[]", STATUSES)] = None,
+    types: Annotated[list[str] | None, texts_among("type", TYPES)] = None,
+    pocket: Annotated[list[UUID] | None, Query(name="pocket[]")] = None,
+    reviewer: str | None = None,
+    requested_by: str | None = None,
+    time_created_from: Since = None,
+    time_created_to: Until = None,
+) -> CursorList[ShownTransferRequest]:
+    """List transfer requests.
+
+    Newest first. `reviewer` is a member who is named as reviewer, or has reviewed.
+    """
+    filters = Filters(
+        statuses=status,
+        types=types,
+        pockets=None if pocket is None else await resolve_pockets(member, bank, member.customer_id, requested=pocket),
+        requested_by=await _find_member(member, bank, "requested_by", text=requested_by),
+        reviewer=await _find_member(member, bank, "reviewer", text=reviewer),
+        since=time_created_from,
+        until=time_created_to,
+    )
+    values = (member.customer_id, member.now, *msgspec.structs.astuple(filters))
+    scope = f"transfer-requests:{member.customer_id}"
+    page = await wanted.read(bank, TRANSFER_REQUESTS.listed, *values, scope=scope, filters=filters)
+    details = await _load_details(bank, member.customer_id, page.items)
+    return page_of(page, [transfer_request_schemas.render_request(row, details) for row in page.items])
+
+
+@get(f"{_ALL}reviewers/", READS)
+async def list_transfer_reviewers(member: CustomerCaller, bank: Bank) -> transfer_request_schemas.DualAuthUsers:
+    """List transfer reviewers.
+
+    Members who may be named as reviewers of the caller's requests, without the caller.
+    """
+    access = member.access
+    callers = await users_behind(bank.pool, access.user_id, access.client_id)
+    others = open_addresses(bank.vault, await list_other_members(bank.pool, member.customer_id, than=callers))
+    able = find_candidates(others, DEFAULT_REQUIREMENT, named=(), needs=MAY_APPROVE)
+    return transfer_request_schemas.DualAuthUsers(
+        items=[transfer_request_schemas.render_person(each) for each in others if each.member_id in able]
+    )
+
+
+@get(_ONE, READS)
+async def get_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: UUID) -> ShownTransferRequest:
+    """Get transfer request.
+
+    The request, its reviews and its execution.
+    """
+    return await _read(member, bank, transfer_id)
+
+
+@patch(_ONE, WRITES, refuses=(*_CONTENT_ERRORS, "transfer-request-not-pending"))
+async def update_transfer_request(
+    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: transfer_request_schemas.ChangeTransferRequest
+) -> ShownTransferRequest:
+    """Update transfer request.
+
+    Only the requester can change it. Earlier reviews are void then.
+    """
+    found = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, transfer_id, now=member.now)
+    before = transfer_orders.content_of(found)
+    reviewers = before.reviewers if data.reviewers is None else data.reviewers
+    if data.transfer is None:
+        content = msgspec.structs.replace(before, reviewers=unique(reviewers), payee=None, value=UNSET)
+    else:
+        content = await ordered_content(bank, member.customer_id, data.transfer, reviewers=reviewers)
+    if (content.request_id, content.type) != (found.request_id, found.type):
+        raise InvalidInput.at("body", "transfer", msg="keeps its id and its type")
+    content = await with_payee(member, bank, content)
+    by = await principal_of(member, bank)
+    with in_body():
+        changed = await transfer_requests.change(bank, by, content)
+    return await _execute_if_approved(member, bank, changed)
+
+
+@delete(_ONE, WRITES, refuses=("transfer-request-not-pending",))
+async def cancel_transfer_request(member: CustomerCaller, bank: Bank, transfer_id: UUID) -> None:
+    """Cancel transfer request.
+
+    Before it is decided, by the requester or an administrator.
+    """
+    await transfer_requests.cancel(await principal_of(member, bank), transfer_id)
+
+
+@patch(f"{_ONE}status/", DECIDES, refuses=(*REVIEW_ERRORS, *_EXECUTION_ERRORS, *_OVERTAKEN))
+async def decide_transfer_request(
+    member: CustomerCaller, bank: Bank, transfer_id: UUID, data: transfer_request_schemas.DecideTransferRequest
+) -> ShownTransferRequest:
+    """Decide transfer request.
+
+    Approve or deny another member's request. With the last approval it is executed.
+
+    If it cannot be executed now, the approval is refused and does not count. That is so, with `amount-not-allowed`, of
+    a full withdrawal when the Pocket has received money since: the requester sends it again by PATCH, and it is
+    approved anew.
+    """
+    if data.status == "APPROVED":
+        await check_recent_authentication(member, bank)
+    by = await principal_of(member, bank)
+    decided = await transfer_requests.decide(bank, by, transfer_id, verdict=data.verdict)
+    return await _execute_if_approved(member, bank, decided)
+
+
+async def _execute_if_approved(member: CustomerCaller, bank: Bank, request: TransferRequest) -> ShownTransferRequest:
+    """Return a request as it is shown, carried out first when it was approved just now."""
+    if request.status == "APPROVED" and request.execution == "NOT_STARTED":
+        await execute_request(bank, member.customer_id, request.request_id)
+    return await _read(member, bank, request.request_id)
+
+
+async def _read(member: CustomerCaller, bank: Bank, request_id: UUID) -> ShownTransferRequest:
+    row = await TRANSFER_REQUESTS.get(bank.pool, member.customer_id, request_id, now=member.now)
+    return transfer_request_schemas.render_request(row, await _load_details(bank, member.customer_id, [row]))
+
+
+async def _load_details(
+    bank: Bank, customer_id: UUID, rows: Sequence[TransferRequest]
+) -> transfer_request_schemas.RequestDetails:
+    """Read what is shown with requests, in as many statements for a page as for one."""
+    state = await load_reviews(bank.pool, customer_id, rows, kind=TRANSFER_REQUESTS, vault=bank.vault)
+    done = [(row, each) for row in rows if row.execution != "NOT_STARTED" for each in commands_of(row)]
+    moved = await transactions_of(bank.pool, customer_id, done)
+    ring = await bank.ports[DataKeys].load(bank.pool, (customer_id,))
+    return transfer_request_schemas.RequestDetails(
+        state,
+        {row.request_id: moved.get(row.request_id, ()) for row in rows},
+        owners=await transfer_orders.list_registered_owners(bank, rows),
+        data_key=ring.get(customer_id),
+    )
+
+
+async def _find_member(member: CustomerCaller, bank: Bank, name: str, text: str | None) -> UUID | None:
+    """Return the id of a member in the query. Raises NotFound for another team's member."""
+    if text is None:
+        return None
+    member_id = parse_uuid("query", name, text)
+    if not await user_store.is_member(bank.pool, member.customer_id, member_id):
+        raise NotFound("There is no such member.")
+    return member_id

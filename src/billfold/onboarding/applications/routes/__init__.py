@@ -1,1 +1,0 @@
-"""The operations on applications of both APIs."""

@@ -1,0 +1,46 @@
+"""The events of reports, raised at the customer whose report it is."""
+
+from datetime import date
+from uuid import UUID
+
+from msgspec import UNSET
+
+from billfold.events import kinds, payloads
+from billfold.ledger.book.recording import event
+from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
+from billfold.ledger.context import Context
+
+
+class AnnounceRoot(Command, frozen=True, kw_only=True):
+    """Raise the event of a root that was published."""
+
+    needs_identifiers = False
+
+    day: date
+    root: str
+
+
+@decides(AnnounceRoot)
+def announce_root(books: Books, cmd: AnnounceRoot, ctx: Context) -> Outcome:
+    """Raise the event of a root that was published."""
+    payload = payloads.DailyRootPayload(day=cmd.day, root=cmd.root)
+    event(book_of(books, cmd.customers[0]), ctx, kinds.DAILY_ROOT_PUBLISHED, payload)
+    return {"day": cmd.day.isoformat()}
+
+
+class FinishReport(Command, frozen=True, kw_only=True):
+    """Raise the event of formats that were requested at once; the key is their batch. No report: it failed."""
+
+    needs_identifiers = False
+
+    report_request_id: UUID
+    report_id: UUID | None = None
+
+
+@decides(FinishReport)
+def finish_report(books: Books, cmd: FinishReport, ctx: Context) -> Outcome:
+    """Raise the event of a report that was completed, or that could not be made."""
+    kind = kinds.REPORT_FAILED if cmd.report_id is None else kinds.REPORT_COMPLETED
+    payload = payloads.ReportPayload(report_request_id=cmd.report_request_id, report_id=cmd.report_id or UNSET)
+    event(book_of(books, cmd.customers[0]), ctx, kind, payload)
+    return {"report_request_id": str(cmd.report_request_id)}

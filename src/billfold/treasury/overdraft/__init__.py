@@ -1,1 +1,0 @@
-"""Overdrafts: money that must go back although it is no longer there."""

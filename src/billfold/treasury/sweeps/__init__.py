@@ -1,1 +1,0 @@
-"""Sweeps: what arrives on a bank account becomes cash and bills."""
