@@ -20,7 +20,7 @@ from billfold.migrations import runner
 from billfold.platform.database.pool import APP_ROLE
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.logins import ensure_login
-from billfold.wiring.references import load_rules
+from billfold.wiring.open_bank import load_rules
 
 load_rules()
 

@@ -10,7 +10,7 @@ from tests.support.whole_bank import VAULT
 from billfold.audit import record as audit_record
 from billfold.audit import seals
 from billfold.audit.checks import check_audit
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.ledger.types import Origin
 from billfold.platform.checks import Findings
 from billfold.platform.crypto import Vault

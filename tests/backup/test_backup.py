@@ -12,9 +12,8 @@ import pytest
 from tests.fixtures.cli import fetch
 from tests.support.commands import EngineCommands
 
-from billfold.backup.folder import BackupFolder, write_about
+from billfold.backup.folder import Backup, BackupFolder, write_about
 from billfold.backup.restore import recover
-from billfold.backup.types import Backup
 from billfold.cli.context import CliError
 from billfold.platform.clock import wall_now
 from billfold.platform.postgres.programs import MAJOR, ServerUser

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from billfold.client.webhooks import InvalidWebhook, verify_webhook
-from billfold.events.types import API_VERSION, Envelope
+from billfold.events.schemas import API_VERSION, Envelope
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import sign_webhook
 

@@ -11,9 +11,9 @@ from tests.support.raised_events import BOTH, CUSTOMERS, NOW, PARTNER, PARTNERS,
 
 from billfold.events import sequencer
 from billfold.events.checks import CHECKS
-from billfold.events.types import Subscriber
+from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import attempts, redelivery
-from billfold.events.webhooks.types import DeliveryOutcome, EventSimulation
+from billfold.events.webhooks.store import DeliveryOutcome, EventSimulation
 from billfold.platform import ids
 from billfold.platform.checks import Findings, run_checks
 

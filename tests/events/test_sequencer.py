@@ -17,8 +17,8 @@ from tests.support.raised_events import (
 from tests.support.webhook_receivers import SECRET
 
 from billfold.events import sequencer
+from billfold.events.schemas import Subscriber
 from billfold.events.sequencer import sequence_events
-from billfold.events.types import Subscriber
 from billfold.events.webhooks.schemas import ChangedSubscription
 from billfold.events.webhooks.subscriptions import create_subscription, update_subscription
 from billfold.platform.crypto import Vault

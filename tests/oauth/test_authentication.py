@@ -13,7 +13,7 @@ from tests.support.oauth_clients import KEYS, new_key, program, proof
 from tests.support.oauth_users import company, member
 from tests.support.relying_party import ISSUER, Relying
 
-from billfold.oauth import access_tokens
+from billfold.oauth import grants
 from billfold.platform.clock import wall_now
 
 PATH = "/api/v1/user"
@@ -35,7 +35,7 @@ async def books(bank):
 
 @pytest.fixture
 async def token(books):
-    return await access_tokens.issue_access(
+    return await grants.issue_access(
         books.bank.pool,
         client_id="books",
         customer_id=books.person.customer_id,

@@ -31,7 +31,7 @@ from billfold.bills.rules.market import Market
 from billfold.ledger.book.rows import TradeEntry
 from billfold.ledger.commands import Missing
 from billfold.ledger.context import BankPolicy, Context
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.cards.authorizations.commands import (
     AuthorizeCard,
     ChargeBack,

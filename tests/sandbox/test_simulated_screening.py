@@ -2,7 +2,7 @@
 
 import pytest
 
-from billfold.ledger.screening import NoScreening
+from billfold.ledger.context import NoScreening
 from billfold.sandbox.simulation import SimulatedScreening
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 from msgspec.json import decode
 
 from billfold.bills.rules.earnings import PocketState, compute_earnings
-from billfold.ledger.book.holdings import selling_order
+from billfold.ledger.book.draft import selling_order
 from billfold.ledger.book.rows import TransactionEntry
 from billfold.payments.cards.authorizations.types import AuthorizationRow
 from billfold.payments.clearing.types import RailSettlement

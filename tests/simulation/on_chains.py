@@ -7,7 +7,7 @@ from tests.simulation.operating import new_id, of_a_pocket
 
 from billfold.accounts.portals.commands import OpenPortal
 from billfold.accounts.portals.types import Wallet
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.crypto.addresses import WatchOnlyAddresses
 from billfold.payments.crypto.chains import cents_of, units_of

@@ -21,8 +21,7 @@ from tests.support.partner_desk import Opened
 from tests.support.small_rails import OURS, Customer, ach_file
 from tests.support.whole_bank import close_bank, open_bank
 
-from billfold.ledger.jobs.due_work import bank_customer_id
-from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.ledger.scheduler import bank_customer_id, run_scheduled_jobs
 from billfold.payments.ach.nacha.reader import read_file
 from billfold.payments.cards.settlement.store import reconcile
 from billfold.payments.files.ports import RailExchanges

@@ -4,7 +4,7 @@ from datetime import date
 
 import msgspec
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements import refresh
 from billfold.onboarding.agreements.publishing import Publisher, Release, publish

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.documents.test_inspection import a_pdf, a_picture
 
-from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.ledger.scheduler import run_scheduled_jobs
 from billfold.onboarding.agreements.texts import shipped_texts
 
 V1, V2, RETAIL = "/api/v1/business-applications/", "/api/v2/business-applications/", "/api/v1/applications/"

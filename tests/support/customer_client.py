@@ -12,8 +12,8 @@ from tests.support.partner_client import json_of
 from tests.support.partner_desk import Opened, PartnerApi, query_of
 from typing_extensions import override
 
-from billfold.oauth import access_tokens, clients
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth import clients, grants
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 from billfold.sandbox.clock.stepper import ClockStepper
@@ -50,7 +50,7 @@ async def join(bank, customer, *, role="ADMIN", client_id="books", scopes=EVERYT
 
 async def token_for(bank, team, *, scopes=None, key=SPA, age=timedelta(0)):
     """Return an access token, bound to `key` or a bearer's; `age` says how old it is."""
-    text = await access_tokens.issue_access(
+    text = await grants.issue_access(
         bank.pool,
         client_id=team.client_id,
         customer_id=UUID(team.customer),

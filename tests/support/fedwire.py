@@ -10,7 +10,7 @@ from tests.support.whole_bank import Holder
 
 from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.accounts.portals.commands import UpdatePortal
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.files import retries
 from billfold.payments.suspense import store as suspense_store
 from billfold.payments.suspense.commands import AssignFromSuspense, ReturnFromSuspense

@@ -3,7 +3,7 @@
 import re
 
 from billfold.dual_control.decisions import confirm
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 
 
 def proposed(answer):

@@ -14,8 +14,8 @@ from billfold.accounts.pockets.commands import SetPocketState, UpdatePocket
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.dual_control.decisions import propose, withdraw
 from billfold.dual_control.types import FreezeSubject
-from billfold.identity.operators.types import Operator
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.identity.operators import Operator
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.on_us.types import TransferOrder

@@ -8,7 +8,7 @@ from tests.support.raised_events import BOTH, NOW, PARTNER, raise_event
 from tests.support.webhook_receivers import LOOPBACK, SECRET
 
 from billfold.events import sequencer
-from billfold.events.types import Subscriber
+from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks import subscriptions
 from billfold.events.webhooks.http_client import GuardedWebhookClient

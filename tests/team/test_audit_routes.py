@@ -12,7 +12,7 @@ from tests.support.customer_client import join, token_for
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.ledger.types import Origin
 
 PATH, FILE = "/api/v1/team/audit-logs/", "/api/v1/team/audit-logs.csv"

@@ -5,7 +5,7 @@ from tests.support.commands import EngineCommands
 from tests.support.whole_bank import close_bank, expect_clean, open_bank
 
 from billfold.accounts.customers.commands import SetCustomerState
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus
 from billfold.platform.errors import Refused
 
 

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.customers import CustomerRow
 from billfold.platform.countries import COUNTRIES, US_STATES
 
 Line = Annotated[str, msgspec.Meta(min_length=1, max_length=250)]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from uuid import UUID
 
-from billfold.identity.users.types import Confirmation, Role
+from billfold.identity.users.rules import Confirmation, Role
 from billfold.ledger.types import Origin
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Pool

@@ -10,8 +10,8 @@ from uuid import UUID
 from billfold.approvals.store.requests import AUTHORIZATION_REQUESTS, TRANSFER_REQUESTS
 from billfold.audit.record import audited
 from billfold.events.webhooks.subscriptions import disable_subscriptions
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.oauth import clients
 from billfold.platform.clock import wall_now

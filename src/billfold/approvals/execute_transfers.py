@@ -26,7 +26,7 @@ from billfold.approvals.transfer_orders import (
 from billfold.approvals.types import TransferRequest
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.ledger.dry_run import DryRun, dry_run
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.crypto.withdrawals.commands import SendUsdc

@@ -17,7 +17,7 @@ from billfold.approvals.transfer_orders import RequestContent
 from billfold.approvals.transfer_requests import check_unused, required_approvals
 from billfold.approvals.types import ApprovalRequirement
 from billfold.ledger.bank import Bank
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.book.rows import TradeEntry, TransactionEntry
 from billfold.ledger.dry_run import DryRun
 

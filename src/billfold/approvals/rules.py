@@ -20,8 +20,7 @@ from billfold.approvals.types import (
     StoredRequest,
     Verdict,
 )
-from billfold.identity.users.rules import PERMISSIONS
-from billfold.identity.users.types import Action, Role
+from billfold.identity.users.rules import PERMISSIONS, Action, Role
 from billfold.platform.errors import FieldError, InvalidInput, Refused
 
 REQUEST_LIFETIME = timedelta(days=7)

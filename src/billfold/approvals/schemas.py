@@ -19,7 +19,7 @@ from billfold.approvals.transfer_request_schemas import (
 from billfold.approvals.types import AuthorizationRequestRow, Rule, TransferType
 from billfold.data_keys.types import DataKey
 from billfold.http.schemas import NOT_BLANK
-from billfold.identity.users.types import Action
+from billfold.identity.users.rules import Action
 from billfold.payments.on_us.schemas import MOST_CENTS
 
 RuleName = Annotated[str, msgspec.Meta(min_length=1, max_length=100, pattern=NOT_BLANK)]

@@ -7,7 +7,7 @@ from uuid import UUID
 import msgspec
 from typing_extensions import override
 
-from billfold.identity.users.types import Action, Role
+from billfold.identity.users.rules import Action, Role
 
 TransferType = Literal["ON_US", "WIRE", "USDC"]
 Status = Literal["PENDING", "APPROVED", "DENIED", "CANCELLED", "EXPIRED"]

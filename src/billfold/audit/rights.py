@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.platform.database.connection import Connection
 
 RESOURCES = frozenset({"member", "program", "subscription", "partner_key"})

@@ -6,8 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.audit.rules import open_details
-from billfold.audit.types import AuditEntry
+from billfold.audit.rules import AuditEntry, open_details
 from billfold.platform.crypto import Vault
 
 

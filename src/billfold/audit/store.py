@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 from asyncpg import Record
 
-from billfold.audit.types import AuditEntry, EntryFilter
+from billfold.audit.rules import AuditEntry, EntryFilter
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.keyset import KeysetList, Place
+from billfold.platform.database.paging import KeysetList, Place
 
 COLUMNS = ", ".join(AuditEntry.__struct_fields__)
 _PREFETCH = 1_000

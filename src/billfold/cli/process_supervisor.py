@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -180,3 +181,13 @@ def stop_on_signals() -> asyncio.Event:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     return stop
+
+
+def python_command(*words: str) -> tuple[str, ...]:
+    """Return the command line of this Python with these arguments."""
+    return (sys.executable, "-P", *words)
+
+
+def protect_children() -> None:
+    """Let no Python that a library starts, such as a process of a pool, import from the current folder."""
+    os.environ["PYTHONSAFEPATH"] = "1"

@@ -14,7 +14,7 @@ from billfold.approvals.transfer_request_schemas import DualAuthUser, ShownTrans
 from billfold.audit.schemas import CustomerAuditLogEntry
 from billfold.client.both_apis import BankApi
 from billfold.client.responses import ApiError, changes, gets, items_of, lists
-from billfold.events.notifications.types import CustomerNotification, NotificationAudience
+from billfold.events.notifications.kinds import CustomerNotification, NotificationAudience
 from billfold.http.schemas import OffsetList
 from billfold.team.schemas import ProgramKey, Team, TeamMember, TeamProgram
 

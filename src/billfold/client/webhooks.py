@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from billfold.events.types import Envelope
+from billfold.events.schemas import Envelope
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import sign_webhook
 

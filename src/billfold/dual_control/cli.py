@@ -12,9 +12,9 @@ from billfold.dual_control import decisions
 from billfold.dual_control.proposing import said_of
 from billfold.dual_control.store import PROPOSALS
 from billfold.dual_control.types import FreezeSubject
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 
 group = CommandGroup("freezes", "Propose a freeze or its end, and confirm what another has proposed.", example="list")
 proposals = CommandGroup(

@@ -7,7 +7,7 @@ from uuid import UUID
 from billfold.cli.command import OPERATOR
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.types import FreezeProposal
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.types import Origin

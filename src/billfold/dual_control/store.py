@@ -9,7 +9,7 @@ from asyncpg import Record
 from billfold.audit.record import AuditedAction
 from billfold.dual_control.types import Freeze, FreezeProposal, FreezeSubject
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.paging import KeysetList
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.operators.types import Power
+from billfold.identity.operators import Power
 
 REASON_CHARS_MAX = 500
 PROPOSAL_LIFETIME = timedelta(days=7)

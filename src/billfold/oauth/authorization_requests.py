@@ -6,9 +6,8 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.oauth.errors import OAuthError
 from billfold.oauth.rules.authorization_params import AuthorizationParams
-from billfold.oauth.types import Client, PendingRequest
+from billfold.oauth.types import Client, OAuthError, PendingRequest
 from billfold.platform import crypto, ids
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound

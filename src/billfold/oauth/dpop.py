@@ -10,8 +10,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from billfold.oauth.errors import OAuthError, invalid_dpop_proof
-from billfold.oauth.rules.jws import instant_of, parse_jws
 from billfold.oauth.rules.public_keys import (
     ALGORITHMS,
     InvalidKey,
@@ -19,7 +17,10 @@ from billfold.oauth.rules.public_keys import (
     algorithm_names,
     base64url,
     from_jwk,
+    instant_of,
+    parse_jws,
 )
+from billfold.oauth.types import OAuthError, invalid_dpop_proof
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 

@@ -17,13 +17,17 @@ from billfold.http.raw_request import RawRequest
 from billfold.http.responses import HttpResponse, json_response
 from billfold.identity.partners import credentials
 from billfold.identity.partners import store as partner_store
-from billfold.identity.partners.login_audit import record_failed_login, record_login
-from billfold.identity.partners.login_routes import is_host_of, require_allowed_caller
-from billfold.identity.partners.types import PartnerKey
+from billfold.identity.partners.login_routes import (
+    is_host_of,
+    record_failed_login,
+    record_login,
+    require_allowed_caller,
+)
+from billfold.identity.partners.rules import PartnerKey
 from billfold.ledger.bank import Bank
 from billfold.oauth.endpoint import NOT_CACHED, STRING, Fields, error_response, form_of, form_openapi, required
-from billfold.oauth.errors import OAuthError, invalid_client, invalid_grant
-from billfold.oauth.rules.jws import instant_of
+from billfold.oauth.rules.public_keys import instant_of
+from billfold.oauth.types import OAuthError, invalid_client, invalid_grant
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES

@@ -16,7 +16,7 @@ from billfold.data_keys.types import DataShredded
 from billfold.documents import store as document_store
 from billfold.documents.store import open_names
 from billfold.documents.types import DocumentRow
-from billfold.identity.operators.types import Operator, Power
+from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
 from billfold.onboarding.applications import store as application_store

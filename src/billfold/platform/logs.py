@@ -25,7 +25,7 @@ from billfold import __version__
 from billfold.platform.clock import wall_now
 from billfold.platform.dates import iso_z
 from billfold.platform.telemetry.tracing import tracing
-from billfold.platform.text.redaction import REDACTED, is_card, redact_text
+from billfold.platform.text import REDACTED, is_card, redact_text
 
 _DEPTH_MAX = 8
 # They tell of every call: its whole address at INFO, its headers at DEBUG.

@@ -18,7 +18,7 @@ from billfold.accounts.addresses import address_of
 from billfold.accounts.profiles import open_profile
 from billfold.documents.pdf import typeset_all
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.platform.errors import NotFound
 from billfold.platform.settings.settings import Settings
 from billfold.reports.entries.types import LedgerPosition

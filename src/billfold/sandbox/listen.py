@@ -14,9 +14,8 @@ import httpx
 import msgspec
 import typer
 
-from billfold.cli.command import CommandGroup
+from billfold.cli.command import CommandGroup, console, print_success
 from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, print_success
 from billfold.events.kinds import CUSTOMER_KINDS, PARTNER_KINDS
 from billfold.events.schemas import StreamMessage
 from billfold.platform.clock import monotonic, wall_now

@@ -16,18 +16,18 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from billfold.accounts.customers.partner_customers import PartnerIds, make_partner, new_password, partner_ids
 from billfold.cli.context import CliContext, CliError, StepReporter
 from billfold.identity.members.rules import PERSONAL_SCOPES
+from billfold.identity.members.store import add_member, create_user
 from billfold.identity.partners import credentials
 from billfold.identity.partners import store as partner_store
 from billfold.identity.users import store as user_store
 from billfold.identity.users import totp
-from billfold.identity.users.members import add_member, create_user
 from billfold.identity.users.passwords import set_password
-from billfold.identity.users.types import Role
+from billfold.identity.users.rules import Role
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.oauth import clients
-from billfold.oauth.operator_audit import record_oauth_client
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.clients import record_oauth_client
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.oauth.types import CLIENT_CREDENTIALS, NewClient
 from billfold.payments.cards.authorizations.processor_api import processor_key
 from billfold.platform.clock import wall_now

@@ -4,9 +4,8 @@ from typing import Annotated
 
 import typer
 
-from billfold.cli.command import CommandGroup
+from billfold.cli.command import CommandGroup, console, key_value_table
 from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, key_value_table
 from billfold.events.kinds import KINDS, example_payload
 from billfold.platform import ids
 from billfold.sandbox.credentials_file import require_sandbox_file

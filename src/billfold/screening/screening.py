@@ -11,7 +11,7 @@ from uuid import UUID
 
 from billfold.audit import record as audit_record
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import fingerprint

@@ -12,14 +12,14 @@ import msgspec
 from asyncpg import Record
 
 from billfold.audit import record as audit_record
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.events.notifications import notify as notification_notify
-from billfold.identity.members.types import Invitation
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
+from billfold.identity.members.rules import Invitation
 from billfold.identity.users import passwords
 from billfold.identity.users import store as user_store
 from billfold.identity.users.contact_details import INVITATIONS
-from billfold.identity.users.types import User
+from billfold.identity.users.rules import User
 from billfold.ledger.types import Origin
 from billfold.platform import crypto
 from billfold.platform.crypto import Vault

@@ -11,11 +11,10 @@ from billfold.audit.record import AuditedAction
 from billfold.events.email import outbox
 from billfold.events.email import templates as notices
 from billfold.identity.members import rules
+from billfold.identity.members.rules import InviteMember, Member
 from billfold.identity.members.store import get_member
-from billfold.identity.members.types import InviteMember, Member
 from billfold.identity.users.contact_details import COLUMNS, INVITATIONS, USERS, has_email
-from billfold.identity.users.rules import normalize_email
-from billfold.identity.users.types import UserRole
+from billfold.identity.users.rules import UserRole, normalize_email
 from billfold.platform import crypto, ids
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection

@@ -11,13 +11,12 @@ from billfold.approvals.types import AuthorizationRequestRow
 from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, put, with_scope
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse
+from billfold.identity.members import rules as team_types
 from billfold.identity.members import store as team_store
-from billfold.identity.members import types as team_types
-from billfold.identity.members.types import InviteMember
-from billfold.identity.users.rules import PERMISSIONS
-from billfold.identity.users.types import UserRole
+from billfold.identity.members.rules import InviteMember
+from billfold.identity.users.rules import PERMISSIONS, UserRole
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.errors import InvalidInput
 from billfold.team import invitations as team_invitations
 from billfold.team import members as team_members

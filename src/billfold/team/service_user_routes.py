@@ -9,9 +9,9 @@ from billfold.approvals.types import AuthorizationRequestRow
 from billfold.http.operations import MAY_NEED_APPROVAL, delete, get, post, with_scope
 from billfold.http.raw_request import in_body
 from billfold.http.responses import HttpResponse
-from billfold.identity.members.types import CreateProgram, PublicKey
+from billfold.identity.members.rules import CreateProgram, PublicKey
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.team import service_users as programs
 from billfold.team.administrator import calling_administrator
 from billfold.team.schemas import ProgramKey, ProgramKeys, TeamProgram, render_key, render_service_user

@@ -10,7 +10,7 @@ from billfold.http.operations import get, with_scope
 from billfold.http.schemas import one_of
 from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.errors import Refused
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from uuid import UUID
 
 from billfold.audit.record import record_all
-from billfold.audit.types import NewEntry
+from billfold.audit.rules import NewEntry
 from billfold.ledger.types import Origin
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault

@@ -15,8 +15,8 @@ import structlog
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market, market_version
 from billfold.platform.clock import monotonic, wall_now
+from billfold.platform.database.background_work import retry_now
 from billfold.platform.database.connection import Pool
-from billfold.platform.database.failed_work import retry_now
 from billfold.platform.database.shortage import error_summary
 from billfold.treasury.market_log import seconds_since_change
 

@@ -8,15 +8,14 @@ from uuid import UUID
 from asyncpg import Record
 
 from billfold.bills.rules.market import Market
-from billfold.ledger.book.holdings import Account, Lot
-from billfold.ledger.engine.serialized_book import SerializedBook, deserialize_book, is_intact
+from billfold.ledger.book.draft import Account, Lot
+from billfold.ledger.engine.load_books import SerializedBook, deserialize_book, is_intact
 from billfold.platform.checks import Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.verify.accounts import ReplayedAccounts
-from billfold.verify.calendar_variants import CalendarVariants
 from billfold.verify.chain import COVERED_TABLES, Chain, Commit, covered_bounds, report_unexpected
 from billfold.verify.heads import LogEnd, check_head
-from billfold.verify.pockets import PocketReplay
+from billfold.verify.pockets import CalendarVariants, PocketReplay
 from billfold.verify.replay import Journal, Replay
 from billfold.verify.streams import (
     ACCOUNTS,

@@ -17,12 +17,10 @@ from billfold.verify.accounts import (
     CASH_ACCOUNTS,
     CUSTOMER_ASSETS,
     EXTERNAL_ACCOUNTS,
-    ReplayedAccount,
-    ReplayedAccounts,
-)
-from billfold.verify.lot_movements import (
     SECURITY_TRANSFERS,
     LotMovement,
+    ReplayedAccount,
+    ReplayedAccounts,
     TradeKey,
     add_cash,
     add_movement,

@@ -8,7 +8,7 @@ from uuid import UUID
 from asyncpg import Record
 from asyncpg.cursor import Cursor
 
-from billfold.ledger.book.holdings import PocketColumns
+from billfold.ledger.book.draft import PocketColumns
 from billfold.ledger.book.rows import (
     ChainEntry,
     CommandEntry,

@@ -17,28 +17,27 @@ import msgspec
 import psutil
 
 from billfold.cli.context import CliError, Database, StepReporter
+from billfold.data_keys.rotation import SecretColumn, reseal
 from billfold.events.webhooks import subscriptions
 from billfold.http.edge.https_required import serve_plain
 from billfold.http.edge.serve import serve_https
-from billfold.identity.operators.types import Operator
+from billfold.identity.operators import Operator
 from billfold.identity.partners import store as partner_secrets
 from billfold.identity.users import totp
-from billfold.identity.users.contact_resealing import reseal_contact_details
+from billfold.identity.users.contact_details import reseal_contact_details
 from billfold.ledger.bank import Bank
 from billfold.oauth import signing_keys
 from billfold.payments.crypto.chains import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connect import connect
+from billfold.platform.database.connection import connect
 from billfold.platform.database.pool import APP_ROLE
-from billfold.platform.database.resealing import SecretColumn, reseal
 from billfold.platform.logs import log_as_configured
-from billfold.platform.network.certificates import CertificateReport, inspect_certificate
-from billfold.platform.network.tls import TlsFiles, ensure_certificates
+from billfold.platform.network.tls import CertificateReport, TlsFiles, ensure_certificates, inspect_certificate
 from billfold.platform.postgres import embedded as embedded_postgres
 from billfold.platform.postgres.logins import ensure_login
 from billfold.platform.postgres.programs import EmbeddedPostgresError
-from billfold.platform.settings.mistakes import FILE_SUFFIX, variable_name
 from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.validation import FILE_SUFFIX, variable_name
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
 from billfold.wiring.providers import (
     SEALS,
@@ -282,7 +281,7 @@ class Wiring:
 
     async def work(self, bank: Bank, stop: asyncio.Event) -> None:
         """Run the worker until `stop` is set."""
-        from billfold.wiring.work import work  # noqa: PLC0415 - only a worker imports all that it does
+        from billfold.wiring.scheduled_jobs import work  # noqa: PLC0415 - only a worker imports all that it does
 
         await work(bank, stop)
 

@@ -14,7 +14,7 @@ from billfold.accounts.customers.partner_customers import enrol
 from billfold.bills.imports import load_bundled_market
 from billfold.cli.context import CliError
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.onboarding.agreements.publishing import Publisher, publish_first
 from billfold.platform.clock import ClockState

@@ -5,41 +5,63 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING
 
 import asyncpg
 
+import billfold
+from billfold.accounts.counterparties import store as counterparty_store
+from billfold.accounts.counterparties.notifications import notify_changes
+from billfold.accounts.customers import store as customer_store
+from billfold.accounts.portals.store import load_portals
+from billfold.accounts.transactions.store import find_bank_bookings
+from billfold.audit.record import record_commands
 from billfold.bills.rules.market import Market
 from billfold.bills.store import load_market
 from billfold.cli.context import CliError
-from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.master_keys import MasterKeys
-from billfold.data_keys.payment_keys import bank_key
+from billfold.data_keys.keys import DataKeys, bank_key
+from billfold.data_keys.kms import MasterKeys
 from billfold.data_keys.store import list_one_of_each
+from billfold.documents import store as document_store
 from billfold.events import sequencer
 from billfold.ledger.bank import Bank
-from billfold.ledger.context import BankPolicy
+from billfold.ledger.commands import Reference
+from billfold.ledger.context import BankPolicy, NoScreening, Screening
 from billfold.ledger.engine.engine import Engine
-from billfold.ledger.screening import NoScreening, Screening
+from billfold.ledger.engine.pending_command import BatchRecorder, IdentifierLoader, ReferenceReaders
 from billfold.migrations import runner
 from billfold.onboarding.agreements.refresh import run_agreements_refresher
+from billfold.payments.ach.store import entries as ach_entries
+from billfold.payments.cards import store as card_store
+from billfold.payments.cards.authorizations import store as card_authorizations
 from billfold.payments.cards.ports import CardProcessor
+from billfold.payments.crypto.deposits import store as crypto_deposits
 from billfold.payments.crypto.withdrawals.signing import Signer
+from billfold.payments.crypto.withdrawals.store import load_open_withdrawals
+from billfold.payments.crypto.withdrawals.store import load_references as load_withdrawals
+from billfold.payments.custody import store as custody_store
+from billfold.payments.on_us.store import load_pending
+from billfold.payments.suspense import store as suspense_store
+from billfold.payments.wires.store.wires import load_open_wires
+from billfold.payments.wires.store.wires import load_references as look_up_wires
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
-from billfold.platform.database.connect import connect
-from billfold.platform.database.connection import Connection, Pool
+from billfold.platform.database.connection import Connection, Pool, connect
+from billfold.platform.database.paging import Pager
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.database.replica import Replica, open_replica
 from billfold.platform.database.rights import find_owner
 from billfold.platform.errors import InvariantError
-from billfold.platform.paging import Pager
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings
+from billfold.screening import hits as sanctions_hits
 from billfold.treasury.market_refresh import run_market_refresher
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.wiring.initialize import (
@@ -60,8 +82,50 @@ from billfold.wiring.providers import (
     ports_of,
     simulation_of,
 )
-from billfold.wiring.references import batch_recorders, identifier_loaders, load_rules, reference_readers
 from billfold.wiring.scheduled_jobs import job_runners
+
+_APART = ("billfold.sandbox", "billfold.wiring")
+
+
+@cache
+def load_rules() -> None:
+    """Import every module named `rules`, or in a folder `rules`, so that the engine can decide every command."""
+    for each in walk_packages(billfold.__path__, "billfold."):
+        if not each.name.startswith(_APART) and "rules" in each.name.split("."):
+            import_module(each.name)
+
+
+def reference_readers() -> ReferenceReaders:
+    """Return the reader of each kind of reference."""
+    return {
+        Reference.ACH_ENTRY: ach_entries.load_references,
+        Reference.CARD: card_store.load_references,
+        Reference.CARD_AUTHORIZATION: card_authorizations.load_references,
+        Reference.COUNTERPARTY: counterparty_store.find_payees,
+        Reference.CUSTOMER_PROFILE: customer_store.find_profiles,
+        Reference.CRYPTO_WITHDRAWAL: load_withdrawals,
+        Reference.CRYPTO_DEPOSIT: crypto_deposits.load_references,
+        Reference.DOCUMENT: document_store.find_referenced,
+        Reference.OPEN_ACH_ENTRIES: ach_entries.load_open_entries,
+        Reference.OPEN_WIRES: load_open_wires,
+        Reference.OPEN_WITHDRAWALS: load_open_withdrawals,
+        Reference.SANCTIONS_HIT: sanctions_hits.find_standing_of_customers,
+        Reference.SECURITY_TRANSFER: custody_store.load_references,
+        Reference.SUSPENSE_ITEM: suspense_store.load_references,
+        Reference.TRANSACTION: find_bank_bookings,
+        Reference.WIRE: look_up_wires,
+    }
+
+
+def identifier_loaders() -> Sequence[IdentifierLoader]:
+    """Return what loads portals, counterparties and pending transfers."""
+    return load_portals, counterparty_store.load_payees, load_pending
+
+
+def batch_recorders(vault: Vault) -> Sequence[BatchRecorder]:
+    """Return the recorders of audit entries and of notifications."""
+    return partial(record_commands, vault=vault), partial(notify_changes, vault=vault)
+
 
 if TYPE_CHECKING:
     from billfold.sandbox.simulation import Simulation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -19,11 +20,15 @@ from billfold.approvals.types import (
     EXPIRE_AUTHORIZATION_REQUEST,
     EXPIRE_TRANSFER_REQUEST,
 )
+from billfold.audit.seals import AuditSealer
 from billfold.documents.types import APPLICATION_DOCUMENT_JOB
-from billfold.ledger.bank import JobRunners
+from billfold.events.email.outbox import EmailSender
+from billfold.events.notifications.payment_notifications import NotificationWorker, failing_notifier
+from billfold.events.webhooks.worker import WebhookDispatcher
+from billfold.ledger.bank import Bank, JobRunners
 from billfold.onboarding.applications import worker as applications
 from billfold.onboarding.applications.approval import run_approve_job
-from billfold.onboarding.applications.rescreening import run_decided_job
+from billfold.onboarding.applications.rescreening import run_decided_job, screen_backlog
 from billfold.onboarding.applications.types import APPROVE_JOB, CHECK_JOB, EXPIRE_JOB, REPORT_JOB, TEAM_JOB
 from billfold.onboarding.team.awaited import run_team_job
 from billfold.payments.ach.inbound.files import ACH_FILES_JOB, AchFileProcessor
@@ -38,7 +43,9 @@ from billfold.payments.cards.cash_back.types import CASH_BACK_JOB
 from billfold.payments.cards.cash_back.worker import give_month
 from billfold.payments.cards.settlement.inbound import CardSettlementFiles
 from billfold.payments.cards.types import ORDER_JOB, STATUS_JOB
-from billfold.payments.crypto.deposits.watcher import record_returned
+from billfold.payments.crypto.chains import Chains
+from billfold.payments.crypto.deposits.watcher import ChainWatchers, record_returned
+from billfold.payments.crypto.withdrawals.worker import withdrawal_senders
 from billfold.payments.custody import worker as custody
 from billfold.payments.custody.ports import Custodian
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY
@@ -46,16 +53,22 @@ from billfold.payments.fedwire.inbound.files import FedwireFileProcessor
 from billfold.payments.fedwire.inbound.suspense import queue_held_return
 from billfold.payments.fedwire.outbound import FedwireSender
 from billfold.payments.files.rules import close_job
+from billfold.payments.on_us.worker import execute_all_pending
+from billfold.payments.settlement.moves import MovedSettlements
 from billfold.payments.settlement.rules import BANK_DAY_CLOSED_JOB
 from billfold.payments.suspense.worker import UNCLAIMED_RETURN_JOB, return_unclaimed
 from billfold.payments.wires.rules.recording import WIRE_SEND
 from billfold.reports.proofs.roots.worker import DailyRootMaker
 from billfold.reports.requests.types import FINISHED_JOB
-from billfold.reports.requests.worker import run_finished_job
+from billfold.reports.requests.worker import PARALLEL, make_reports, run_finished_job
+from billfold.reports.statements.worker import StatementMaker
+from billfold.reports.tax.worker import TaxFormMaker
 from billfold.screening.counterparties import run_screening_job
 from billfold.screening.types import DECIDED_JOB
 from billfold.team import approved_changes as changing
-from billfold.wiring.worker import PeriodicTask
+from billfold.treasury.worker import WaitingCash
+from billfold.wiring.providers import archive_of, email_transport_of, webhook_client_of
+from billfold.wiring.worker import PeriodicTask, Worker
 
 if TYPE_CHECKING:
     from billfold.sandbox.simulation import Simulation
@@ -111,3 +124,29 @@ def _file_jobs() -> JobRunners:
 def file_receivers() -> tuple[PeriodicTask, ...]:
     """Return what takes the files that arrived, per rail; each returns how many it looked at."""
     return (FedwireFileProcessor(), AchFileProcessor().process_all, CardSettlementFiles().process_all)
+
+
+async def work(bank: Bank, stop: asyncio.Event) -> None:
+    """Run the worker until `stop` is set."""
+    tasks = (
+        NotificationWorker(),
+        ChainWatchers(),
+        EmailSender(email_transport_of(bank.settings)),
+        AuditSealer(archive_of(bank.settings)),
+        StatementMaker(),
+        TaxFormMaker(),
+    )
+    worker = Worker(
+        bank,
+        execute_all_pending,
+        screen_backlog,
+        WaitingCash().invest,
+        MovedSettlements().report,
+        *file_receivers(),
+        *withdrawal_senders(bank.ports[Chains]),
+        *[make_reports] * PARALLEL,
+        *tasks,
+    )
+    client, on_failing_callback = webhook_client_of(bank.settings), failing_notifier(bank.vault)
+    dispatcher = WebhookDispatcher(bank.pool, bank.vault, client, on_failing=on_failing_callback)
+    await asyncio.gather(worker.run(stop), dispatcher.run(stop))

@@ -7,7 +7,7 @@ from tests.support.customer_events import tell
 from tests.support.partner_desk import UNKNOWN
 
 from billfold.events.email.outbox import claim_emails, open_email
-from billfold.identity.users.members import deactivate_member
+from billfold.identity.members.store import deactivate_member
 from billfold.identity.users.store import find_user_by_email
 from billfold.platform.clock import wall_now
 

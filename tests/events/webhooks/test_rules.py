@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.support.raised_events import NOW
 
 from billfold.events.webhooks import rules
-from billfold.events.webhooks.types import DeliveryOutcome, RetryPolicy
+from billfold.events.webhooks.store import DeliveryOutcome, RetryPolicy
 
 POLICY = RetryPolicy(
     retry_on_status_codes=[],

@@ -11,8 +11,8 @@ from tests.support.customer_client import new_key as idempotency_key
 from tests.support.oauth_clients import new_key
 from tests.support.oauth_users import member
 
-from billfold.identity.users import members as user_members
-from billfold.oauth import access_tokens, clients, grants, signing_keys
+from billfold.identity.members import store as user_members
+from billfold.oauth import clients, grants, signing_keys
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
 
@@ -49,7 +49,7 @@ async def test_an_application_was_last_used_when_its_token_was_and_not_when_it_w
         (granted,) = await grants.list_grants(bank.pool, team.user_id)
         return granted.last_used_at
 
-    text = await access_tokens.issue_access(
+    text = await grants.issue_access(
         bank.pool,
         client_id=team.client_id,
         customer_id=UUID(team.customer),

@@ -7,7 +7,7 @@ import pytest
 from tests.support.databases import as_owner
 from tests.support.whole_bank import expect_clean
 
-from billfold.ledger.jobs.due_work import bank_customer_id, catch_up_due
+from billfold.ledger.scheduler import bank_customer_id, catch_up_due
 from billfold.payments.clearing.store import EVER, list_open
 from billfold.payments.settlement.worker import close_bank_days, find_unsettled
 from billfold.platform.clock import ClockState, wall_now

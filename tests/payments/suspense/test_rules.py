@@ -9,7 +9,7 @@ from tests.simulation.life import Life
 
 from billfold.accounts.portals.commands import UpdatePortal
 from billfold.ledger.book.rows import TransactionEntry
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.clearing.types import RailSettlement
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from billfold.platform.settings import settings
-from billfold.platform.settings.mistakes import SettingsError, variable_name
-from billfold.platform.settings.reference import reference
-from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.settings import Settings, reference
+from billfold.platform.settings.validation import SettingsError, variable_name
 
 _KEY = base64.b64decode("Z2wxkqQm0bNn1yR3v8uYxGJH4s9eT6cFzLpWdAoKiVE=")
 _KEY_TEXT = base64.b64encode(_KEY).decode()

@@ -7,7 +7,7 @@ import pytest
 from tests.support.commands import EngineCommands
 from tests.support.whole_bank import close_bank, expect_clean, open_bank
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.clock import EARLIEST, LATEST, ClockState, ClockWouldGoBack, wall_now
 from billfold.platform.database.business_clock import write_clock
 from billfold.platform.dates import et_instant

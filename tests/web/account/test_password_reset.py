@@ -10,8 +10,8 @@ from tests.support.oauth_users import Member
 from tests.support.relying_party import Relying
 from tests.web.steps import give_password, reset_link
 
+from billfold.identity.members import store as user_members
 from billfold.identity.users import email_links as links
-from billfold.identity.users import members as user_members
 from billfold.oauth import grants
 from billfold.oauth.server.token_exchange import refresh
 

@@ -6,7 +6,7 @@ import pytest
 from tests.support.agreements import FIRST, SECOND, release
 from tests.support.commands import EngineCommands
 
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
 from billfold.onboarding.agreements import store
 from billfold.sandbox.clock.stepper import ClockStepper
 

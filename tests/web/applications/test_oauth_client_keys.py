@@ -9,8 +9,8 @@ from tests.support.page_clients import applications, client_of, register
 from tests.support.relying_party import AUTHORIZE, ISSUER, PAR, Relying, refused
 
 from billfold.audit import store as audit_store
-from billfold.audit.types import EntryFilter
-from billfold.identity.users import members as user_members
+from billfold.audit.rules import EntryFilter
+from billfold.identity.members import store as user_members
 from billfold.oauth import clients, grants
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import Refused

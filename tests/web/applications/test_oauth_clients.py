@@ -8,7 +8,7 @@ from tests.support.oauth_clients import KEYS, REDIRECT, program
 from tests.support.oauth_users import company
 from tests.support.page_clients import applications, client_of, register
 
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
 from billfold.oauth import clients
 from billfold.oauth.types import AUTHORIZATION_CODE, REFRESH_TOKEN
 from billfold.web.applications import oauth_clients as page

@@ -9,8 +9,8 @@ import pytest
 from tests.support.browser import found
 from tests.support.oauth_users import company
 
-from billfold.identity.members.types import InviteMember
-from billfold.identity.users import members as user_members
+from billfold.identity.members import store as user_members
+from billfold.identity.members.rules import InviteMember
 from billfold.identity.users import store as user_store
 from billfold.ledger.types import Origin
 from billfold.platform import ids

@@ -31,8 +31,8 @@ from billfold.data_keys.types import DataKey
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.customers import CustomerRow
+from billfold.ledger.directory import find_customer
 from billfold.ledger.usage_limits import limit_usage
 from billfold.platform.crypto import associated_data, hash_token
 from billfold.platform.errors import InvalidInput, NotFound, Refused

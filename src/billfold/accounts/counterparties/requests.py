@@ -41,12 +41,12 @@ from billfold.documents.types import DocumentRow
 from billfold.http.caller import Call
 from billfold.http.list_params import ListQuery, page_of, texts_among
 from billfold.http.schemas import CursorList
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow
-from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.scheduler import run_job
+from billfold.ledger.customers import CustomerRow
+from billfold.ledger.directory import find_customer
+from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.errors import FieldError, InvalidInput, Unavailable
 

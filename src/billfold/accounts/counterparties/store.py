@@ -12,7 +12,7 @@ from billfold.accounts.counterparties.types import CounterpartyRow, payee_from_r
 from billfold.accounts.portals.store import FIRST_NETWORK_ADDRESS
 from billfold.ledger.book.book import Book
 from billfold.platform.database.connection import Connection, Db, Pool
-from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.pool import uuid_array
 from billfold.platform.database.rows import Table
 from billfold.platform.ids import command_id

@@ -10,11 +10,10 @@ from billfold.bills.rules import fees, strategies
 from billfold.bills.rules.valuation import FACE_CENTS
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.directory.rules import require_active
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus, require_active
 from billfold.ledger.types import (
     NOT_CLOSED,
     AccountKind,

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from billfold.accounts.pockets.types import PocketRow
 from billfold.platform.database.connection import Db
-from billfold.platform.database.keyset import BY_OPENING, KeysetList
+from billfold.platform.database.paging import BY_OPENING, KeysetList
 from billfold.platform.database.rows import Table
 
 _pockets = Table(PocketRow, "pocket")

@@ -13,8 +13,7 @@ from billfold.accounts.transactions.types import TransactionRow
 from billfold.http.list_params import CentsQuery, ListQuery, Since, Until, texts_among
 from billfold.http.parameters import Query, parse_choice
 from billfold.ledger.bank import Bank
-from billfold.platform.database.keyset import Place
-from billfold.platform.paging import Page, Stop
+from billfold.platform.database.paging import Page, Place, Stop
 
 TYPES = frozenset({"ACH", "WIRE", "CARD", "ON_US", "FEE", "CREDIT", "GENERIC"})
 _DIRECTIONS = ("DEBIT", "CREDIT")

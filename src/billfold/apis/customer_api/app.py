@@ -14,7 +14,7 @@ from billfold.http.openapi.pages import PAGES, Reference
 from billfold.http.operations import Operation, Proof, operations_of_parts
 from billfold.ledger.bank import Bank
 from billfold.oauth.authentication import AccessTokenAuthenticator
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform.settings.settings import Settings
 from billfold.request_log.recorder import RequestRecorder
 

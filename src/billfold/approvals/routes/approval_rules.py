@@ -24,7 +24,7 @@ from billfold.approvals.types import DEFAULT_REQUIREMENT, Rule
 from billfold.http.operations import delete, get, patch, post, with_scope
 from billfold.http.raw_request import in_body
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform import ids
 from billfold.platform.errors import InvalidInput
 

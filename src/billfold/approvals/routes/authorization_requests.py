@@ -17,9 +17,9 @@ from billfold.http.list_params import OrderedQuery, page_of, texts_among
 from billfold.http.operations import get, patch, with_scope
 from billfold.http.responses import HttpResponse, json_response
 from billfold.http.schemas import CursorList
-from billfold.identity.users.types import Action
+from billfold.identity.users.rules import Action
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 
 READS = with_scope("authorization_requests.read", "approvals")
 WRITES = with_scope("authorization_requests.write", "approvals")

@@ -8,7 +8,7 @@ from billfold.http.responses import ProblemWithHeaders
 from billfold.identity.members import store as team_store
 from billfold.identity.users.rules import RECENT_AUTHENTICATION_WINDOW
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.errors import Refused
 
 REVIEW_ERRORS = (

@@ -52,8 +52,8 @@ from billfold.http.raw_request import in_body
 from billfold.http.schemas import CursorList
 from billfold.identity.users import store as user_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.rules import require_active
-from billfold.oauth.caller import CustomerCaller
+from billfold.ledger.customers import require_active
+from billfold.oauth.authentication import CustomerCaller
 from billfold.payments.crypto.withdrawals.destination import find_objection_to
 from billfold.payments.crypto.withdrawals.rules import require_minimum
 from billfold.payments.wires.routes import WIRES_FEATURE

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from billfold.approvals.transfer_orders import RequestContent, decode_content
 from billfold.approvals.types import EXECUTE_TRANSFER_REQUEST
-from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger import scheduler as jobs_store
 from billfold.platform.database.connection import Pool
 from billfold.platform.database.pool import Batcher, uuid_array
 

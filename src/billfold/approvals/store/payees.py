@@ -17,7 +17,7 @@ from billfold.approvals.types import TransferRequest
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import DataKey
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.customers import CustomerRow
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import NotFound, Refused
 

@@ -29,12 +29,12 @@ from billfold.approvals.types import (
     TransferRequest,
 )
 from billfold.audit.record import AuditedAction, audited
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.errors import NotFound, Refused
 
 RequestType = TypeVar("RequestType", bound=StoredRequest)

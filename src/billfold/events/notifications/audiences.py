@@ -7,8 +7,7 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, NotificationType
-from billfold.events.notifications.types import NotificationAudience
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES, ROLES, NotificationAudience, NotificationType
 from billfold.identity.users.contact_details import USERS
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool

@@ -10,14 +10,12 @@ import msgspec
 from billfold.events.email import outbox
 from billfold.events.email.templates import EmailContent
 from billfold.events.notifications.audiences import Recipient, get_audience, list_recipients
-from billfold.events.notifications.descriptions import seal_description
-from billfold.events.notifications.kinds import NOTIFICATION_TYPES
-from billfold.events.notifications.types import Status
+from billfold.events.notifications.kinds import NOTIFICATION_TYPES, Status, seal_description
 from billfold.platform import ids
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import InvariantError
-from billfold.platform.text.plain_text import plain_text, without_links
+from billfold.platform.text import plain_text, without_links
 
 _WRITE = """
 INSERT INTO notification (customer_id, notification_id, type, title, description, metadata,

@@ -11,19 +11,19 @@ from billfold.events.notifications import audiences, payment_notifications
 from billfold.events.notifications import notify as notification_notify
 from billfold.events.notifications import store as notification_store
 from billfold.events.notifications.audiences import RECIPIENTS_MAX
-from billfold.events.notifications.descriptions import open_notifications
-from billfold.events.notifications.types import (
+from billfold.events.notifications.kinds import (
     CustomerNotification,
     NotificationAudience,
     NotificationAudiences,
     Status,
+    open_notifications,
 )
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import delete, get, patch, put, with_scope
 from billfold.http.schemas import CursorList
 from billfold.identity.users.rules import PERMISSIONS
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.errors import InvalidInput, Refused
 
 READS = with_scope("notifications.read", "notifications")

@@ -5,9 +5,9 @@ from uuid import UUID
 import msgspec
 from asyncpg import Record
 
-from billfold.events.notifications.types import CustomerNotification, Status
+from billfold.events.notifications.kinds import CustomerNotification, Status
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.keyset import KeysetList
+from billfold.platform.database.paging import KeysetList
 from billfold.platform.errors import NotFound
 
 _COLUMNS = "notification_id AS id, title, description, type, created_at, metadata AS notification_metadata"

@@ -14,8 +14,8 @@ import structlog
 
 from billfold.events import sequencer
 from billfold.events import store as event_log
+from billfold.events.schemas import Subscriber
 from billfold.events.store import LoggedEvent
-from billfold.events.types import Subscriber
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Pool

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 import msgspec
 
+from billfold.events.schemas import Subscriber, unknown_event_type_error
 from billfold.events.store import LoggedEvent, envelope_of
 from billfold.events.stream.broadcaster import EventBroadcaster
-from billfold.events.types import Subscriber, unknown_event_type_error
 from billfold.http.operations import Options
 from billfold.http.parameters import Query
 from billfold.http.raw_request import RawRequest

@@ -10,10 +10,8 @@ from msgspec import UNSET
 
 from billfold.audit.record import audited_by
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
-from billfold.events.schemas import Redelivery
+from billfold.events.schemas import DeliveryAttempt, Redelivery, unknown_event_type_error
 from billfold.events.sequencer import sequence_events
-from billfold.events.subscribers import subscriber_of
-from billfold.events.types import DeliveryAttempt, unknown_event_type_error
 from billfold.events.webhooks import http_client, redelivery, rules, store, subscriptions
 from billfold.events.webhooks.schemas import (
     ChangedSubscription,
@@ -24,15 +22,16 @@ from billfold.events.webhooks.schemas import (
     Since,
     body_for,
 )
-from billfold.events.webhooks.types import EventSimulation, Subscription
+from billfold.events.webhooks.store import EventSimulation, Subscription
+from billfold.events.webhooks.subscriptions import subscriber_of
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform.errors import FieldError, InvalidInput, NotFound, Refused
-from billfold.platform.settings.mistakes import variable_name
+from billfold.platform.settings.validation import variable_name
 
 _TAG = "subscriptions"
 _ALL = "/api/v1/subscriptions/"

@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from uuid import UUID
 
-from billfold.events.webhooks.types import DeliveryOutcome, RetryPolicy
+from billfold.events.webhooks.store import DeliveryOutcome, RetryPolicy
 from billfold.platform.crypto import webhook_key
 from billfold.platform.errors import FieldError
 

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from billfold.events.webhooks.rules import KEY_BYTES_MIN
-from billfold.events.webhooks.types import RetryPolicy
+from billfold.events.webhooks.store import RetryPolicy
 from billfold.http.raw_request import instant_in_body
 from billfold.http.schemas import WallTime
 

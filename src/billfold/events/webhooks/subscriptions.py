@@ -8,12 +8,13 @@ from uuid import UUID
 import msgspec
 from msgspec import UNSET
 
+from billfold.events.schemas import Subscriber
 from billfold.events.store import newest_sequence
-from billfold.events.types import Subscriber
 from billfold.events.webhooks import rules
 from billfold.events.webhooks.schemas import ChangedSubscription
-from billfold.events.webhooks.store import COLUMNS, subscription_of
-from billfold.events.webhooks.types import RetryPolicy, Subscription
+from billfold.events.webhooks.store import COLUMNS, RetryPolicy, Subscription, subscription_of
+from billfold.identity.partners.caller import Caller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.platform import ids
 from billfold.platform.crypto import Vault, associated_data
 from billfold.platform.database.connection import Connection, Pool
@@ -194,3 +195,8 @@ def _in_order(kinds: Iterable[str]) -> list[str]:
 
 def _as_json(policy: RetryPolicy | None) -> str | None:
     return None if policy is None else msgspec.json.encode(policy).decode()
+
+
+def subscriber_of(caller: Caller | CustomerCaller) -> Subscriber:
+    """Return whose events the caller can see: its customer's, or all of the partner's."""
+    return Subscriber(caller.partner_id, None if isinstance(caller, Caller) else caller.customer_id)

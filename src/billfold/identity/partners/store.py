@@ -6,7 +6,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.identity.partners.types import (
+from billfold.identity.partners.rules import (
     Credential,
     PartnerKey,
     PartnerRow,

@@ -16,8 +16,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.ledger.book.draft import Draft, Savepoint
-from billfold.ledger.book.holdings import Account, Lot, PocketBook, selling_order
+from billfold.ledger.book.draft import Account, Draft, Lot, PocketBook, Savepoint, selling_order
 from billfold.ledger.book.rows import (
     RESERVED,
     AccountEntry,
@@ -29,7 +28,7 @@ from billfold.ledger.book.rows import (
     Update,
 )
 from billfold.ledger.context import Context
-from billfold.ledger.directory.types import CustomerRow, CustomerStatus, DirectoryEntry
+from billfold.ledger.customers import CustomerRow, CustomerStatus, DirectoryEntry
 from billfold.ledger.types import AccountKind, JournalKind, PocketStatus, ScheduledJob
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.rows import Row

@@ -22,6 +22,9 @@ from billfold.ledger.context import BankPolicy, Context
 from billfold.ledger.engine.load_books import insert_heads, load_books, load_identifiers, lock_heads, shards_of
 from billfold.ledger.engine.pending_command import (
     Answer,
+    BatchRecorder,
+    CatchUpRule,
+    IdentifierLoader,
     PendingCommand,
     ReferenceReaders,
     answer_from_outcome,
@@ -38,7 +41,6 @@ from billfold.ledger.engine.pending_command import (
     traced_command,
     undo,
 )
-from billfold.ledger.engine.ports import BatchRecorder, CatchUpRule, IdentifierLoader
 from billfold.ledger.engine.write_batch import reset_drafts, write_books
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import business_now, monotonic, wall_now

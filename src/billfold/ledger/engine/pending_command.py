@@ -236,3 +236,11 @@ def undo(books: Iterable[Book]) -> None:
     """Return books to their savepoints."""
     for book in books:
         book.undo()
+
+
+CatchUpRule = Callable[[Book, Context], int]
+"""Does everything that was due in a book by the context's `now`; returns how many things were done."""
+IdentifierLoader = Callable[[Connection, Mapping[UUID, Book]], Awaitable[None]]
+"""Loads into these books, by customer, what only some commands use (`Command.needs_identifiers`)."""
+BatchRecorder = Callable[[Connection, Sequence[PendingCommand]], Awaitable[None]]
+"""Writes audit entries or notifications of decided commands, in the transaction of their batch."""

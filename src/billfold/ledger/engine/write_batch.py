@@ -16,7 +16,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.book.book import Book, refresh_due
-from billfold.ledger.book.holdings import PocketBook, PocketColumns, PocketCounters
+from billfold.ledger.book.draft import PocketBook, PocketColumns, PocketCounters
 from billfold.ledger.book.rows import (
     CHAINED,
     ChainEntry,
@@ -29,7 +29,7 @@ from billfold.ledger.book.rows import (
     TransactionEntry,
     Update,
 )
-from billfold.ledger.engine.serialized_book import serialize_book
+from billfold.ledger.engine.load_books import serialize_book
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.calendars import Calendars
 from billfold.platform.database.connection import Connection

@@ -13,10 +13,10 @@ from billfold.http.responses import HttpResponse
 from billfold.ledger.bank import Bank
 from billfold.oauth.consent import FORM_POST_PATH
 from billfold.oauth.endpoint import error_response
-from billfold.oauth.errors import OAuthError
 from billfold.oauth.server import authorize, logout
 from billfold.oauth.server.auth_server import AuthServer
 from billfold.oauth.server.error_page import error_facts
+from billfold.oauth.types import OAuthError
 from billfold.platform.clock import wall_now
 from billfold.platform.settings.settings import Settings
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES

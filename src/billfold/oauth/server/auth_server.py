@@ -12,10 +12,9 @@ from billfold.oauth import clients, dpop
 from billfold.oauth import signing_keys as signing
 from billfold.oauth.authentication import AccessTokenAuthenticator
 from billfold.oauth.endpoint import Fields
-from billfold.oauth.errors import OAuthError
 from billfold.oauth.server import client_assertions as assertions
 from billfold.oauth.signing_keys import SigningKey
-from billfold.oauth.types import Client
+from billfold.oauth.types import Client, OAuthError
 from billfold.pages.theme import Theme, page_headers
 
 TOKEN_PATH = "/api/oauth2/token"  # noqa: S105 - a path

@@ -8,16 +8,17 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
+import msgspec
+
 from billfold.http.operations import PER_ADDRESS, get, post
 from billfold.http.raw_request import RawRequest, is_uuid
-from billfold.http.responses import HttpResponse, redirect
+from billfold.http.responses import HttpResponse, json_response, redirect
 from billfold.oauth import authorization_requests, clients, consent
 from billfold.oauth.endpoint import Fields, fields_of, form_of
-from billfold.oauth.errors import OAuthError
 from billfold.oauth.rules import authorization_params as asking
 from billfold.oauth.server.auth_server import AuthServer
-from billfold.oauth.server.openapi import AUTHORIZE_OPENAPI
-from billfold.oauth.types import Client
+from billfold.oauth.server.openapi import AUTHORIZE_OPENAPI, PUSH_OPENAPI
+from billfold.oauth.types import Client, OAuthError
 from billfold.platform.clock import wall_now
 from billfold.platform.errors import NotFound
 
@@ -98,3 +99,27 @@ def _redirect_to_consent(server: AuthServer, request_id: UUID) -> HttpResponse:
 def _redirect(uri: str, fields: Mapping[str, str | None]) -> HttpResponse:
     """Send the browser somewhere by 303: what was posted here is not posted there (RFC 9700)."""
     return redirect(consent.redirect_with(uri, fields))
+
+
+class PushedAnswer(msgspec.Struct, frozen=True):
+    """What stands for the request, and for how many seconds."""
+
+    request_uri: str
+    expires_in: int
+
+
+@post("/api/oauth2/par", PER_ADDRESS, tag="authorization", any_query=True, documented=PUSH_OPENAPI)
+async def push_authorization_request(request: RawRequest, server: AuthServer) -> HttpResponse:
+    """Keep an authorization request and answer the `request_uri` that stands for it.
+
+    A DPoP proof, or `dpop_jkt`, binds the code to that key.
+    """
+    now = wall_now()
+    form = form_of(request)
+    proven = await server.prove(request, form, now)
+    authorization = asking.parse_authorization_params(proven.client, form, proven=proven.jkt)
+    request_uri, seconds = await authorization_requests.push_request(
+        server.bank.pool, proven.client, authorization, now=now
+    )
+    answer = PushedAnswer(request_uri, seconds)
+    return json_response(answer, 201, *server.nonce_headers(proven.client, now))

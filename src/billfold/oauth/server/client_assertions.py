@@ -4,10 +4,8 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from billfold.oauth.errors import invalid_client
-from billfold.oauth.rules.jws import Jws, instant_of, parse_jws
-from billfold.oauth.rules.public_keys import algorithm_names, from_pem
-from billfold.oauth.types import Client, ClientKey
+from billfold.oauth.rules.public_keys import Jws, algorithm_names, from_pem, instant_of, parse_jws
+from billfold.oauth.types import Client, ClientKey, invalid_client
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 LIFETIME_MAX = timedelta(hours=1)

@@ -2,7 +2,7 @@
 
 from litestar.exceptions import HTTPException
 
-from billfold.oauth.errors import OAuthError
+from billfold.oauth.types import OAuthError
 from billfold.platform.errors import BillfoldError, InvalidInput
 from billfold.platform.problems import PROBLEMS
 

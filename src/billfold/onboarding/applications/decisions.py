@@ -5,8 +5,8 @@ from datetime import datetime
 from uuid import UUID
 
 from billfold.documents import store as document_store
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications.changes import ApplicationChange, changing
 from billfold.onboarding.applications.content import open_application

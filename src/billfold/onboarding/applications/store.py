@@ -17,7 +17,7 @@ from billfold.onboarding.applications.types import (
     RelatedPartyRow,
 )
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.keyset import BY_CREATION, KeysetList
+from billfold.platform.database.paging import BY_CREATION, KeysetList
 from billfold.platform.database.rows import proof_of
 from billfold.platform.errors import NotFound
 

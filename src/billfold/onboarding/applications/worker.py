@@ -1,8 +1,8 @@
 """Scheduled jobs of applications: checks, events, files that were waited for, applications nobody fills in."""
 
 from billfold.documents import store as document_store
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin, ScheduledJob
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import changing

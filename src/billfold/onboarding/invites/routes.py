@@ -4,7 +4,7 @@ from uuid import UUID
 
 from billfold.http.operations import delete, get, post
 from billfold.ledger.bank import Bank
-from billfold.oauth.caller import CustomerCaller
+from billfold.oauth.authentication import CustomerCaller
 from billfold.onboarding.applications import requests
 from billfold.onboarding.applications.routes.business import READS, V2, WRITES
 from billfold.onboarding.invites import invitations

@@ -12,7 +12,7 @@ from billfold.identity.users.rules import check_email, check_name
 from billfold.onboarding.invites.rules import COLLABORATORS_MAX, PARTY_FIELDS
 from billfold.onboarding.invites.types import InvitationType, Invite, Invitee, InviteStatus, WantedInvite
 from billfold.platform.errors import FieldError, InvalidInput
-from billfold.platform.text.plain_text import is_name
+from billfold.platform.text import is_name
 
 
 class InvitedCollaborator(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

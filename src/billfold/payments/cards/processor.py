@@ -5,8 +5,8 @@ from uuid import UUID
 from billfold.accounts.pockets.rules import require_usable
 from billfold.accounts.pockets.store import get_pocket
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
-from billfold.ledger.directory.types import CustomerRow
+from billfold.ledger.customers import CustomerRow
+from billfold.ledger.directory import find_customer
 from billfold.payments.cards.ports import CardProcessor
 from billfold.platform.errors import NotFound, Refused
 

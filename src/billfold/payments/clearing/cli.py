@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from billfold.cli.command import CommandGroup
+from billfold.cli.command import CommandGroup, console, key_value_table, table
 from billfold.cli.context import CliError
-from billfold.cli.output import console, key_value_table, table
 from billfold.ledger.bank import Bank
 from billfold.payments.cards.settlement.reconciliation import print_card_settlement
 from billfold.payments.clearing.report import ClearingReport, clearing_report

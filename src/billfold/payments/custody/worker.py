@@ -3,7 +3,7 @@
 import msgspec
 import structlog
 
-from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.data_keys.keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob

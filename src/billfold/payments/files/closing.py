@@ -4,9 +4,9 @@ from uuid import UUID
 
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.types import FreezeProposal
-from billfold.identity.operators.types import Operator, Power
+from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.files.commands import CloseRailFile
 from billfold.payments.files.retries import retry_state_of

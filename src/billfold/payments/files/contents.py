@@ -4,7 +4,7 @@ import asyncio
 from hashlib import sha256
 from uuid import UUID
 
-from billfold.data_keys.payment_keys import bank_key
+from billfold.data_keys.keys import bank_key
 from billfold.data_keys.types import DataKey
 from billfold.ledger.bank import Bank
 from billfold.payments.files import store

@@ -11,13 +11,13 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.identity.operators.types import Operator, Power
+from billfold.identity.operators import Operator, Power
 from billfold.ledger.bank import Bank
 from billfold.payments.files.store import COLUMNS, find_file
 from billfold.payments.files.types import RailFile, RetryState
 from billfold.platform.clock import wall_now
+from billfold.platform.database.background_work import retry_delay
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.failed_work import retry_delay
 from billfold.platform.dates import iso_z
 
 log = structlog.get_logger(__name__)

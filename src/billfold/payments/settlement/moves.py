@@ -12,12 +12,12 @@ from uuid import UUID
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.settlement.commands import ReportMoves
 from billfold.payments.settlement.types import MovedPocket
 from billfold.platform.calendars import Calendars
 from billfold.platform.clock import wall_now
-from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.ids import command_id
 from billfold.treasury.commands import RescheduleDueWork

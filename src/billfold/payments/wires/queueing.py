@@ -4,8 +4,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.wires.rules import cut_offs, messages
 from billfold.payments.wires.rules.messages import MessageFields

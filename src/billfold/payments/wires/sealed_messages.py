@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.data_keys.keys import PaymentKeys
 from billfold.data_keys.types import DataKey, PartyField
 from billfold.payments.wires.iso20022.types import CreditTransfer, Message
 from billfold.payments.wires.rules import incoming

@@ -1,6 +1,6 @@
 """Users of a server that are neither its superuser nor the owner of anything."""
 
-from billfold.platform.database.connect import connect
+from billfold.platform.database.connection import connect
 
 _LOCK = 0x6C6F6769  # "logi"
 _FIND = "SELECT rolcanlogin FROM pg_roles WHERE rolname = $1"

@@ -15,7 +15,8 @@ from typing import Any
 
 from billfold.platform.settings import kinds
 from billfold.platform.settings.kinds import Network, Setting, setting
-from billfold.platform.settings.mistakes import (
+from billfold.platform.settings.usage_limits import USAGE_LIMITS
+from billfold.platform.settings.validation import (
     FILE_SUFFIX,
     MASK,
     PREFIX,
@@ -23,10 +24,10 @@ from billfold.platform.settings.mistakes import (
     SettingMistake,
     SettingsError,
     find_conflicts,
+    format_setting,
+    read_setting,
     variable_name,
 )
-from billfold.platform.settings.reading import read_setting
-from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
 _HTTPS_PORT = 443
 _HOLD_DAYS = {"sandbox": 0, "production": 2}
@@ -387,3 +388,15 @@ def _unknown_setting(name: str, known: Mapping[str, str]) -> SettingMistake:
     nearest = get_close_matches(name.removeprefix(PREFIX), suffixes, n=1)
     expected = f"perhaps {PREFIX}{nearest[0]}" if nearest else "nothing under that name"
     return SettingMistake(name, MASK, expected, unknown=True)
+
+
+def reference() -> str:
+    """Return the table of all settings as Markdown: variable, default, expected, meaning."""
+    rows = ["| Variable | Default | Expected | Meaning |", "|---|---|---|---|"]
+    for each in fields(Settings):
+        declared = declared_settings()[each.name]
+        names = f"`{variable_name(each.name)}`"
+        if declared.secret:
+            names += f" or `{variable_name(each.name)}{FILE_SUFFIX}`"
+        rows.append(f"| {names} | {format_setting(each.default)} | {declared.kind.expected} | {declared.meaning} |")
+    return "\n".join(rows) + "\n"

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import IO, Final, NamedTuple
 
 from billfold.platform.money import format_usd
-from billfold.platform.text.csv_text import lines_of
+from billfold.platform.text import lines_of
 from billfold.reports import printing
 from billfold.reports.entries.reader import Wanted, read_statement
 from billfold.reports.entries.types import AccountType, Holding

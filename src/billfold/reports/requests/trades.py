@@ -13,7 +13,7 @@ from billfold.accounts.trades.store import TRADES, TradeFilters, TradeRow, count
 from billfold.bills.rules import pricing
 from billfold.bills.types import Bill
 from billfold.ledger.bank import Bank
-from billfold.platform.text.csv_text import lines_of
+from billfold.platform.text import lines_of
 from billfold.reports.requests.types import DateType, Entity, ReportSource, dollars, entity_of, per_hundred
 
 SECURITY_COLUMNS: Final = (

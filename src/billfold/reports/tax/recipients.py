@@ -13,7 +13,7 @@ from typing_extensions import override
 from billfold.accounts.addresses import Address, address_of
 from billfold.accounts.profiles import open_profile
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.onboarding.applications import store as application_store
 from billfold.onboarding.applications.content import open_application
 from billfold.onboarding.applications.forms import AnyForm, IndividualForm

@@ -8,7 +8,7 @@ import structlog
 
 from billfold.ledger.bank import Bank
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.failed_work import forget, list_failed, put_aside
+from billfold.platform.database.background_work import forget, list_failed, put_aside
 from billfold.platform.database.shortage import error_summary
 from billfold.reports.entries.store import get_account
 from billfold.reports.printing import Subject, bank_of, print_signed, recipient_of

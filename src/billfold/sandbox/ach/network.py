@@ -8,8 +8,8 @@ from itertools import groupby
 from typing import NamedTuple
 from uuid import UUID
 
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file

@@ -15,7 +15,7 @@ from billfold.accounts.counterparties.rules.notification_of_change import (
 )
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.scheduler import run_job
+from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import ReinitiateAch, ReturnAchEntry, ReverseAch, ReviewAch
 from billfold.payments.ach.nacha.writer import to_ach_text

@@ -13,8 +13,8 @@ from uuid import UUID
 import msgspec
 import structlog
 
-from billfold.cli.child_python import python_command
 from billfold.cli.context import CliError
+from billfold.cli.process_supervisor import python_command
 from billfold.payments.cards.ports import EncryptedDetail, IssuedCard, PinError, PublicKeyError
 from billfold.payments.cards.types import CardOrderRow, CardStatus, Padding
 from billfold.platform.errors import InvariantError

@@ -13,8 +13,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Direction, ScheduledJob
 from billfold.payments.cards.authorizations.store import get_authorization
 from billfold.payments.cards.authorizations.types import AuthorizationStatus, Merchant

@@ -4,8 +4,7 @@ import importlib.util
 import socket
 from pathlib import Path
 
-from billfold.cli.child_python import python_command
-from billfold.cli.process_supervisor import Supervisor
+from billfold.cli.process_supervisor import Supervisor, python_command
 from billfold.payments.crypto.chains import LOCAL_CHAINS, units_of
 from billfold.sandbox.chain.accounts import CHAIN_ID, CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 from billfold.sandbox.crypto_signer.client import SIGNER_FOLDER, SimulatedSigner

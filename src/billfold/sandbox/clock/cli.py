@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from billfold.cli.command import CommandGroup
+from billfold.cli.command import CommandGroup, console, key_value_table
 from billfold.cli.context import CliError
-from billfold.cli.output import console, key_value_table
 from billfold.cli.process_supervisor import stop_on_signals
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import ET, format_eastern, require_in_range

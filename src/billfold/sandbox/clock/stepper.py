@@ -16,9 +16,14 @@ from enum import StrEnum
 import msgspec
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import DUE_WORK_LOCK, bank_customer_id, catch_up_due
-from billfold.ledger.jobs.due_work import next_due as next_customer_due
-from billfold.ledger.jobs.scheduler import next_scheduled_at, run_scheduled_jobs
+from billfold.ledger.scheduler import (
+    DUE_WORK_LOCK,
+    bank_customer_id,
+    catch_up_due,
+    next_scheduled_at,
+    run_scheduled_jobs,
+)
+from billfold.ledger.scheduler import next_due as next_customer_due
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.platform.clock import LATEST, ClockState, ClockTooFar, wall_now
 from billfold.platform.database.business_clock import read_clock, write_clock

@@ -11,9 +11,8 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from billfold.cli.command import CommandGroup, Row
+from billfold.cli.command import CommandGroup, Row, console, print_line, print_success
 from billfold.cli.context import CliContext, CliError
-from billfold.cli.output import console, print_line, print_success
 from billfold.client.responses import ApiError, read
 from billfold.platform.clock import monotonic
 from billfold.platform.dates import format_eastern

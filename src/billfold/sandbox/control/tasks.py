@@ -15,9 +15,8 @@ import msgspec
 import structlog
 
 from billfold.bills.store import CalendarOverride, save_override
-from billfold.cli.context import CliContext, Database
+from billfold.cli.context import CliContext, Database, with_connection
 from billfold.cli.process_supervisor import Supervisor
-from billfold.cli.resources import with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.types import Origin
 from billfold.migrations import runner

@@ -13,7 +13,7 @@ from litestar import get, post
 
 from billfold.http.operations import Operation
 from billfold.http.schemas import usd
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform.dates import ET
 from billfold.platform.errors import InvalidInput, NotFound, Refused, Unavailable
 from billfold.sandbox.clock import routes as clock

@@ -16,7 +16,7 @@ from billfold.accounts.profiles import seal_profile
 from billfold.http.schemas import NOT_BLANK
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.decisions import decide

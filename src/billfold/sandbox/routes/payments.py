@@ -8,11 +8,11 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.data_keys.keys import PaymentKeys
 from billfold.data_keys.types import PartyField
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.scheduler import run_job
+from billfold.ledger.scheduler import run_job
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.commands import DeliverBills, ReceiveBills
 from billfold.payments.custody.rules import APPOINTMENT as DELIVERY

@@ -8,8 +8,8 @@ from datetime import timedelta
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.fedwire.inbound.booking import payment_id
 from billfold.payments.fedwire.inbound.files import FedwireFileProcessor

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from billfold.bills.rules import fees
 from billfold.ledger.book.book import BANK_ROLE, Book, fee_due, refresh_due
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import JournalKind

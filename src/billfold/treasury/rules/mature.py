@@ -1,9 +1,9 @@
 """A bill matures: par is credited, and the money buys the next bill of the strategy."""
 
-from billfold.events import kinds, payloads
+from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import Lot, PocketBook
+from billfold.ledger.book.draft import Lot, PocketBook
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, JournalKind, TradeActivity
 from billfold.platform.money import PRICE_PAR_MICROS, cents_for
@@ -63,5 +63,5 @@ def _redeem(book: Book, pocket: PocketBook, ctx: Context, cusip: str, lots: list
         earnings_basis=earnings,
         settles_on=book.business_date,
     )
-    payload = payloads.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
+    payload = kinds.MaturityPayload(trade_id=trade_id, pocket_id=pocket.pocket_id, cusip=cusip)
     record.event(book, ctx, kinds.TRADE_MATURITY, payload=payload)

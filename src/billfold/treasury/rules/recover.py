@@ -2,7 +2,7 @@
 
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.context import Context
 from billfold.ledger.types import Direction, TransactionType
 from billfold.treasury.rules.unsettled import pay_from_cash

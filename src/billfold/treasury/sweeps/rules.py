@@ -1,7 +1,7 @@
 """What arrives on the bank account is swept into cash and invested."""
 
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.context import Context
 from billfold.treasury.rules.invest import invest
 from billfold.treasury.rules.recover import recover_overdraft

@@ -7,7 +7,7 @@ from litestar import get, post
 
 from billfold.accounts.agreements.commands import AcceptAgreements
 from billfold.accounts.agreements.types import AcceptedBy, Consent
-from billfold.ledger.directory.store import find_customer
+from billfold.ledger.directory import find_customer
 from billfold.onboarding.agreements import store
 from billfold.onboarding.agreements.schemas import Agreement, AgreementDocument, read_agreement
 from billfold.platform import ids

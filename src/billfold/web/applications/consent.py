@@ -6,10 +6,10 @@ from uuid import UUID
 from litestar import get, post
 
 from billfold.events.email import templates as notices
-from billfold.identity.users.types import Membership
+from billfold.identity.users.rules import Membership
 from billfold.oauth import authorization_requests, consent
 from billfold.oauth import grants as grants_module
-from billfold.oauth.rules.scopes import SCOPES
+from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.oauth.types import PendingRequest
 from billfold.platform.errors import InvalidInput, NotFound
 from billfold.web.page_context import Mistake, PageContext, PageResponse, path_id, redirect

@@ -10,13 +10,12 @@ import asyncpg
 import typer
 
 from billfold import __version__
-from billfold.cli.command import CommandGroup
+from billfold.cli.command import CommandGroup, example, print_error
 from billfold.cli.context import CliError
-from billfold.cli.output import example, print_error
 from billfold.migrations.runner import MigrationError
 from billfold.platform.errors import BillfoldError, InvalidInput, NotFound
 from billfold.platform.problems import PROBLEMS
-from billfold.platform.settings.mistakes import SettingsError
+from billfold.platform.settings.validation import SettingsError
 from billfold.wiring.cli_context import Wiring
 
 _NO_ACCESS = "Give this user access, or the disk room; BILLFOLD_STATE_DIR names another folder."

@@ -10,16 +10,11 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeElapsedColumn
 
-from billfold.backup.folder import BackupFolder
-from billfold.backup.missing_files import count_missing_files
-from billfold.backup.restore import check_restorable, choose, restore_files
-from billfold.backup.state_files import check_apart
+from billfold.backup.folder import BackupFolder, check_apart
+from billfold.backup.restore import StepProgress, check_restorable, choose, count_missing_files, restore_files
 from billfold.backup.take import BytesProgress, archive_log, archive_no_log, take_backup
-from billfold.backup.unpack import StepProgress
-from billfold.cli.command import CommandGroup, Row
-from billfold.cli.context import CliError
-from billfold.cli.output import console, print_warning
-from billfold.cli.resources import with_connection
+from billfold.cli.command import CommandGroup, Row, console, print_warning
+from billfold.cli.context import CliError, with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
 from billfold.platform.database.connection import Connection

@@ -23,10 +23,9 @@ import typer
 from rich.markup import escape
 from rich.panel import Panel
 
-from billfold.cli.context import CliError, Database
-from billfold.cli.output import console, key_value_table, print_error, print_line, print_success, table
+from billfold.cli.command import console, key_value_table, print_error, print_line, print_success, table
+from billfold.cli.context import CliError, Database, with_connection
 from billfold.cli.process_supervisor import Supervisor, stop_on_signals
-from billfold.cli.resources import with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
 from billfold.monitoring.management_server import manage_children

@@ -8,17 +8,22 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from billfold.cli.command import CommandGroup
-from billfold.cli.context import CliError
-from billfold.cli.output import console, key_value_table, print_error, print_line, print_success, print_warning
-from billfold.cli.resources import run_with_connection
+from billfold.cli.command import (
+    CommandGroup,
+    console,
+    key_value_table,
+    print_error,
+    print_line,
+    print_success,
+    print_warning,
+)
+from billfold.cli.context import CliError, run_with_connection
 from billfold.data_keys.keys import DataKeys
 from billfold.platform.checks import Report
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection
 from billfold.reports.proofs.cli import verify_files
-from billfold.verify.last_verification import record_verification
-from billfold.verify.runner import verify_bank
+from billfold.verify.runner import record_verification, verify_bank
 from billfold.wiring.cli_context import Wiring
 
 group = CommandGroup()

@@ -10,7 +10,7 @@ import pytest
 from tests.payments.ach.nacha.files import a_batch, a_change, a_file, a_return, an_entry
 
 from billfold.accounts.portals.commands import UpdatePortal
-from billfold.ledger.jobs.scheduler import run_scheduled_jobs
+from billfold.ledger.scheduler import run_scheduled_jobs
 from billfold.payments.ach.inbound import booking as ach_booking
 from billfold.payments.ach.inbound.files import AchFileProcessor
 from billfold.payments.ach.nacha.reader import read_file
@@ -19,7 +19,7 @@ from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.files import store as files_store
 from billfold.payments.files.ports import RailExchanges
 from billfold.platform import ids
-from billfold.platform.database.claims import claimed
+from billfold.platform.database.background_work import claimed
 from billfold.sandbox.clock.stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 

@@ -8,7 +8,7 @@ from tests.support.cardholder import Cardholder
 from tests.support.proposals import confirm_as_otto
 from tests.support.whole_bank import expect_clean
 
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.cards.settlement import cli, store
 from billfold.payments.suspense.commands import ReleaseFromSuspense
 from billfold.platform import ids

@@ -22,7 +22,7 @@ from billfold.ledger.book.draft import to_json
 from billfold.ledger.book.rows import Fingerprint
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus
 from billfold.platform.errors import NotFound, Refused
 
 VERIFICATION_EXPIRY = "counterparty.expire"

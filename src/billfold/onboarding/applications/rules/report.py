@@ -5,11 +5,11 @@ from types import MappingProxyType
 from typing import Final
 
 from billfold.events import kinds
-from billfold.events.payloads import ApplicationPayload
+from billfold.events.kinds import ApplicationPayload
 from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
+from billfold.ledger.types import EventKind
 from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.types import ApplicationStatus
 

@@ -5,9 +5,9 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.nacha.types import EntryLine, ReturnAddenda
 from billfold.payments.ach.rules import windows

@@ -7,7 +7,7 @@ from billfold.accounts.counterparties.types import SanctionsStatus
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.types import PartyField
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import SendMicroDeposits
 

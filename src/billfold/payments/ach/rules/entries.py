@@ -7,13 +7,12 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.pockets.types import Hold
-from billfold.events import payloads
+from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import AccountKind, Direction, JournalKind, TransactionType
+from billfold.ledger.types import AccountKind, Direction, EventKind, JournalKind, TransactionType
 from billfold.payments.ach.rules.windows import Schedule, held_until
 from billfold.payments.ach.types import AchEntry, AchStatus, AchWay
 from billfold.platform.dates import et_date, et_instant
@@ -59,10 +58,10 @@ def update_entry(book: Book, entry: AchEntry, ctx: Context, **columns: object) -
     return changed
 
 
-def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: EventKind[payloads.AchPayload]) -> None:
+def raise_ach_event(book: Book, ctx: Context, entry: AchEntry, kind: EventKind[kinds.AchPayload]) -> None:
     """Raise an event about an entry; entries of the bank itself raise none."""
     if entry.pocket_id is not None:
-        payload = payloads.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
+        payload = kinds.AchPayload(service_account_id=entry.pocket_id, ach_id=entry.ach_id)
         record.event(book, ctx, kind, payload=payload)
 
 

@@ -9,14 +9,13 @@ from datetime import date, timedelta
 import msgspec
 
 from billfold.accounts.portals.types import PortalRow, PortalStatus
-from billfold.events import kinds, payloads
+from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook, to_json
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.directory.types import CustomerStatus
+from billfold.ledger.customers import CustomerStatus
 from billfold.ledger.types import PocketStatus
 from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
 from billfold.payments.ach.nacha.types import DEATH_NOTICE
@@ -81,7 +80,7 @@ def receive_ach(books: Books, cmd: ReceiveAch, ctx: Context) -> Outcome:
     if not cmd.entry.is_prenote:
         raise_ach_event(book, ctx, entry, kind=kind)
     elif cmd.entry.entry_class == DEATH_NOTICE:
-        record.event(book, ctx, kind, payload=payloads.AchPayload(service_account_id=cmd.pocket_id))
+        record.event(book, ctx, kind, payload=kinds.AchPayload(service_account_id=cmd.pocket_id))
     outcome: Outcome = {"status": "COMPLETED" if code is None else AchStatus.REJECTED, "code": code}
     return outcome | {"ach_id": str(cmd.ach_id)} if kept else outcome
 

@@ -2,11 +2,11 @@
 
 from uuid import UUID
 
-from billfold.events import kinds, payloads
+from billfold.events import kinds
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
+from billfold.ledger.types import EventKind
 from billfold.payments.ach.commands import MarkAchTransmitted, RescheduleAch, SettleAch
 from billfold.payments.ach.rules.entries import approve_stored, raise_ach_event, update_entry
 from billfold.payments.ach.rules.windows import Schedule, postponed, schedule
@@ -65,7 +65,7 @@ def _move(book: Book, ctx: Context, ach_ids: tuple[UUID, ...], *, since: AchStat
     return [update_entry(book, entry, ctx, status=to) for entry in _entries(book, ach_ids) if entry.status == since]
 
 
-def _raise_events(book: Book, ctx: Context, entries: list[AchEntry], kind: EventKind[payloads.AchPayload]) -> Outcome:
+def _raise_events(book: Book, ctx: Context, entries: list[AchEntry], kind: EventKind[kinds.AchPayload]) -> Outcome:
     for entry in entries:
         raise_ach_event(book, ctx, entry, kind=kind)
     return {"moved": len(entries)}

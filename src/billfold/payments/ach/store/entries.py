@@ -8,7 +8,7 @@ from uuid import UUID
 from billfold.payments.ach.rules.risk import ADMINISTRATIVE, HISTORY_DAYS, UNAUTHORISED
 from billfold.payments.ach.types import AchEntry, OriginationHistory
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList, KeysetList
+from billfold.platform.database.paging import BY_CREATION, Along, BoundedList, KeysetList
 from billfold.platform.database.rows import reads
 from billfold.platform.dates import et_date, et_instant
 from billfold.platform.errors import NotFound

@@ -16,7 +16,7 @@ import msgspec
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.ledger.engine.pending_command import Answer
-from billfold.ledger.jobs.store import schedule
+from billfold.ledger.scheduler import schedule
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.authorizations import store
 from billfold.payments.cards.authorizations.commands import (

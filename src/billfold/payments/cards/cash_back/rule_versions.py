@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from billfold.audit.record import audited
-from billfold.identity.partners.types import PartnerRow
+from billfold.identity.partners.rules import PartnerRow
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs import store as jobs_store
 from billfold.ledger.types import Origin
 from billfold.payments.cards.cash_back import store
 from billfold.payments.cards.cash_back.types import BASIS_POINTS_MAX, CashBackRule

@@ -1,7 +1,7 @@
 """Cash back is the partner's share of cleared purchases less refunds, rounded once, up to a cap."""
 
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import NOT_CLOSED

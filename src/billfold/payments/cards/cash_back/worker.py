@@ -4,9 +4,9 @@ from datetime import date, datetime, time, timedelta
 from typing import Final
 from uuid import UUID
 
+from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
-from billfold.ledger.bulk import submit_in_lots
-from billfold.ledger.jobs import store as jobs_store
+from billfold.ledger.dry_run import submit_in_lots
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.cards.cash_back import store
 from billfold.payments.cards.cash_back.commands import GiveCashBack

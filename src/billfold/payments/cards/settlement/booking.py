@@ -12,7 +12,7 @@ import msgspec
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Outcome
 from billfold.ledger.dry_run import dry_run
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Origin
 from billfold.payments.cards.authorizations.commands import (
     CardRecord,

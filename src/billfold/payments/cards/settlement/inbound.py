@@ -12,7 +12,7 @@ from uuid import UUID
 from typing_extensions import override
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Rail
 from billfold.payments.cards.authorizations.types import CardPaymentKind
 from billfold.payments.cards.settlement import store

@@ -1,9 +1,9 @@
 """What the processor's files state, beside what is booked and what the reserve paid, per settlement date."""
 
+from billfold.cli.command import console, table
 from billfold.cli.context import CliError
-from billfold.cli.output import console, table
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.payments.cards.settlement import store
 from billfold.platform.money import format_usd
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import structlog
 
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail
 from billfold.payments.crypto.chains import TokenTransfer, cents_of
 from billfold.payments.crypto.deposits import store
@@ -21,7 +21,7 @@ from billfold.payments.crypto.deposits.store import Recipient
 from billfold.payments.crypto.nodes import EvmNode, NodeUnavailable
 from billfold.payments.suspense.commands import HoldInSuspense
 from billfold.platform.clock import wall_now
-from billfold.platform.database.failed_work import read_put_aside
+from billfold.platform.database.background_work import read_put_aside
 from billfold.platform.database.shortage import error_summary, is_shortage
 from billfold.platform.ids import command_id, derive
 from billfold.screening.screening import CurrentList

@@ -10,13 +10,12 @@ from uuid import UUID
 from billfold.accounts.counterparties.ports import OwnWallets
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.data_keys.keys import DataKeys
-from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank, Ports
 from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.withdrawals.commands import Objection
 from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.crypto.withdrawals.store import is_own_address
 from billfold.platform.database.connection import Db
-from billfold.platform.ports import Ports
 from billfold.screening.screening import CurrentList
 
 _UNAVAILABLE = Objection("rail-not-available", "The bank sends nothing on this chain.")

@@ -14,7 +14,7 @@ from billfold.payments.crypto.withdrawals.signing import Signer
 from billfold.payments.crypto.withdrawals.transactions import ChainTransaction, TransactionState, Wallet, WalletProblem
 from billfold.payments.crypto.withdrawals.wallet import Blocked, Round, WalletNode, ask_all
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.database.claims import claimed
+from billfold.platform.database.background_work import claimed
 from billfold.platform.errors import BillfoldError, Unavailable
 
 log = structlog.get_logger(__name__)

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.payment_keys import PaymentKeys
+from billfold.data_keys.keys import PaymentKeys
 from billfold.ledger.bank import Bank
 from billfold.ledger.commands import Command
 from billfold.payments.deposits.inbound import NO_ACCOUNT, receive

@@ -38,7 +38,7 @@ from billfold.payments.wires.sent_messages import environment_of
 from billfold.payments.wires.store import cases, wires
 from billfold.payments.wires.store import message_queue as queue
 from billfold.platform.clock import wall_now
-from billfold.platform.database.claims import claimed
+from billfold.platform.database.background_work import claimed
 from billfold.platform.dates import et_date
 from billfold.platform.ids import command_id, derive
 

@@ -17,7 +17,7 @@ from billfold.accounts.pockets.rules import pocket_of, require_open
 from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail, TransactionType

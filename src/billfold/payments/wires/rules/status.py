@@ -3,13 +3,12 @@
 COMPLETED is final: a later return is a wire of its own (`returns`).
 """
 
-from billfold.events import kinds, payloads
+from billfold.events import kinds
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import AccountKind, Direction, JournalKind, PocketStatus, TransactionType
+from billfold.ledger.types import AccountKind, Direction, EventKind, JournalKind, PocketStatus, TransactionType
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.payments.wires.rules import cut_offs
 from billfold.payments.wires.rules.recording import raise_wire_event, record_wire_transaction, referenced_wire
@@ -114,7 +113,7 @@ def _set_status(
     wire: WireRow,
     status: WireStatus,
     *,
-    kind: EventKind[payloads.WirePayload],
+    kind: EventKind[kinds.WirePayload],
     **more: object,
 ) -> Outcome:
     """Raise the event of a new status and record it; return the outcome."""

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from billfold.payments.wires.types import ReferencedWire, WireRow
 from billfold.platform.database.connection import Connection, Pool
-from billfold.platform.database.keyset import BY_CREATION, Along, BoundedList
+from billfold.platform.database.paging import BY_CREATION, Along, BoundedList
 from billfold.platform.database.rows import reads
 from billfold.platform.errors import NotFound
 

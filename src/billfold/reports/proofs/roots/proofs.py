@@ -6,7 +6,7 @@ import msgspec
 
 from billfold.data_keys.keys import DataKeys
 from billfold.ledger.bank import Bank
-from billfold.ledger.jobs.due_work import bank_customer_id
+from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.database.connection import Db
 from billfold.platform.errors import InvariantError, NotFound
 from billfold.reports.proofs.roots import store

@@ -3,7 +3,7 @@
 from datetime import date
 
 from billfold.events import kinds
-from billfold.events.payloads import DailyRootPayload
+from billfold.events.kinds import DailyRootPayload
 from billfold.ledger.book.recording import event
 from billfold.ledger.commands import Books, Command, Outcome, book_of, decides
 from billfold.ledger.context import Context

@@ -10,15 +10,14 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.events.payloads import CardTransactionPayload
+from billfold.events.kinds import CardTransactionPayload
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.holdings import PocketBook
+from billfold.ledger.book.draft import PocketBook
 from billfold.ledger.book.rows import RELEASED
 from billfold.ledger.commands import Outcome
 from billfold.ledger.context import Context
-from billfold.ledger.event_kind import EventKind
-from billfold.ledger.types import AccountKind, Direction, TransactionType
+from billfold.ledger.types import AccountKind, Direction, EventKind, TransactionType
 from billfold.payments.cards.authorizations.commands import CardMessage, CardRecord
 from billfold.payments.cards.authorizations.types import (
     EXPIRY_JOB,
