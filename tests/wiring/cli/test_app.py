@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from billfold import __version__
 from billfold.__main__ import main
+from billfold.cli import command as command_module
 from billfold.wiring.cli.app import build_app, run
 from billfold.wiring.cli_context import Wiring
 
