@@ -3,7 +3,7 @@
 import pytest
 
 from billfold.ledger.context import NoScreening
-from billfold.sandbox.simulation import SimulatedScreening
+from billfold.sandbox.simulated_providers import SimulatedScreening
 
 
 @pytest.mark.parametrize(

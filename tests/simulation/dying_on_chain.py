@@ -17,7 +17,7 @@ from billfold.payments.crypto.chains import Chains
 from billfold.payments.crypto.deposits.watcher import ChainWatchers
 from billfold.payments.crypto.withdrawals.worker import ChainSender
 from billfold.platform.database import background_work
-from billfold.platform.logs import configure_logging
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.sandbox import line_process
 from billfold.sandbox.chain.launch import local_node_urls
 

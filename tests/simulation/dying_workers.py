@@ -16,7 +16,7 @@ from tests.support.whole_bank import close_bank, open_bank
 
 from billfold.payments.on_us.worker import execute_all_pending
 from billfold.platform.database import background_work
-from billfold.platform.logs import configure_logging
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.wiring.scheduled_jobs import file_receivers
 from billfold.wiring.worker import Worker
 

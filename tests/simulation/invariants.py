@@ -7,7 +7,7 @@ from msgspec.json import decode
 
 from billfold.bills.rules.earnings import PocketState, compute_earnings
 from billfold.ledger.book.draft import selling_order
-from billfold.ledger.book.rows import TransactionEntry
+from billfold.ledger.book.postings import TransactionEntry
 from billfold.payments.cards.authorizations.types import AuthorizationRow
 from billfold.payments.clearing.types import RailSettlement
 from billfold.payments.crypto.deposits.commands import CryptoDepositRow

@@ -16,7 +16,7 @@ from billfold.accounts.customers.commands import EnrolCustomer
 from billfold.accounts.transactions.types import BankBooking
 from billfold.bills.types import BillSettlement
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.rows import (
+from billfold.ledger.book.postings import (
     RESERVED,
     AccountEntry,
     ChainEntry,

@@ -29,7 +29,7 @@ from billfold.payments.crypto.withdrawals.commands import (
 )
 from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspense, ReturnFromSuspense
 from billfold.payments.suspense.types import SuspenseStatus
-from billfold.sandbox.chain.accounts import CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
+from billfold.sandbox.chain.faucet import CHAIN_NAME, DEPOSIT_XPUB, TEST_DOLLAR
 
 PATH = "0"
 ADDRESSES = WatchOnlyAddresses(DEPOSIT_XPUB, PATH)

@@ -26,7 +26,7 @@ from billfold.payments.cards.settlement.types import (
 )
 from billfold.payments.files.ports import RailExchanges
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.wiring.providers import rail_files_folder
 
 BANK = "061199992"

@@ -52,7 +52,7 @@ def encrypted_pin(key, pin=PIN):
 
 def processors():
     """Return the processes of card processors that this one has started."""
-    return [each for each in psutil.Process().children() if "billfold.sandbox.card_processor" in each.cmdline()]
+    return [each for each in psutil.Process().children() if "billfold.sandbox.card_processor.vault" in each.cmdline()]
 
 
 class Holder:

@@ -16,7 +16,7 @@ from billfold.oauth import clients, grants
 from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 EVERYTHING = tuple(SCOPES)
 

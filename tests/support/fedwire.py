@@ -20,9 +20,9 @@ from billfold.payments.wires.iso20022.envelope import write_messages
 from billfold.payments.wires.sent_messages import fedwire_day, message_sent
 from billfold.payments.wires.store import message_queue as queue
 from billfold.payments.wires.store.wires import LISTS, get_wire
-from billfold.sandbox.clock.stepper import ClockStepper
-from billfold.sandbox.wires.fedwire import SimulatedFedwire
-from billfold.sandbox.wires.simulated_fedwire import SimulatedFed
+from billfold.sandbox.control.clock_stepper import ClockStepper
+from billfold.sandbox.rails.fedwire import SimulatedFedwire
+from billfold.sandbox.rails.simulated_fedwire import SimulatedFed
 from billfold.verify.runner import verify_bank
 from billfold.wiring.providers import rail_files_folder
 

@@ -8,7 +8,7 @@ from uuid import UUID
 from tests.support.commands import EngineCommands
 from tests.support.partner_client import PartnerClient
 
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 UNKNOWN = "00000000-0000-4000-8000-000000000000"
 

@@ -7,9 +7,8 @@ from tests.support.databases import owner_of
 
 from billfold.sandbox.control.socket import control_socket
 from billfold.sandbox.control.tasks import SandboxTasks
-from billfold.sandbox.forks.copies import BankCopies
+from billfold.sandbox.forks.copies import BankCopies, BankFiles
 from billfold.sandbox.forks.databases import Databases
-from billfold.sandbox.forks.files import BankFiles
 
 CLOCK = """
 CREATE TABLE clock (singleton boolean, business_anchor timestamptz, wall_anchor timestamptz, frozen boolean);

@@ -10,7 +10,7 @@ from billfold.onboarding.applications.rescreening import screen_backlog
 from billfold.screening import cli
 from billfold.screening.types import HitStatus
 
-LIST = Path(sandbox.__file__).with_name("sanctions.xml").read_text()
+LIST = (Path(sandbox.__file__).parent / "scenarios" / "sanctions.xml").read_text()
 NOTE = "Born in another country."
 
 

@@ -23,7 +23,7 @@ from billfold.payments.suspense.commands import AssignFromSuspense, HoldInSuspen
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 CALLER = "small bank"
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")

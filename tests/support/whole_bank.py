@@ -30,7 +30,7 @@ from billfold.platform.crypto import Vault
 from billfold.platform.database.paging import Pager
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.simulation import SimulatedScreening
+from billfold.sandbox.simulated_providers import SimulatedScreening
 from billfold.treasury.rules.catch_up import catch_up
 from billfold.verify.runner import verify_bank
 from billfold.wiring.initialize import create_bank_customer, find_bank_identity, initialize_bank

@@ -13,7 +13,7 @@ from billfold.approvals.transfer_request_schemas import DualAuthUser, render_per
 from billfold.approvals.types import ApprovalRequirement, Reviewer
 from billfold.http.schemas import Amount, format_price, one_of, usd
 from billfold.ledger.bank import Bank
-from billfold.ledger.book.rows import TradeEntry
+from billfold.ledger.book.postings import TradeEntry
 from billfold.ledger.types import TradeActivity, TransactionType
 from billfold.platform.dates import et_date
 

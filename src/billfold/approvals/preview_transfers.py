@@ -18,7 +18,7 @@ from billfold.approvals.transfer_requests import check_unused, required_approval
 from billfold.approvals.types import ApprovalRequirement
 from billfold.ledger.bank import Bank
 from billfold.ledger.book.draft import PocketBook
-from billfold.ledger.book.rows import TradeEntry, TransactionEntry
+from billfold.ledger.book.postings import TradeEntry, TransactionEntry
 from billfold.ledger.dry_run import DryRun
 
 

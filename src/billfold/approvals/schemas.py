@@ -17,7 +17,7 @@ from billfold.approvals.transfer_request_schemas import (
     render_shared,
 )
 from billfold.approvals.types import AuthorizationRequestRow, Rule, TransferType
-from billfold.data_keys.types import DataKey
+from billfold.data_keys.data_key import DataKey
 from billfold.http.schemas import NOT_BLANK
 from billfold.identity.users.rules import Action
 from billfold.payments.on_us.schemas import MOST_CENTS

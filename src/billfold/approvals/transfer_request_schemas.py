@@ -14,7 +14,7 @@ from billfold.accounts.counterparties.types import format_name
 from billfold.approvals.store.reviews import ReviewState
 from billfold.approvals.transfer_orders import OrderedTransfer, content_of
 from billfold.approvals.types import Reviewer, ReviewRow, StoredRequest, TransferRequest, Verdict
-from billfold.data_keys.types import DataKey, PartyField
+from billfold.data_keys.data_key import DataKey, PartyField
 from billfold.http.schemas import Amount, usd
 from billfold.identity.users.rules import Role
 from billfold.ledger.customers import CustomerRow

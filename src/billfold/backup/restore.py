@@ -22,9 +22,9 @@ from billfold.cli.context import CliError
 from billfold.documents.ports import FileStore
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
+from billfold.platform.database import embedded
 from billfold.platform.database.connection import Connection
-from billfold.platform.postgres import embedded
-from billfold.platform.postgres.programs import MAJOR, EmbeddedPostgresError, ServerUser
+from billfold.platform.database.embedded_programs import MAJOR, EmbeddedPostgresError, ServerUser
 from billfold.platform.settings.settings import Settings
 
 StepProgress = Callable[[str, int, int], None]

@@ -18,7 +18,7 @@ from billfold.backup.folder import KEY_FILE, MANIFEST, STATE, Backup, BackupFold
 from billfold.cli.context import CliError
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.database.connection import Connection, connect
-from billfold.platform.postgres.programs import PROGRAM_ENVIRONMENT, ServerUser, program
+from billfold.platform.database.embedded_programs import PROGRAM_ENVIRONMENT, ServerUser, program
 from billfold.platform.settings.settings import Settings
 
 BytesProgress = Callable[[int, int | None], None]

@@ -9,13 +9,13 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from billfold.cli.tls import TlsFiles
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, connect
 from billfold.platform.database.pool import create_pool
-from billfold.platform.logs import configure_logging
-from billfold.platform.network.tls import TlsFiles
 from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.logs import configure_logging
 
 StepReporter = Callable[[str], None]
 

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from billfold.data_keys.data_key import DataKey, PartyField
 from billfold.data_keys.keys import DataKeys, find_key
-from billfold.data_keys.types import DataKey, PartyField
 from billfold.platform.crypto import associated_data, is_sealed_text
 from billfold.platform.database.connection import Connection, Pool
 

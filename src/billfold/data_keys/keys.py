@@ -13,8 +13,8 @@ from uuid import UUID
 import asyncpg
 
 from billfold.data_keys import store
+from billfold.data_keys.data_key import DataKey, DataShredded, PartyField, PlainValue, SealedValue
 from billfold.data_keys.kms import MasterKey, WrappedKey
-from billfold.data_keys.types import DataKey, DataShredded, PartyField, PlainValue, SealedValue
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.platform.clock import monotonic

@@ -30,10 +30,10 @@ from billfold.oauth.clients import record_oauth_client
 from billfold.oauth.rules.authorization_params import SCOPES
 from billfold.oauth.types import CLIENT_CREDENTIALS, NewClient
 from billfold.payments.cards.authorizations.processor_api import processor_key
+from billfold.platform.addresses import own_url_host
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password
 from billfold.platform.database.connection import Connection
-from billfold.platform.network.addresses import own_url_host
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.launch import prepare_card_host
 from billfold.sandbox.credentials_file import (

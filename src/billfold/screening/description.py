@@ -1,6 +1,6 @@
 """A hit in words, as operators read it before they decide."""
 
-from billfold.data_keys.types import DataShredded
+from billfold.data_keys.data_key import DataShredded
 from billfold.ledger.bank import Bank
 from billfold.platform.dates import format_eastern
 from billfold.screening import hits, store

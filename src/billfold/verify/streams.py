@@ -9,7 +9,7 @@ from asyncpg import Record
 from asyncpg.cursor import Cursor
 
 from billfold.ledger.book.draft import PocketColumns
-from billfold.ledger.book.rows import (
+from billfold.ledger.book.postings import (
     ChainEntry,
     CommandEntry,
     EventEntry,

@@ -17,6 +17,7 @@ import msgspec
 import psutil
 
 from billfold.cli.context import CliError, Database, StepReporter
+from billfold.cli.tls import CertificateReport, TlsFiles, ensure_certificates, inspect_certificate
 from billfold.data_keys.rotation import SecretColumn, reseal
 from billfold.events.webhooks import subscriptions
 from billfold.http.edge.https_required import serve_plain
@@ -29,15 +30,14 @@ from billfold.ledger.bank import Bank
 from billfold.oauth import signing_keys
 from billfold.payments.crypto.chains import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
+from billfold.platform.database import embedded as embedded_postgres
 from billfold.platform.database.connection import connect
+from billfold.platform.database.embedded_programs import EmbeddedPostgresError
 from billfold.platform.database.pool import APP_ROLE
-from billfold.platform.logs import log_as_configured
-from billfold.platform.network.tls import CertificateReport, TlsFiles, ensure_certificates, inspect_certificate
-from billfold.platform.postgres import embedded as embedded_postgres
-from billfold.platform.postgres.logins import ensure_login
-from billfold.platform.postgres.programs import EmbeddedPostgresError
+from billfold.platform.database.rights import ensure_login
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import FILE_SUFFIX, variable_name
+from billfold.platform.telemetry.logs import log_as_configured
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
 from billfold.wiring.providers import (
     SEALS,

@@ -128,7 +128,7 @@ def batch_recorders(vault: Vault) -> Sequence[BatchRecorder]:
 
 
 if TYPE_CHECKING:
-    from billfold.sandbox.simulation import Simulation
+    from billfold.sandbox.simulated_providers import Simulation
 
 POOL_MAX = 12
 SEED_BYTES = 32

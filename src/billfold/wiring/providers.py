@@ -98,7 +98,7 @@ async def _assign_card_record(bank: Bank, row: FreezeProposal, command: Command)
 
 if TYPE_CHECKING:
     from billfold.sandbox.forks.copies import BankCopies
-    from billfold.sandbox.simulation import Simulation
+    from billfold.sandbox.simulated_providers import Simulation
 
 SEALS = "audit-seals.txt"
 
@@ -206,7 +206,7 @@ def simulation_of(settings: Settings, seed: bytes) -> Simulation | None:
     """Return the simulated counterparts of a sandbox; production has none and cannot import them."""
     if settings.is_production:
         return None
-    from billfold.sandbox.simulation import Simulation  # noqa: PLC0415 - production does not import the sandbox
+    from billfold.sandbox.simulated_providers import Simulation  # noqa: PLC0415 - production does not import the sandbox
 
     return Simulation(seed, settings.state_dir, timedelta(seconds=settings.sandbox_kyb_delay))
 
@@ -231,10 +231,10 @@ def until_paused(settings: Settings, stop: asyncio.Event) -> AbstractAsyncContex
 
 def copies_of(settings: Settings, dsn: str) -> BankCopies:
     """Return the forks of a sandbox, with every file of its bank."""
-    from billfold.sandbox.forks import copies, databases, files  # noqa: PLC0415 - as above
+    from billfold.sandbox.forks import copies, databases  # noqa: PLC0415 - production does not import the sandbox
 
     state_dir = settings.state_dir
-    of_bank = files.BankFiles(
+    of_bank = copies.BankFiles(
         folders={
             "rails": rail_files_folder(settings),
             "files": settings.files_dir or state_dir / "files",

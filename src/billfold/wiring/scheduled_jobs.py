@@ -71,7 +71,7 @@ from billfold.wiring.providers import archive_of, email_transport_of, webhook_cl
 from billfold.wiring.worker import PeriodicTask, Worker
 
 if TYPE_CHECKING:
-    from billfold.sandbox.simulation import Simulation
+    from billfold.sandbox.simulated_providers import Simulation
 
 
 def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> JobRunners:

@@ -13,7 +13,7 @@ from billfold.accounts.pockets.history import Boundary
 from billfold.payments.on_us.commands import TransferOnUs
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 IN_KIND = TransferOrder(transfer_type="SECURITY_TRANSFER")
 

@@ -11,8 +11,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
+from billfold.cli.tls import ensure_certificates
 from billfold.events.email.transports import EmailRejected, FileEmailTransport, OutboundEmail, SmtpEmailTransport
-from billfold.platform.network.tls import ensure_certificates
 from billfold.platform.settings.settings import Settings
 from billfold.wiring.providers import email_transport_of
 

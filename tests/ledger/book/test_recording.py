@@ -21,7 +21,7 @@ from billfold.accounts.pockets.commands import OpenPocket, SetPocketState
 from billfold.accounts.portals.commands import OpenPortal, UpdatePortal
 from billfold.accounts.portals.types import Wallet
 from billfold.events.kinds import KINDS
-from billfold.ledger.book.rows import EventEntry, TradeEntry, TransactionEntry
+from billfold.ledger.book.postings import EventEntry, TradeEntry, TransactionEntry
 from billfold.ledger.types import Rail
 from billfold.onboarding.applications.commands import ReportApplication
 from billfold.onboarding.applications.rules.report import EVENTS

@@ -8,7 +8,7 @@ from tests.fixtures.teller import Teller
 from tests.simulation.life import Life
 
 from billfold.accounts.portals.commands import UpdatePortal
-from billfold.ledger.book.rows import TransactionEntry
+from billfold.ledger.book.postings import TransactionEntry
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.clearing.types import RailSettlement

@@ -270,7 +270,7 @@ def test_production_refuses_when_something_it_needs_is_missing(name):
         ("BILLFOLD_CLOCK_START", "2025-06-02T09:00:00-04:00"),
         ("BILLFOLD_WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),
         ("BILLFOLD_EXECUTE_TRANSFERS", "false"),
-        ("BILLFOLD_CUSTODIAN", "billfold.sandbox.simulation:SimulatedCustodian"),
+        ("BILLFOLD_CUSTODIAN", "billfold.sandbox.simulated_providers:SimulatedCustodian"),
     ],
 )
 def test_production_refuses_what_is_for_a_sandbox(name, value):

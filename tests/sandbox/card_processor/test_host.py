@@ -6,7 +6,7 @@ import pytest
 from tests.support.card_host import Place, pin_block, set_pin
 from tests.support.card_network import connected, pack, unpack
 
-from billfold.platform.logs import configure_logging
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.sandbox.card_processor.host.messages import MacAlgorithm
 
 APPROVED = {"0": "00", "1": "000"}

@@ -6,7 +6,7 @@ import pytest
 from tests.fixtures.teller import Teller
 
 from billfold.accounts.pockets.commands import UpdatePocket
-from billfold.ledger.book.rows import AccountEntry, TransactionEntry
+from billfold.ledger.book.postings import AccountEntry, TransactionEntry
 from billfold.ledger.types import AccountKind
 from billfold.payments.adjustments.commands import AdjustPocket, PostGoodwillCredit, ReverseTransaction
 from billfold.payments.on_us.types import TransferOrder

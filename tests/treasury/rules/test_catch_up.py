@@ -6,7 +6,7 @@ import pytest
 from tests.fixtures.teller import Teller
 
 from billfold.accounts.pockets.commands import UpdatePocket
-from billfold.ledger.book.rows import JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
+from billfold.ledger.book.postings import JournalEntry, PocketSnapshot, Posting, TradeEntry, TransactionEntry
 from billfold.ledger.context import Context
 from billfold.ledger.scheduler import CatchUp
 from billfold.payments.on_us.types import TransferOrder

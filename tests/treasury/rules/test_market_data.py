@@ -9,7 +9,7 @@ from tests.fixtures.teller import START
 from billfold.accounts.pockets.commands import UpdatePocket
 from billfold.bills.rules.freshness import market_data_states
 from billfold.bills.rules.market import Market
-from billfold.ledger.book.rows import TradeEntry
+from billfold.ledger.book.postings import TradeEntry
 from billfold.payments.on_us.types import TransferOrder
 from billfold.platform.dates import et_instant
 from billfold.platform.errors import MarketDataStale

@@ -13,7 +13,7 @@ from tests.fixtures.teller import Teller
 from tests.support.commands import BETA
 
 from billfold.accounts.counterparties.types import Payee
-from billfold.ledger.book.rows import TransactionEntry
+from billfold.ledger.book.postings import TransactionEntry
 from billfold.payments.ach.commands import ReceiveAch, ReturnAchEntry
 from billfold.payments.ach.types import IncomingEntry
 from billfold.payments.on_us.types import TransferOrder

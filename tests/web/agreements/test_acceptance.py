@@ -8,7 +8,7 @@ from tests.support.commands import EngineCommands
 
 from billfold.identity.members import store as user_members
 from billfold.onboarding.agreements import store
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 
 @pytest.fixture

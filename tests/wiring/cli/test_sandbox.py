@@ -171,7 +171,7 @@ async def pay_and_reverse(port, pan):
 
 def is_card_host(process, sandbox):
     words = process.info["cmdline"] or []
-    return "billfold.sandbox.card_processor.host" in words and process.cwd() == str(sandbox.state.parent)
+    return "billfold.sandbox.card_processor.host.server" in words and process.cwd() == str(sandbox.state.parent)
 
 
 def test_no_process_of_a_sandbox_imports_from_the_folder_that_it_is_started_in(told, sandbox):

@@ -26,8 +26,8 @@ from billfold.accounts.counterparties.v1_schemas import (
 from billfold.accounts.customers.schemas import parse_person_name
 from billfold.accounts.pockets.routes import V1_READS
 from billfold.data_keys.columns import LINKING_ACCESS
+from billfold.data_keys.data_key import DataKey
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataKey
 from billfold.http.operations import get, post
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank

@@ -33,8 +33,8 @@ from billfold.accounts.portals import store as portal_store
 from billfold.accounts.portals.rules import NETWORK_DIGITS
 from billfold.accounts.portals.types import PortalRow
 from billfold.accounts.profiles import open_profile
+from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import PartyField
 from billfold.documents import store as document_store
 from billfold.documents.rules import PROOF_OF_ACCOUNT
 from billfold.documents.types import DocumentRow

@@ -13,8 +13,8 @@ import msgspec
 from billfold.accounts.counterparties.rules.identifiers import compact
 from billfold.accounts.counterparties.rules.verification_kinds import ACCOUNT_KEY
 from billfold.accounts.counterparties.types import CounterpartyRow, Payee
+from billfold.data_keys.data_key import DataKey, PartyField
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataKey, PartyField
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import is_sealed_text
 

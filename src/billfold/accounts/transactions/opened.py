@@ -7,8 +7,8 @@ import msgspec
 
 from billfold.accounts.transactions.remittance import SettledDocument, remittance_shown
 from billfold.accounts.transactions.types import TransactionRow
+from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import PaymentKeys
-from billfold.data_keys.types import PartyField
 from billfold.ledger.bank import Bank
 from billfold.platform.crypto import is_sealed_text
 

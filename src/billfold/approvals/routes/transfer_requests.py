@@ -41,8 +41,8 @@ from billfold.approvals.transfer_request_schemas import (
     render_request,
 )
 from billfold.approvals.types import DEFAULT_REQUIREMENT, Status, TransferRequest, TransferType
+from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import PartyField
 from billfold.http.caller import Call
 from billfold.http.limits.rate_limits import count_second
 from billfold.http.list_params import OrderedQuery, Since, Until, page_of, texts_among

@@ -14,8 +14,8 @@ from billfold.accounts.customers.store import list_features, list_owners
 from billfold.accounts.profiles import open_profiles
 from billfold.approvals.transfer_orders import RequestContent, content_of
 from billfold.approvals.types import TransferRequest
+from billfold.data_keys.data_key import DataKey
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataKey
 from billfold.ledger.bank import Bank
 from billfold.ledger.customers import CustomerRow
 from billfold.platform.database.connection import Connection

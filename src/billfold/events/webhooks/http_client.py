@@ -18,9 +18,7 @@ from pathlib import Path
 import h11
 import msgspec
 
-from billfold.platform.clock import monotonic
-from billfold.platform.errors import InvalidInput
-from billfold.platform.network.ssrf import (
+from billfold.events.webhooks.ssrf import (
     ForbiddenAddress,
     NoSuchHost,
     Resolver,
@@ -29,6 +27,8 @@ from billfold.platform.network.ssrf import (
     parse_target,
     resolve_allowed,
 )
+from billfold.platform.clock import monotonic
+from billfold.platform.errors import InvalidInput
 from billfold.platform.settings.kinds import Network
 from billfold.platform.settings.settings import Settings
 

@@ -19,10 +19,10 @@ from billfold.identity.users import lockout
 from billfold.identity.users.passwords import PasswordGate
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import Origin
+from billfold.platform.addresses import network_of
 from billfold.platform.clock import wall_now
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import Refused
-from billfold.platform.network.addresses import network_of
 from billfold.platform.telemetry.metrics import SIGN_IN_FAILURES
 
 LOGIN, LOCKED = "user.login", "user.locked"

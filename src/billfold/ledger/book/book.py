@@ -17,7 +17,7 @@ from uuid import UUID
 import msgspec
 
 from billfold.ledger.book.draft import Account, Draft, Lot, PocketBook, Savepoint, selling_order
-from billfold.ledger.book.rows import (
+from billfold.ledger.book.postings import (
     RESERVED,
     AccountEntry,
     EventEntry,

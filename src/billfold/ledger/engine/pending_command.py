@@ -12,7 +12,7 @@ import msgspec
 from asyncpg import Record
 
 from billfold.ledger.book.book import Book
-from billfold.ledger.book.rows import CommandEntry, Fingerprint
+from billfold.ledger.book.postings import CommandEntry, Fingerprint
 from billfold.ledger.commands import Command, Missing, Outcome, Reference
 from billfold.ledger.context import Context
 from billfold.platform.database.connection import Connection

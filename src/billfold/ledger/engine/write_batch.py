@@ -17,7 +17,7 @@ import msgspec
 
 from billfold.ledger.book.book import Book, refresh_due
 from billfold.ledger.book.draft import PocketBook, PocketColumns, PocketCounters
-from billfold.ledger.book.rows import (
+from billfold.ledger.book.postings import (
     CHAINED,
     ChainEntry,
     CommandEntry,

@@ -3,8 +3,8 @@
 import msgspec
 import structlog
 
+from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import PaymentKeys
-from billfold.data_keys.types import PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.custody.commands import EndDelivery

@@ -4,8 +4,8 @@ import asyncio
 from hashlib import sha256
 from uuid import UUID
 
+from billfold.data_keys.data_key import DataKey
 from billfold.data_keys.keys import bank_key
-from billfold.data_keys.types import DataKey
 from billfold.ledger.bank import Bank
 from billfold.payments.files import store
 from billfold.payments.files.types import RailFile, SealedContent

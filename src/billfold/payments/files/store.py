@@ -10,7 +10,7 @@ from uuid import UUID
 
 import msgspec
 
-from billfold.data_keys.types import SEALED_BYTES
+from billfold.data_keys.data_key import SEALED_BYTES
 from billfold.payments.files.types import DuplicateFile, RailFile, SealedContent
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.errors import NotFound

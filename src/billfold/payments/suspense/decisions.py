@@ -9,8 +9,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import PaymentKeys
-from billfold.data_keys.types import PartyField
 from billfold.dual_control.decisions import propose_movement
 from billfold.dual_control.types import FreezeProposal
 from billfold.identity.operators import Operator, Power

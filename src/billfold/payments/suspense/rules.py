@@ -13,7 +13,7 @@ import msgspec
 
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.rows import Fingerprint
+from billfold.ledger.book.postings import Fingerprint
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, JournalKind, Rail

@@ -6,8 +6,8 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.customers.store import list_features, require_feature
+from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import DataKeys, PaymentKeys
-from billfold.data_keys.types import PartyField
 from billfold.http.list_params import OrderedQuery, searched_page_of
 from billfold.http.operations import SIGNED, get, post, with_scope
 from billfold.http.schemas import SearchedList

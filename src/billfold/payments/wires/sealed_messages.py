@@ -9,8 +9,8 @@ from uuid import UUID
 
 import msgspec
 
+from billfold.data_keys.data_key import DataKey, PartyField
 from billfold.data_keys.keys import PaymentKeys
-from billfold.data_keys.types import DataKey, PartyField
 from billfold.payments.wires.iso20022.types import CreditTransfer, Message
 from billfold.payments.wires.rules import incoming
 from billfold.payments.wires.types import IncomingWireFields

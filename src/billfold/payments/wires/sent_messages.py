@@ -5,8 +5,8 @@ from datetime import date, datetime
 import msgspec
 
 from billfold.accounts.counterparties.sealed_details import open_details
+from billfold.data_keys.data_key import DataShredded
 from billfold.data_keys.keys import DataKeys, KeyRing
-from billfold.data_keys.types import DataShredded
 from billfold.ledger.bank import Bank
 from billfold.payments.wires.iso20022.types import Message
 from billfold.payments.wires.rules import messages

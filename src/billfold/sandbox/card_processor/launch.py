@@ -17,8 +17,8 @@ from billfold.cli.context import CliError
 from billfold.cli.process_supervisor import python_command
 from billfold.payments.cards.ports import EncryptedDetail, IssuedCard, PinError, PublicKeyError
 from billfold.payments.cards.types import CardOrderRow, CardStatus, Padding
+from billfold.platform.addresses import own_url_host
 from billfold.platform.errors import InvariantError
-from billfold.platform.network.addresses import own_url_host
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.card_processor.host.messages import LengthPrefix, MacAlgorithm
 from billfold.sandbox.card_processor.host.settings import (
@@ -92,7 +92,7 @@ def prepare_card_host(settings: Settings, bank_key: bytes | None, *, trusted_ca:
 
 def card_host_command(settings: Settings) -> Sequence[str]:
     """Return the command line of the process of the host."""
-    return python_command("-m", "billfold.sandbox.card_processor.host", str(settings.state_dir / CARD_PROCESSOR))
+    return python_command("-m", "billfold.sandbox.card_processor.host.server", str(settings.state_dir / CARD_PROCESSOR))
 
 
 def _may_be_reached(host: str) -> bool:
@@ -104,7 +104,7 @@ class SimulatedCardProcessor:
     """One process per bank process; they share the folder of their numbers."""
 
     def __init__(self, folder: Path) -> None:
-        module = "billfold.sandbox.card_processor"
+        module = "billfold.sandbox.card_processor.vault"
         self._process = LineProcess(module, folder, "card processor")
         self._pin_key: str | None = None
 

@@ -15,7 +15,7 @@ from billfold.http.validation_errors import mistakes_in
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import FieldError, InvalidInput
-from billfold.sandbox.operations import sandbox_post
+from billfold.sandbox.routes.operations import sandbox_post
 
 Ignored = Annotated[int | str | None, msgspec.Meta(description="May be there, as in any envelope; is not read.")]
 

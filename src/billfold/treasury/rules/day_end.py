@@ -11,7 +11,7 @@ from billfold.bills.rules.fees import ACCRUED_UNITS_PER_CENT
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook, to_json
-from billfold.ledger.book.rows import PocketSnapshot
+from billfold.ledger.book.postings import PocketSnapshot
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, TransactionType
 from billfold.treasury.rules.liquidate import liquidation_value, raise_cash

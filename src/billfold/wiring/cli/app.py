@@ -74,9 +74,9 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
 _SANDBOX_COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "sandbox": "billfold.wiring.cli.sandbox",
-        "clock": "billfold.sandbox.clock.cli",
-        "listen": "billfold.sandbox.listen",
-        "trigger": "billfold.sandbox.trigger",
+        "clock": "billfold.sandbox.cli.clock",
+        "listen": "billfold.sandbox.cli.listen",
+        "trigger": "billfold.sandbox.cli.listen",
     }
 )
 """Commands that a real bank does not have."""

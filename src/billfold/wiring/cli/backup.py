@@ -19,8 +19,8 @@ from billfold.data_keys.keys import DataKeys
 from billfold.migrations import runner
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import parse_instant
-from billfold.platform.logs import configure_logging
 from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.wiring.cli.verify import print_report, verify_with_progress
 from billfold.wiring.cli_context import Wiring
 

@@ -13,8 +13,8 @@ from billfold.cli.context import CliError, with_connection
 from billfold.migrations import distribution, runner
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.distribution import is_distributed
-from billfold.platform.logs import configure_logging
 from billfold.platform.settings.settings import Settings
+from billfold.platform.telemetry.logs import configure_logging
 from billfold.wiring.cli_context import Wiring
 
 _CREATE = (

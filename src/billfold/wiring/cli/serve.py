@@ -20,10 +20,10 @@ from billfold.audit.seals import FileArchive
 from billfold.cli.command import CommandGroup, errors, print_error
 from billfold.cli.context import CliError, Database, run_with_connection
 from billfold.cli.process_supervisor import Supervisor, exit_with_parent, python_command, stop_on_signals
+from billfold.cli.tls import TlsFiles
 from billfold.identity.partners.store import list_partners
 from billfold.monitoring.management_server import CHECK_SECONDS, manage_children, serve_management
 from billfold.monitoring.samples import NO_TRACES, telemetry
-from billfold.platform.network.tls import TlsFiles
 from billfold.platform.settings.settings import Settings
 from billfold.wiring.cli_context import Wiring
 

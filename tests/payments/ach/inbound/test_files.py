@@ -20,7 +20,7 @@ from billfold.payments.files import store as files_store
 from billfold.payments.files.ports import RailExchanges
 from billfold.platform import ids
 from billfold.platform.database.background_work import claimed
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 from billfold.verify.runner import verify_bank
 
 OURS, THEIRS = "061199992", "09100001"

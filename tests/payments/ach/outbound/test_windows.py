@@ -7,7 +7,7 @@ from tests.support.whole_bank import VAULT, expect_clean
 
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.kms import FileMasterKey
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 SENT = "SELECT customer_id FROM ach_entry WHERE file_id IS NOT NULL"
 

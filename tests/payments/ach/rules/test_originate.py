@@ -8,7 +8,7 @@ from tests.payments.ach.rules.entries import Entries, collected, sent
 
 from billfold.accounts.pockets.commands import SetPocketState
 from billfold.accounts.pockets.types import Hold
-from billfold.ledger.book.rows import JournalEntry, TransactionEntry
+from billfold.ledger.book.postings import JournalEntry, TransactionEntry
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.commands import CollectAch
 from billfold.platform.errors import NotFound, Refused

@@ -10,7 +10,7 @@ from tests.support.proposals import confirmed
 from tests.support.whole_bank import Holder
 
 from billfold.platform import ids
-from billfold.sandbox.clock.stepper import ClockStepper
+from billfold.sandbox.control.clock_stepper import ClockStepper
 
 __all__ = ["prepare"]
 

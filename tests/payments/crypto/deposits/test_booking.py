@@ -18,7 +18,7 @@ from billfold.payments.crypto.deposits.reorgs import write_off_above
 from billfold.payments.crypto.deposits.store import TransferStatus
 from billfold.platform import ids
 from billfold.platform.clock import wall_now
-from billfold.sandbox.chain.accounts import TEST_DOLLAR, address_of
+from billfold.sandbox.chain.faucet import TEST_DOLLAR, address_of
 
 PER_BLOCK = 10**12
 PAYER = address_of(b"1" * 32)

@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 from tests.payments.wires.rules.test_send import funded, send
 
-from billfold.ledger.book.rows import EventEntry, JournalEntry, TransactionEntry
+from billfold.ledger.book.postings import EventEntry, JournalEntry, TransactionEntry
 from billfold.payments.wires.commands import CompleteWire, RejectWire, SubmitWire
 from billfold.payments.wires.types import ReferencedWire, WireRow
 

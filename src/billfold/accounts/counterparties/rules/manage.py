@@ -19,7 +19,7 @@ from billfold.accounts.counterparties.types import (
 )
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import to_json
-from billfold.ledger.book.rows import Fingerprint
+from billfold.ledger.book.postings import Fingerprint
 from billfold.ledger.commands import Books, Outcome, book_of, decides
 from billfold.ledger.context import Context
 from billfold.ledger.customers import CustomerStatus

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 from stdnum.us import ein, itin, ssn
 
-from billfold.accounts.addresses import Address, find_address_error
+from billfold.accounts.addresses import COUNTRIES, Address, find_address_error
 from billfold.accounts.customers.schemas import to_e164
 from billfold.bills.rules.strategies import STRATEGIES
 from billfold.identity.users.rules import check_email, check_phone_number
@@ -23,7 +23,6 @@ from billfold.onboarding.applications.forms import (
     RelatedPartyForm,
 )
 from billfold.onboarding.applications.types import Role
-from billfold.platform.countries import COUNTRIES
 from billfold.platform.dates import et_date, require_aware
 from billfold.platform.errors import FieldError, InvalidInput
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import NamedTuple
 
-from billfold.data_keys.types import DataKey, PartyField
+from billfold.data_keys.data_key import DataKey, PartyField
 from billfold.payments.ach.nacha.reader import read_batch_mistakes, read_header
 from billfold.payments.ach.nacha.types import AchFile, AchFileMistake, EntryLine, PaymentAddenda
 from billfold.payments.ach.types import IncomingEntry

@@ -14,8 +14,8 @@ import msgspec
 import structlog
 
 from billfold.accounts.counterparties.rules.verification_kinds import SANCTION_SCREEN_FAILED
+from billfold.data_keys.data_key import DataShredded, PartyField
 from billfold.data_keys.keys import DataKeys, PaymentKeys, bank_key
-from billfold.data_keys.types import DataShredded, PartyField
 from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.dry_run import submit_in_lots

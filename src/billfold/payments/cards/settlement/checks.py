@@ -2,7 +2,7 @@
 
 import msgspec
 
-from billfold.data_keys.types import DataKey
+from billfold.data_keys.data_key import DataKey
 from billfold.payments.cards.settlement.file_format import read_file
 from billfold.payments.cards.settlement.rows import DIFFERS, REPEATED, file_row, rows_of
 from billfold.payments.cards.settlement.store import list_records

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final, NoReturn
 
+from billfold.data_keys.data_key import DataKey, PartyField
 from billfold.data_keys.keys import DataKeys
-from billfold.data_keys.types import DataKey, PartyField
 from billfold.payments.crypto.chains import units_of
 from billfold.payments.crypto.withdrawals import store
 from billfold.payments.crypto.withdrawals import transactions as rules

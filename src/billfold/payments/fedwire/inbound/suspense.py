@@ -6,8 +6,8 @@ from uuid import UUID
 import msgspec
 import structlog
 
+from billfold.data_keys.data_key import PartyField
 from billfold.data_keys.keys import PaymentKeys, bank_key
-from billfold.data_keys.types import PartyField
 from billfold.ledger.bank import Bank
 from billfold.ledger.scheduler import bank_customer_id
 from billfold.ledger.types import Direction, Rail, ScheduledJob

@@ -14,7 +14,7 @@ from billfold.events.kinds import CardTransactionPayload
 from billfold.ledger.book import recording as record
 from billfold.ledger.book.book import Book
 from billfold.ledger.book.draft import PocketBook
-from billfold.ledger.book.rows import RELEASED
+from billfold.ledger.book.postings import RELEASED
 from billfold.ledger.commands import Outcome
 from billfold.ledger.context import Context
 from billfold.ledger.types import AccountKind, Direction, EventKind, TransactionType
