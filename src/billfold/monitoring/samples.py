@@ -12,12 +12,7 @@ from billfold.platform.clock import business_now
 from billfold.platform.database.business_clock import read_clock
 from billfold.platform.database.connection import Connection
 from billfold.platform.dates import ET, et_instant
-from billfold.platform.telemetry.metrics import (
-    COMMANDS_WAITING,
-    POOL_CONNECTIONS,
-    POOL_CONNECTIONS_MAX,
-    start_metrics,
-)
+from billfold.platform.telemetry import metrics
 from billfold.platform.telemetry.tracing import start_tracing, tracing
 
 NO_TRACES = "none"
@@ -41,7 +36,7 @@ async def _counted(bank: Bank) -> AsyncIterator[None]:
     if bank.settings.management_port is None:
         yield
         return
-    start_metrics()
+    metrics.start_metrics()
     task = asyncio.create_task(_sample(bank))
     try:
         yield
@@ -54,10 +49,10 @@ async def _counted(bank: Bank) -> AsyncIterator[None]:
 async def _sample(bank: Bank) -> None:
     while True:
         open_, idle = bank.pool.get_size(), bank.pool.get_idle_size()
-        POOL_CONNECTIONS.set(open_ - idle, "used")
-        POOL_CONNECTIONS.set(idle, "idle")
-        POOL_CONNECTIONS_MAX.set(bank.pool.get_max_size())
-        COMMANDS_WAITING.set(bank.engine.waiting)
+        metrics.POOL_CONNECTIONS.set(open_ - idle, "used")
+        metrics.POOL_CONNECTIONS.set(idle, "idle")
+        metrics.POOL_CONNECTIONS_MAX.set(bank.pool.get_max_size())
+        metrics.COMMANDS_WAITING.set(bank.engine.waiting)
         await asyncio.sleep(SAMPLE_SECONDS)
 
 

@@ -38,18 +38,9 @@ from billfold.platform.database.rights import ensure_login
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import FILE_SUFFIX, variable_name
 from billfold.platform.telemetry.logs import log_as_configured
+from billfold.wiring import providers
 from billfold.wiring.open_bank import check_bank, check_start, initialize_database, open_bank, vault_of
-from billfold.wiring.providers import (
-    SEALS,
-    archive_of,
-    check_adapters,
-    check_file_store,
-    check_linking_provider,
-    copies_of,
-    file_store_of,
-    master_keys_of,
-    until_paused,
-)
+from billfold.wiring.providers import check_adapters, check_file_store, check_linking_provider, until_paused
 
 SECRETS: Final = (
     SecretColumn("partner_secret", ("partner_id", "secret_no"), partner_secrets.secret_context),
@@ -162,11 +153,11 @@ class Wiring:
     initialize_database = staticmethod(initialize_database)
     reseal_secrets = staticmethod(reseal_secrets)
     vault = staticmethod(vault_of)
-    master_keys = staticmethod(master_keys_of)
-    archive = staticmethod(archive_of)
-    files = staticmethod(file_store_of)
+    master_keys = staticmethod(providers.master_keys_of)
+    archive = staticmethod(providers.archive_of)
+    files = staticmethod(providers.file_store_of)
     until_paused = staticmethod(until_paused)
-    copies = staticmethod(copies_of)
+    copies = staticmethod(providers.copies_of)
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -314,7 +305,7 @@ class Wiring:
             if not embedded_postgres.stop(server):
                 raise CliError("Another process uses the database.", "Stop the other sandbox first.")
             shutil.rmtree(folder)
-        for name in (SANDBOX, "story.jsonl", "encryption.key", SEALS):
+        for name in (SANDBOX, "story.jsonl", "encryption.key", providers.SEALS):
             (state_dir / name).unlink(missing_ok=True)
         for name in ("forks", "rails", "files", "mail", "card_processor", "crypto_signer", LOCAL_CHAINS.parent.name):
             shutil.rmtree(state_dir / name, ignore_errors=True)

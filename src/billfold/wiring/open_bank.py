@@ -64,24 +64,7 @@ from billfold.platform.settings.settings import Settings
 from billfold.screening import hits as sanctions_hits
 from billfold.treasury.market_refresh import run_market_refresher
 from billfold.treasury.rules.catch_up import catch_up
-from billfold.wiring.initialize import (
-    BankConfigMismatch,
-    BankIdentity,
-    check_identity,
-    create_bank_customer,
-    find_bank_identity,
-    initialize_bank,
-    reseal_key_check,
-)
-from billfold.wiring.providers import (
-    bank_lease_of,
-    check_adapters,
-    check_file_store,
-    custodian_of,
-    master_keys_of,
-    ports_of,
-    simulation_of,
-)
+from billfold.wiring import initialize, providers
 from billfold.wiring.scheduled_jobs import job_runners
 
 _APART = ("billfold.sandbox", "billfold.wiring")
@@ -149,11 +132,11 @@ async def open_bank(
 
     Raises CliError when there is no bank, or its schema is another release's.
     """
-    async with bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
+    async with providers.bank_lease_of(settings), await _pool(dsn, pool_max, by_pooler=by_pooler) as pool:
         async with pool.acquire() as conn:
             seed, vault, master = await _check(conn, settings)
             market = await _market(conn, settings)
-        simulation = simulation_of(settings, seed)
+        simulation = providers.simulation_of(settings, seed)
         engine = engine_of(pool, market, seed, settings=settings, vault=vault, screening=_screening(simulation))
         bank = Bank(
             pool=pool,
@@ -164,8 +147,8 @@ async def open_bank(
             settings=settings,
             pager=Pager(hashlib.blake2b(seed, person=b"billfold.pager").digest()),
             vault=vault,
-            job_runners=job_runners(simulation, custodian_of(settings, simulation)),
-            ports=ports_of(settings, pool, DataKeys(master), simulation),
+            job_runners=job_runners(simulation, providers.custodian_of(settings, simulation)),
+            ports=providers.ports_of(settings, pool, DataKeys(master), simulation),
         )
         await engine.start()
         try:
@@ -190,7 +173,7 @@ async def _check(conn: Connection, settings: Settings) -> tuple[bytes, Vault, Ma
     """Compare the settings with the bank; return its seed and its keys. Raises CliError."""
     identity, vault = await check_bank(conn, settings)
     master = await check_master_keys(conn, settings, vault)
-    await reseal_key_check(conn, identity, vault)
+    await initialize.reseal_key_check(conn, identity, vault)
     await sequencer.repair_positions(conn)
     return identity.seed, vault, master
 
@@ -224,14 +207,14 @@ async def initialize_database(settings: Settings, dsn: str, *, new_domain: bool 
     """Found the bank in a migrated database; what is there already stays. May be repeated."""
     conn = await connect(dsn)
     try:
-        identity = await find_bank_identity(conn)
+        identity = await initialize.find_bank_identity(conn)
         seed = settings.seed or (identity.seed if identity else secrets.token_bytes(SEED_BYTES))
         vault = vault_of(settings, may_make=identity is None)
-        await initialize_bank(conn, settings, seed=seed, vault=vault, wall=wall_now(), new_domain=new_domain)
+        await initialize.initialize_bank(conn, settings, seed=seed, vault=vault, wall=wall_now(), new_domain=new_domain)
     finally:
         await conn.close()
     async with open_bank(settings, dsn, pool_max=4) as bank:
-        await create_bank_customer(bank)
+        await initialize.create_bank_customer(bank)
         await bank_key(bank)  # now, since a read on a replica could not create it
 
 
@@ -284,11 +267,11 @@ async def check_start(settings: Settings, dsn: str) -> None:
     async with await _pool(dsn, 1) as pool, pool.acquire() as conn:
         _, vault = await check_bank(conn, settings)
         await check_master_keys(conn, settings, vault)
-    check_adapters(settings)
-    await check_file_store(settings)
+    providers.check_adapters(settings)
+    await providers.check_file_store(settings)
 
 
-async def check_bank(conn: Connection, settings: Settings) -> tuple[BankIdentity, Vault]:
+async def check_bank(conn: Connection, settings: Settings) -> tuple[initialize.BankIdentity, Vault]:
     """Return the bank and its vault; write nothing. Raises CliError when there is none to open with these settings."""
     try:
         pending = await runner.pending(conn)
@@ -296,22 +279,22 @@ async def check_bank(conn: Connection, settings: Settings) -> tuple[BankIdentity
         pending = [APP_ROLE]
     if pending:
         raise CliError("The database does not have this release's shape.", _MIGRATE)
-    identity = await find_bank_identity(conn)
+    identity = await initialize.find_bank_identity(conn)
     if identity is None:
         raise CliError("There is no bank in the database yet.", _MIGRATE)
     vault = vault_of(settings)
-    check_identity(identity, settings, vault)
+    initialize.check_identity(identity, settings, vault)
     return identity, vault
 
 
 async def check_master_keys(conn: Connection, settings: Settings, vault: Vault) -> MasterKeys:
     """Return the master keys, once each that wraps a data key has unwrapped one. Raises CliError, Unavailable."""
-    master = master_keys_of(settings, vault)
+    master = providers.master_keys_of(settings, vault)
     for subject_id, stored in await list_one_of_each(conn):
         try:
             await master.unwrap(subject_id, stored)
         except InvariantError as error:
-            raise BankConfigMismatch(
+            raise initialize.BankConfigMismatch(
                 f"The data keys under master key {stored.master_key} do not unwrap: {error}",
                 "Name it in BILLFOLD_MASTER_KEYS after the current one (an encryption key in"
                 " BILLFOLD_RETIRED_ENCRYPTION_KEYS), or restore it.",

@@ -12,14 +12,9 @@ from billfold.accounts.counterparties.rules.manage import DEPOSITS_DUE, SCREENIN
 from billfold.accounts.customers.rules import CLOSED_JOB
 from billfold.accounts.pockets.types import POCKET_CLOSED_JOB
 from billfold.approvals import execute_transfers as approved
+from billfold.approvals import types as approval_types
 from billfold.approvals.closed_customers import run_closed_job
 from billfold.approvals.store.requests import run_expiry_job
-from billfold.approvals.types import (
-    APPLY_AUTHORIZATION_REQUEST,
-    EXECUTE_TRANSFER_REQUEST,
-    EXPIRE_AUTHORIZATION_REQUEST,
-    EXPIRE_TRANSFER_REQUEST,
-)
 from billfold.audit.seals import AuditSealer
 from billfold.documents.types import APPLICATION_DOCUMENT_JOB
 from billfold.events.email.outbox import EmailSender
@@ -90,9 +85,11 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             DEPOSITS_DUE: send_micro_deposits,
             ACH_WINDOW: ach_windows.AchWindows(simulation.ach.schedule_answer if simulation else None).open_window,
             VERIFICATION_EXPIRY: expire_verification,
-            APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
-            EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
-            **dict.fromkeys((EXPIRE_AUTHORIZATION_REQUEST, EXPIRE_TRANSFER_REQUEST), run_expiry_job),
+            approval_types.APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
+            approval_types.EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
+            **dict.fromkeys(
+                (approval_types.EXPIRE_AUTHORIZATION_REQUEST, approval_types.EXPIRE_TRANSFER_REQUEST), run_expiry_job
+            ),
             CLOSED_JOB: run_closed_job,
             CHECK_JOB: applications.run_check_job,
             REPORT_JOB: applications.run_report_job,

@@ -20,14 +20,9 @@ from billfold.payments.cards.types import CardOrderRow, CardStatus, Padding
 from billfold.platform.addresses import own_url_host
 from billfold.platform.errors import InvariantError
 from billfold.platform.settings.settings import Settings
+from billfold.sandbox.card_processor.host import settings as host_settings
 from billfold.sandbox.card_processor.host.messages import LengthPrefix, MacAlgorithm
-from billfold.sandbox.card_processor.host.settings import (
-    DEFAULT_PORT,
-    PREFIX,
-    HostSettings,
-    read_options,
-    write_settings,
-)
+from billfold.sandbox.card_processor.host.settings import PREFIX
 from billfold.sandbox.line_process import LineProcess
 
 log = structlog.get_logger(__name__)
@@ -54,8 +49,8 @@ def listen_to_network(settings: Settings) -> socket.socket:
 
     The process of the host inherits the socket: nobody else gets the port before it is there, or while it restarts.
     """
-    wanted = read_options(os.environ, settings.state_dir / CARD_PROCESSOR).port
-    for port in (wanted,) if wanted else (DEFAULT_PORT, 0):
+    wanted = host_settings.read_options(os.environ, settings.state_dir / CARD_PROCESSOR).port
+    for port in (wanted,) if wanted else (host_settings.DEFAULT_PORT, 0):
         family, kind, _, _, address = socket.getaddrinfo(settings.host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -72,8 +67,8 @@ def listen_to_network(settings: Settings) -> socket.socket:
 def prepare_card_host(settings: Settings, bank_key: bytes | None, *, trusted_ca: Path, port: int) -> CardNetwork:
     """Write what the process of the host runs with, and return what a network must know. Raises CliError."""
     assert bank_key is not None  # a sandbox always has one
-    options = read_options(os.environ, settings.state_dir / CARD_PROCESSOR)
-    host = HostSettings(
+    options = host_settings.read_options(os.environ, settings.state_dir / CARD_PROCESSOR)
+    host = host_settings.HostSettings(
         mac_required=_may_be_reached(settings.host) if options.mac_required is None else options.mac_required,
         bank_url=settings.cards_origin,
         bank_address=own_url_host(settings.host),
@@ -81,7 +76,7 @@ def prepare_card_host(settings: Settings, bank_key: bytes | None, *, trusted_ca:
         trusted_ca=str(trusted_ca),
         options=options,
     )
-    write_settings(settings.state_dir / CARD_PROCESSOR, host)
+    host_settings.write_settings(settings.state_dir / CARD_PROCESSOR, host)
     return CardNetwork(
         host=own_url_host(settings.host),
         port=port,

@@ -15,14 +15,8 @@ from enum import StrEnum
 
 import msgspec
 
+from billfold.ledger import scheduler
 from billfold.ledger.bank import Bank
-from billfold.ledger.scheduler import (
-    DUE_WORK_LOCK,
-    bank_customer_id,
-    catch_up_due,
-    next_scheduled_at,
-    run_scheduled_jobs,
-)
 from billfold.ledger.scheduler import next_due as next_customer_due
 from billfold.payments.settlement.worker import close_bank_days
 from billfold.platform.clock import LATEST, ClockState, ClockTooFar, wall_now
@@ -67,7 +61,7 @@ async def next_event(bank: Bank, kind: EventKind, now: datetime) -> datetime | N
             day: date | None = await bank.pool.fetchval(_NEXT_FEE)
             return None if day is None else bank.calendars.opens_at(day)
         case EventKind.DAY_END:
-            ends_at: datetime | None = await bank.pool.fetchval(_DAY_ENDS, bank_customer_id(bank.seed))
+            ends_at: datetime | None = await bank.pool.fetchval(_DAY_ENDS, scheduler.bank_customer_id(bank.seed))
             return ends_at
         case EventKind.WIRE | EventKind.ACH:
             kinds = [each for each in bank.job_runners if each.removeprefix("sandbox.").startswith(kind)]
@@ -197,17 +191,17 @@ class ClockStepper:
 
     async def _run_due_at(self, instant: datetime) -> Counter[str]:
         """Do what is due by `instant`: customers first, then scheduled jobs, then the bank's day end."""
-        catch_up = await catch_up_due(self._bank, instant)
+        catch_up = await scheduler.catch_up_due(self._bank, instant)
         for error in catch_up.failed.values():
             raise error
-        kept = await run_scheduled_jobs(self._bank, instant)
+        kept = await scheduler.run_scheduled_jobs(self._bank, instant)
         for error in kept.failed.values():
             raise error
         days = await close_bank_days(self._bank, instant)
         return catch_up.happened + kept.happened + Counter({BANK_DAY: days})
 
     async def _next_due(self) -> datetime | None:
-        due_times = (await next_customer_due(self._bank.pool), await next_scheduled_at(self._bank))
+        due_times = (await next_customer_due(self._bank.pool), await scheduler.next_scheduled_at(self._bank))
         return min((due for due in due_times if due is not None), default=None)
 
     async def _set(self, to: datetime) -> None:
@@ -268,7 +262,9 @@ class ClockStepper:
         try:
             async with self._bank.pool.acquire() as conn, conn.transaction():
                 try:
-                    await conn.execute("SELECT pg_advisory_xact_lock($1)", DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS)
+                    await conn.execute(
+                        "SELECT pg_advisory_xact_lock($1)", scheduler.DUE_WORK_LOCK, timeout=_LOCK_TIMEOUT_SECONDS
+                    )
                 except TimeoutError:
                     raise _is_moving() from None
                 yield await self._read_state()

@@ -12,16 +12,9 @@ from billfold.ledger import scheduler as jobs_store
 from billfold.ledger.bank import Bank
 from billfold.ledger.types import ScheduledJob
 from billfold.payments.ach.inbound.files import AchFileProcessor
+from billfold.payments.ach.nacha import types as nacha_types
 from billfold.payments.ach.nacha.reader import read_file
-from billfold.payments.ach.nacha.types import (
-    NOC_ENTRY_CLASS,
-    AchFile,
-    Addenda,
-    Batch,
-    Entry,
-    NocAddenda,
-    ReturnAddenda,
-)
+from billfold.payments.ach.nacha.types import AchFile, Batch, Entry
 from billfold.payments.ach.nacha.writer import write_file
 from billfold.payments.ach.rules import windows
 from billfold.payments.ach.store import entries as ach_entries
@@ -181,7 +174,7 @@ def return_file(returns: Iterable[tuple[SentEntry, str]], to: str, at: datetime)
 
 def noc_file(sent: SentEntry, code: str, corrected: str, to: str, at: datetime) -> AchFile:
     """Return a file that says what to put right about an entry."""
-    addendum = NocAddenda(
+    addendum = nacha_types.NocAddenda(
         change_code=code,
         original_entry_trace_number=sent.entry.trace_number,
         original_receiving_dfi_identification=sent.entry.routing_number[:8],
@@ -224,28 +217,28 @@ def _code(sent: SentEntry) -> str | None:
     return None
 
 
-def _return(sent: SentEntry, code: str) -> ReturnAddenda:
-    return ReturnAddenda(
+def _return(sent: SentEntry, code: str) -> nacha_types.ReturnAddenda:
+    return nacha_types.ReturnAddenda(
         return_reason_code=code,
         original_entry_trace_number=sent.entry.trace_number,
         original_receiving_dfi_identification=sent.entry.routing_number[:8],
     )
 
 
-def _file_of(answers: Iterable[tuple[SentEntry, Addenda]], to: str, at: datetime) -> AchFile:
+def _file_of(answers: Iterable[tuple[SentEntry, nacha_types.Addenda]], to: str, at: datetime) -> AchFile:
     batches: list[Batch] = []
     for (batch, bank), group in groupby(answers, _batch_and_bank):
         is_noc = False
         entries = []
         for number, (sent, addendum) in enumerate(group, start=1):
-            is_noc = isinstance(addendum, NocAddenda)
+            is_noc = isinstance(addendum, nacha_types.NocAddenda)
             entries.append(_answer_entry(sent.entry, addendum, to, trace=_trace(bank, len(batches), number)))
         batches.append(
             Batch(
                 batch_number=len(batches) + 1,
                 company_name=batch.company_name,
                 company_identification=batch.company_identification,
-                standard_entry_class_code=NOC_ENTRY_CLASS if is_noc else batch.standard_entry_class_code,
+                standard_entry_class_code=nacha_types.NOC_ENTRY_CLASS if is_noc else batch.standard_entry_class_code,
                 company_entry_description=batch.company_entry_description,
                 effective_entry_date=at.date(),
                 originating_dfi_identification=bank,
@@ -256,7 +249,7 @@ def _file_of(answers: Iterable[tuple[SentEntry, Addenda]], to: str, at: datetime
     return _file(tuple(batches), to, at)
 
 
-def _batch_and_bank(answer: tuple[SentEntry, Addenda]) -> tuple[Batch, str]:
+def _batch_and_bank(answer: tuple[SentEntry, nacha_types.Addenda]) -> tuple[Batch, str]:
     sent, _ = answer
     return sent.batch, sent.entry.routing_number[:8]
 
@@ -265,12 +258,12 @@ def _trace(bank: str, batch: int, number: int) -> str:
     return f"{bank}{batch * 1000 + number:07}"
 
 
-def _answer_entry(entry: Entry, addendum: Addenda, to: str, trace: str) -> Entry:
+def _answer_entry(entry: Entry, addendum: nacha_types.Addenda, to: str, trace: str) -> Entry:
     return Entry(
         transaction_code=entry.transaction_code[0] + ("6" if entry.is_debit else "1"),
         routing_number=to,
         dfi_account_number=entry.dfi_account_number,
-        amount=0 if isinstance(addendum, NocAddenda) else entry.amount,
+        amount=0 if isinstance(addendum, nacha_types.NocAddenda) else entry.amount,
         individual_name=entry.individual_name,
         individual_identification_number=entry.individual_identification_number,
         trace_number=trace,

@@ -12,15 +12,8 @@ from billfold.http.operations import TOKEN, delete, get
 from billfold.identity.partners.caller import Caller
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import NotFound
-from billfold.sandbox.control.socket import (
-    DropFork,
-    ListForks,
-    ListTasks,
-    SandboxControl,
-    SandboxTask,
-    StartTask,
-    TaskKind,
-)
+from billfold.sandbox.control import socket
+from billfold.sandbox.control.socket import SandboxControl, SandboxTask, TaskKind
 from billfold.sandbox.forks.copies import OPENING, ForkName, SandboxFork
 from billfold.sandbox.routes.catalogue import SandboxCatalogue, magic_values, simulations
 from billfold.sandbox.routes.operations import request_id, require_first_partner, sandbox_post
@@ -65,7 +58,7 @@ class SandboxTasks(msgspec.Struct, kw_only=True):
 @get("/api/v1/sandbox/forks/", TOKEN, name="sandbox_forks", tag="sandbox", refuses=("unavailable",))
 async def list_forks(control: SandboxControl) -> SandboxForks:
     """List the copies of the bank."""
-    return SandboxForks(items=await control.request(ListForks(), list[SandboxFork]))
+    return SandboxForks(items=await control.request(socket.ListForks(), list[SandboxFork]))
 
 
 @sandbox_post(
@@ -96,7 +89,7 @@ async def rewind(caller: Caller, bank: Bank, control: SandboxControl, name: str)
 async def drop_fork(caller: Caller, bank: Bank, control: SandboxControl, name: str) -> None:
     """Remove a copy. The bank is not affected."""
     await require_first_partner(bank, caller)
-    await control.request(DropFork(name), type(None))
+    await control.request(socket.DropFork(name), type(None))
 
 
 @sandbox_post("reset/", name="sandbox_reset", refuses=("not-found", "fork-disk-full", *_BUSY))
@@ -109,7 +102,7 @@ async def reset(caller: Caller, bank: Bank, control: SandboxControl) -> SandboxT
 @get("/api/v1/sandbox/tasks/", TOKEN, name="sandbox_tasks", tag="sandbox", refuses=("unavailable",))
 async def list_tasks(control: SandboxControl) -> SandboxTasks:
     """List the newest tasks: forks, rewinds, resets and scenarios."""
-    return SandboxTasks(items=await control.request(ListTasks(), list[SandboxTask]))
+    return SandboxTasks(items=await control.request(socket.ListTasks(), list[SandboxTask]))
 
 
 @get(
@@ -117,7 +110,7 @@ async def list_tasks(control: SandboxControl) -> SandboxTasks:
 )
 async def get_task(control: SandboxControl, task_id: UUID) -> SandboxTask:
     """Show how far a task is."""
-    for each in await control.request(ListTasks(), list[SandboxTask]):
+    for each in await control.request(socket.ListTasks(), list[SandboxTask]):
         if each.id == task_id:
             return each
     raise NotFound("There is no such task since the sandbox was started.")
@@ -155,4 +148,4 @@ async def list_simulations() -> SandboxCatalogue:
 
 async def _start(caller: Caller, control: SandboxControl, kind: TaskKind, name: str) -> SandboxTask:
     """Start a task under the id of its request."""
-    return await control.request(StartTask(id=request_id(caller), kind=kind, name=name), SandboxTask)
+    return await control.request(socket.StartTask(id=request_id(caller), kind=kind, name=name), SandboxTask)

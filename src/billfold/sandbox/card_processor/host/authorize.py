@@ -22,15 +22,7 @@ from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.dates import iso_z
 from billfold.platform.telemetry.logs import logger
 from billfold.sandbox.card_processor.host import journal
-from billfold.sandbox.card_processor.host.journal import (
-    BankMessage,
-    Found,
-    Journal,
-    Kept,
-    Owed,
-    Reply,
-    SecretChecks,
-)
+from billfold.sandbox.card_processor.host.journal import BankMessage, Kept, Reply
 from billfold.sandbox.card_processor.host.requests import Outcome, Request
 from billfold.sandbox.card_processor.host.settings import HostSettings
 
@@ -117,7 +109,7 @@ _PAUSE_MAX_SECONDS: Final = 30
 class Forwarder:
     """Store and forward: what is stored is sent in order, of each purchase one message after the other."""
 
-    def __init__(self, store: Journal, bank: BankClient) -> None:
+    def __init__(self, store: journal.Journal, bank: BankClient) -> None:
         self._journal, self._bank = store, bank
         self._wake = asyncio.Event()
 
@@ -142,7 +134,7 @@ class Forwarder:
             except TimeoutError:
                 continue
 
-    async def _send(self, owed: Owed) -> bool:
+    async def _send(self, owed: journal.Owed) -> bool:
         """Send one message; tell whether the bank answered."""
         refusal: str | None = None
         try:
@@ -189,7 +181,9 @@ _APPROVAL_CODES: Final = 1_000_000
 class AuthorizationHost:
     """The decisions of one host."""
 
-    def __init__(self, store: Journal, bank: BankClient, checks: SecretChecks, *, stand_in_cents: int) -> None:
+    def __init__(
+        self, store: journal.Journal, bank: BankClient, checks: journal.SecretChecks, *, stand_in_cents: int
+    ) -> None:
         self._journal, self._bank, self._checks = store, bank, checks
         self._stand_in_cents = stand_in_cents
         self._under_way: dict[tuple[UUID, str, int], asyncio.Task[Reply]] = {}
@@ -218,7 +212,7 @@ class AuthorizationHost:
             self.on_owed()
         return kept.reply
 
-    async def _decide(self, request: Request, found: Found, until: float) -> Kept:
+    async def _decide(self, request: Request, found: journal.Found, until: float) -> Kept:
         """Decide about a message that is new, and keep the decision."""
         kept = _undecided(request, found)
         if found.reply is not None or request.is_declined:
@@ -263,7 +257,7 @@ class AuthorizationHost:
         return await self._journal.call(lambda vault: journal.keep(vault, request, kept))
 
 
-def _undecided(request: Request, found: Found) -> Kept:
+def _undecided(request: Request, found: journal.Found) -> Kept:
     """Return what a message is, seen from the earlier ones of its purchase."""
     earlier, kind = found.earlier, request.kind
     if earlier and kind == MessageType.AUTHORIZATION:
@@ -273,7 +267,7 @@ def _undecided(request: Request, found: Found) -> Kept:
     return Kept(card_id=found.card_id, kind=kind, network_reference=reference, reply=Reply(Outcome.DO_NOT_HONOR))
 
 
-def _bank_message(request: Request, found: Found, kept: Kept) -> BankMessage:
+def _bank_message(request: Request, found: journal.Found, kept: Kept) -> BankMessage:
     amount: int | None = request.amount
     if kept.kind == MessageType.REVERSAL:
         is_increment = found.earlier is not None and found.earlier.kind == MessageType.INCREMENT
