@@ -18,8 +18,8 @@ from tests.support.databases import fresh_database, look_up_types_once, make_tem
 
 from billfold.migrations import runner
 from billfold.platform.database import embedded as embedded_postgres
+from billfold.platform.database.connection import ensure_login
 from billfold.platform.database.pool import APP_ROLE
-from billfold.platform.database.rights import ensure_login
 from billfold.wiring.open_bank import load_rules
 
 load_rules()

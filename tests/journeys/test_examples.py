@@ -43,7 +43,7 @@ from billfold.oauth.server.app import auth_document
 from billfold.platform.crypto import sign_webhook
 from billfold.platform.database.embedded import find_running
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox.sandbox_client import partner_http
+from billfold.sandbox.running_sandbox import partner_http
 from billfold.wiring.cli_context import DATABASE
 
 EXAMPLES = SOURCE.parent / "examples"

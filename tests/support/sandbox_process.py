@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 import billfold
-from billfold.sandbox.credentials_file import SandboxFile
+from billfold.sandbox.running_sandbox import SandboxFile
 
 START_SECONDS = 180
 SOURCE = Path(billfold.__file__).parents[1]

@@ -7,8 +7,7 @@ from tests.support.databases import owner_of
 
 from billfold.sandbox.control.socket import control_socket
 from billfold.sandbox.control.tasks import SandboxTasks
-from billfold.sandbox.forks.copies import BankCopies, BankFiles
-from billfold.sandbox.forks.databases import Databases
+from billfold.sandbox.forks.copies import BankCopies, BankFiles, Databases
 
 CLOCK = """
 CREATE TABLE clock (singleton boolean, business_anchor timestamptz, wall_anchor timestamptz, frozen boolean);

@@ -9,8 +9,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from billfold.audit.rights import prove_rights
-from billfold.audit.rules import CHAIN_START, AuditEntry, NewEntry, build_entry
+from billfold.audit.rules import CHAIN_START, AuditEntry, NewEntry, build_entry, prove_rights
 from billfold.http.caller import Call
 from billfold.ledger.bank import Bank
 from billfold.ledger.engine.pending_command import PendingCommand

@@ -182,24 +182,3 @@ def stop_on_signals() -> asyncio.Event:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, stop.set)
     return stop
-
-
-def python_command(*words: str) -> tuple[str, ...]:
-    """Return the command line of this Python with these arguments."""
-    return (sys.executable, "-P", *words)
-
-
-def protect_children() -> None:
-    """Let no Python that a library starts, such as a process of a pool, import from the current folder."""
-    os.environ["PYTHONSAFEPATH"] = "1"
-
-
-THRESHOLD = 250_000
-"""Full caches do not reach it (97,000 after 20,000 transfers), so that only leaked cycles cause a collection."""
-
-
-def tune_garbage_collector() -> None:
-    """Call once a process has loaded what it keeps, which is never scanned again."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(THRESHOLD)

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
+from uuid import UUID
 
 from billfold.bills.rules.market import Market
 from billfold.ledger.context import BankPolicy
@@ -14,11 +15,14 @@ from billfold.ledger.directory import Directory
 from billfold.ledger.engine.engine import Engine
 from billfold.ledger.types import ScheduledJob
 from billfold.platform.calendars import Calendars
+from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.paging import Pager
 from billfold.platform.database.replica import Replica
+from billfold.platform.database.usage_counts import count_usage
 from billfold.platform.settings.settings import Settings
+from billfold.platform.settings.usage_limits import USAGE_LIMITS
 
 
 class BackgroundTasks:
@@ -114,3 +118,24 @@ class Bank:
     async def close(self) -> None:
         """Wait for background work that outlives a response."""
         await self.background.close()
+
+
+async def limit_usage(bank: Bank, what: str, customer_id: UUID, *, account: UUID | None = None, more: int = 1) -> None:
+    """Count what a customer has done, once or so often, before it is done. Raises Refused `usage-limit-reached`.
+
+    It counts whatever becomes of it. `account` is that of another bank.
+    """
+    entry = await bank.directory.find("customer", customer_id)
+    partner_id = None if entry is None else entry.partner_id
+    uses = uses_of(what, customer=customer_id, partner=partner_id, account=account, more=more)
+    async with bank.pool.acquire() as conn:
+        await count_usage(conn, bank.settings.limits, uses, wall_now())
+
+
+def uses_of(what: str, *, more: int = 1, **subjects: UUID | None) -> dict[tuple[str, UUID], int]:
+    """Return what is counted for whom; where there is no limit, nothing is."""
+    return {
+        (f"{what}.{whose}", subject): more
+        for whose, subject in subjects.items()
+        if subject is not None and f"{what}.{whose}" in USAGE_LIMITS
+    }

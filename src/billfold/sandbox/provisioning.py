@@ -35,9 +35,9 @@ from billfold.platform.clock import wall_now
 from billfold.platform.crypto import hash_password
 from billfold.platform.database.connection import Connection
 from billfold.platform.settings.settings import Settings
-from billfold.sandbox import credentials_file
+from billfold.sandbox import running_sandbox
 from billfold.sandbox.card_processor.launch import prepare_card_host
-from billfold.sandbox.credentials_file import SandboxFile, SandboxOAuthClient
+from billfold.sandbox.running_sandbox import SandboxFile, SandboxOAuthClient
 
 PARTNER = "sandbox"
 PARTNER_NAME = "Sandbox Partner"
@@ -57,9 +57,9 @@ async def prepare_sandbox(
         if tls is None:
             raise CliError("A sandbox serves https itself.", "Unset BILLFOLD_BEHIND_PROXY.")
         report("Making a partner")
-        previous = credentials_file.read_sandbox_file(settings.state_dir)
+        previous = running_sandbox.read_sandbox_file(settings.state_dir)
         saved_sandbox = await _new_sandbox_file(bank, previous, authority=tls.authority.resolve(), card_port=card_port)
-    credentials_file.write_sandbox_file(settings.state_dir, saved_sandbox)
+    running_sandbox.write_sandbox_file(settings.state_dir, saved_sandbox)
     return saved_sandbox
 
 
@@ -157,13 +157,13 @@ OPERATORS = (
 
 
 async def sandbox_person(
-    bank: Bank, customer_id: UUID, member: SandboxMember, previous: credentials_file.SandboxPerson | None
-) -> credentials_file.SandboxPerson:
+    bank: Bank, customer_id: UUID, member: SandboxMember, previous: running_sandbox.SandboxPerson | None
+) -> running_sandbox.SandboxPerson:
     """Return credentials in force: those of the last start, or new ones where they are lost."""
     existing = await user_store.find_user_by_email(bank.pool, bank.vault, member.email)
     if existing is not None and previous is not None:
         return previous
-    person, now = credentials_file.SandboxPerson(member.email, new_password(), totp.new_secret()), wall_now()
+    person, now = running_sandbox.SandboxPerson(member.email, new_password(), totp.new_secret()), wall_now()
     password_hash = hash_password(person.password)
     async with bank.pool.acquire() as conn, conn.transaction():
         user_id = (

@@ -15,8 +15,14 @@ from billfold.ledger.bank import JobRunners
 from billfold.onboarding.applications.forms import IndividualForm
 from billfold.onboarding.applications.ports import CheckedApplication, CheckResult, CheckStatus
 from billfold.payments.custody.types import SecurityTransfer
-from billfold.sandbox.card_processor.launch import CARD_PROCESSOR, SimulatedCardProcessor
-from billfold.sandbox.card_processor.settlement import CLEARING_JOB, CYCLE_JOB, claim_swipe, send_cycle
+from billfold.sandbox.card_processor.launch import (
+    CARD_PROCESSOR,
+    CLEARING_JOB,
+    CYCLE_JOB,
+    SimulatedCardProcessor,
+    claim_swipe,
+    send_cycle,
+)
 from billfold.sandbox.chain.crypto_signer import SIGNER_FOLDER, SimulatedSigner
 from billfold.sandbox.rails.ach_network import SIMULATED_ANSWER, SimulatedAchNetwork
 from billfold.sandbox.rails.fedwire import WIRE_ANSWER, SimulatedFedwire

@@ -7,7 +7,7 @@ import msgspec
 
 from billfold.audit import store as audit_store
 from billfold.audit.rules import AuditEntry, EntryFilter
-from billfold.audit.schemas import COLUMNS, CustomerAuditLogEntry, cells_of, render_entry
+from billfold.audit.store import COLUMNS, CustomerAuditLogEntry, cells_of, render_entry
 from billfold.http.csv_export import CSV_ANSWER, ROWS_PER_PAGE, Separated, csv_stream
 from billfold.http.list_params import ListQuery, Since, Until, page_of
 from billfold.http.operations import get, with_scope

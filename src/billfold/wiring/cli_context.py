@@ -31,10 +31,9 @@ from billfold.oauth import signing_keys
 from billfold.payments.crypto.chains import LOCAL_CHAINS
 from billfold.platform.clock import wall_now
 from billfold.platform.database import embedded as embedded_postgres
-from billfold.platform.database.connection import connect
+from billfold.platform.database.connection import connect, ensure_login
 from billfold.platform.database.embedded_programs import EmbeddedPostgresError
 from billfold.platform.database.pool import APP_ROLE
-from billfold.platform.database.rights import ensure_login
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import FILE_SUFFIX, variable_name
 from billfold.platform.telemetry.logs import log_as_configured

@@ -53,11 +53,10 @@ from billfold.payments.wires.store.wires import load_references as look_up_wires
 from billfold.platform.calendars import WireHours
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import KEY_BYTES, Vault
-from billfold.platform.database.connection import Connection, Pool, connect
+from billfold.platform.database.connection import Connection, Pool, connect, find_owner
 from billfold.platform.database.paging import Pager
 from billfold.platform.database.pool import APP_ROLE, create_pool
 from billfold.platform.database.replica import Replica, open_replica
-from billfold.platform.database.rights import find_owner
 from billfold.platform.errors import InvariantError
 from billfold.platform.settings.kinds import NO_ADAPTER
 from billfold.platform.settings.settings import Settings

@@ -231,7 +231,7 @@ def until_paused(settings: Settings, stop: asyncio.Event) -> AbstractAsyncContex
 
 def copies_of(settings: Settings, dsn: str) -> BankCopies:
     """Return the forks of a sandbox, with every file of its bank."""
-    from billfold.sandbox.forks import copies, databases  # noqa: PLC0415 - production does not import the sandbox
+    from billfold.sandbox.forks import copies  # noqa: PLC0415 - production does not import the sandbox
 
     state_dir = settings.state_dir
     of_bank = copies.BankFiles(
@@ -250,7 +250,7 @@ def copies_of(settings: Settings, dsn: str) -> BankCopies:
     )
     bucket = "Documents in a bucket are not copied. Unset BILLFOLD_FILES_S3_BUCKET."
     obstacle = bucket if settings.files_s3_bucket else None
-    return copies.BankCopies(state_dir, databases.Databases(dsn), of_bank, obstacle=obstacle)
+    return copies.BankCopies(state_dir, copies.Databases(dsn), of_bank, obstacle=obstacle)
 
 
 def forbid_simulations() -> None:

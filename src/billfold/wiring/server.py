@@ -14,7 +14,8 @@ from litestar.types import Receive, Scope, Send
 
 from billfold.apis.customer_api.app import CustomerApi, create_customer_app, customer_document
 from billfold.apis.partner_api.app import PartnerApi, create_partner_app, partner_operations
-from billfold.cli.process_supervisor import exit_with_parent, tune_garbage_collector
+from billfold.cli.process_supervisor import (exit_with_parent)
+from billfold.cli.python_process import (tune_garbage_collector)
 from billfold.documentation.app import DocumentationApp
 from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.edge.connections import ConnectionLimits
@@ -194,7 +195,7 @@ def make_partner_app(bank: Bank, broadcaster: EventBroadcaster | None = None) ->
     """Return the Partner API of a bank; in a sandbox with the sandbox's operations."""
     if bank.settings.is_production:
         return create_partner_app(bank, operations=partner_operations(), broadcaster=broadcaster)
-    from billfold.sandbox.routes import app as sandbox  # noqa: PLC0415 - production does not import the sandbox
+    from billfold.sandbox.routes import operations as sandbox  # noqa: PLC0415 - production does not import the sandbox
 
     api = sandbox.build_sandbox_app()
     sandbox.open_sandbox(api, bank, broadcaster)

@@ -10,8 +10,8 @@ from tests.support.raised_events import BOTH, CUSTOMERS, NOW, OTHER_PARTNER, PAR
 from billfold.events import sequencer
 from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import redelivery, subscriptions
-from billfold.events.webhooks.schemas import ChangedSubscription
 from billfold.events.webhooks.store import EventSimulation
+from billfold.events.webhooks.subscriptions import ChangedSubscription
 from billfold.platform import ids
 from billfold.platform.errors import NotFound, Refused
 

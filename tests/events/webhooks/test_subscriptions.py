@@ -11,8 +11,8 @@ from billfold.events import sequencer
 from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import attempts, redelivery, subscriptions
 from billfold.events.webhooks import store as webhook_store
-from billfold.events.webhooks.schemas import ChangedSubscription
 from billfold.events.webhooks.store import RetryPolicy
+from billfold.events.webhooks.subscriptions import ChangedSubscription
 from billfold.platform import ids
 from billfold.platform.errors import NotFound
 

@@ -19,8 +19,8 @@ from billfold.events.webhooks import attempts, redelivery, subscriptions
 from billfold.events.webhooks import http_client as guarded_http
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks.http_client import GuardedWebhookClient
-from billfold.events.webhooks.schemas import ChangedSubscription
 from billfold.events.webhooks.store import EventSimulation, RetryPolicy
+from billfold.events.webhooks.subscriptions import ChangedSubscription
 from billfold.events.webhooks.worker import WebhookDispatcher
 from billfold.platform import ids
 from billfold.platform.clock import wall_now

@@ -1,8 +1,8 @@
 """The catalogue of simulations is what the operations of the sandbox take."""
 
 from billfold.http.openapi.document import examples_of
-from billfold.sandbox.routes.app import sandbox_operations
 from billfold.sandbox.routes.catalogue import magic_values, simulations
+from billfold.sandbox.routes.operations import sandbox_operations
 
 EXAMPLES = examples_of("billfold.apis.partner_api")
 

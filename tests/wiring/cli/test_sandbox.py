@@ -25,7 +25,7 @@ from tests.support.import_traps import set_import_traps
 from tests.support.sandbox_process import PROGRAM, SOURCE, START_SECONDS, Sandbox, free_ports
 
 from billfold.client.webhooks import verify_webhook
-from billfold.sandbox.sandbox_client import partner_http
+from billfold.sandbox.running_sandbox import partner_http
 from billfold.sandbox.scenarios import story as stories
 from billfold.sandbox.scenarios.story import RecordingClient, Story
 

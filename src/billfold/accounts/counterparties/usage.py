@@ -12,10 +12,9 @@ from billfold.accounts.counterparties.rules import verification_kinds
 from billfold.accounts.counterparties.sealed_details import open_details
 from billfold.accounts.counterparties.types import CounterpartyStatus
 from billfold.data_keys.keys import DataKeys
-from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank, limit_usage
 from billfold.ledger.engine.pending_command import Answer
 from billfold.ledger.scheduler import bank_customer_id
-from billfold.ledger.usage_limits import limit_usage
 from billfold.platform.clock import wall_now
 from billfold.platform.database.usage_counts import forget_usage, hashed_subject, require_unused
 

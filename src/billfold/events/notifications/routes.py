@@ -7,11 +7,11 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from billfold.audit.record import audited_by
-from billfold.events.notifications import audiences, kinds, payment_notifications
+from billfold.events.notifications import kinds, notify, payment_notifications
 from billfold.events.notifications import notify as notification_notify
-from billfold.events.notifications import store as notification_store
-from billfold.events.notifications.audiences import RECIPIENTS_MAX
+from billfold.events.notifications import notify as notification_store
 from billfold.events.notifications.kinds import CustomerNotification
+from billfold.events.notifications.notify import RECIPIENTS_MAX
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import delete, get, patch, put, with_scope
 from billfold.http.schemas import CursorList
@@ -96,7 +96,7 @@ class SetCustomerNotificationAudienceRequest(msgspec.Struct, forbid_unknown_fiel
 @get("/api/v1/notification-audiences/", READS, tag="notifications")
 async def list_notification_audiences(member: CustomerCaller, bank: Bank) -> kinds.NotificationAudiences:
     """List the audience of every type for which the team may choose one, chosen or not."""
-    return kinds.NotificationAudiences(items=await audiences.list_audiences(bank.pool, member.customer_id))
+    return kinds.NotificationAudiences(items=await notify.list_audiences(bank.pool, member.customer_id))
 
 
 @get("/api/v1/notification-audiences/{notification_type}/", READS, tag="notifications")
@@ -107,7 +107,7 @@ async def get_notification_audience(
 
     It is the one the team has chosen, or the default.
     """
-    return await audiences.get_audience(bank.pool, member.customer_id, notification_type)
+    return await notify.get_audience(bank.pool, member.customer_id, notification_type)
 
 
 @put(
@@ -123,7 +123,7 @@ async def set_notification_audience(
 
     It replaces the one chosen before. Needs the role ADMIN.
     """
-    audiences.get_notification_type(notification_type)
+    notify.get_notification_type(notification_type)
     roles, user_ids = data.roles or [], data.user_ids or []
     if data.roles is UNSET and data.user_ids is UNSET:
         raise InvalidInput.at("body", msg="names neither roles nor user_ids", kind="missing")
@@ -137,7 +137,7 @@ async def set_notification_audience(
         details=details,
     ) as audited:
         _check_role(member)
-        return await audiences.set_audience(
+        return await notify.set_audience(
             audited.conn, member.customer_id, notification_type, roles=roles, user_ids=user_ids, now=member.wall
         )
 
@@ -153,12 +153,12 @@ async def clear_notification_audience(member: CustomerCaller, bank: Bank, notifi
 
     The default applies again, which is not the same as an empty audience. Needs the role ADMIN.
     """
-    audiences.get_notification_type(notification_type)
+    notify.get_notification_type(notification_type)
     async with audited_by(
         member, bank, member.customer_id, "notification_audience.cleared", resource_id=notification_type
     ) as audited:
         _check_role(member)
-        if not await audiences.clear_audience(audited.conn, member.customer_id, notification_type):
+        if not await notify.clear_audience(audited.conn, member.customer_id, notification_type):
             audited.skip()
 
 

@@ -12,10 +12,9 @@ from billfold.audit.record import audited_by
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.schemas import DeliveryAttempt, Redelivery, unknown_event_type_error
 from billfold.events.sequencer import sequence_events
-from billfold.events.webhooks import http_client, redelivery, rules, schemas, store, subscriptions
-from billfold.events.webhooks.schemas import ChangedSubscription, NewSubscription, body_for
+from billfold.events.webhooks import http_client, redelivery, rules, store, subscriptions
 from billfold.events.webhooks.store import EventSimulation, Subscription
-from billfold.events.webhooks.subscriptions import subscriber_of
+from billfold.events.webhooks.subscriptions import ChangedSubscription, NewSubscription, body_for, subscriber_of
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import SIGNED, delete, get, patch, post, with_scope
 from billfold.http.schemas import CursorList
@@ -154,7 +153,7 @@ async def list_delivery_attempts(
 
 @post(f"{_ONE}resend/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def resend_event(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: schemas.Resend
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Resend
 ) -> Redelivery:
     """Resend an event.
 
@@ -166,7 +165,7 @@ async def resend_event(
 
 @post(f"{_ONE}recover/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def recover_events(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: schemas.Since
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Since
 ) -> Redelivery:
     """Redeliver failed events.
 
@@ -180,7 +179,7 @@ async def recover_events(
 
 @post(f"{_ONE}replay-missing/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def replay_missing_events(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: schemas.Since
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Since
 ) -> Redelivery:
     """Deliver missing events.
 
@@ -196,7 +195,7 @@ async def replay_missing_events(
 
 @post(f"{_ONE}send-example/", SIGNED, WRITES, tag=_TAG, status=202, refuses=_REFUSES)
 async def send_example_event(
-    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: schemas.Example
+    caller: Caller | CustomerCaller, bank: Bank, subscription_id: UUID, data: subscriptions.Example
 ) -> Redelivery:
     """Send an example event.
 
@@ -227,7 +226,7 @@ async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> Non
         wrong += [_with_local_hint(bank, each) for each in refused.errors]
     if data.shared_secret is not UNSET:
         wrong += rules.secret_errors(data.shared_secret)
-    if isinstance(data.retry_policy, schemas.Retries):
+    if isinstance(data.retry_policy, subscriptions.Retries):
         wrong += rules.policy_errors(data.retry_policy)
     if wrong:
         raise InvalidInput(wrong)

@@ -9,10 +9,9 @@ import msgspec
 from billfold.audit.record import audited_by
 from billfold.http.caller import Call
 from billfold.identity.partners.caller import Caller
-from billfold.ledger.bank import Bank
+from billfold.ledger.bank import Bank, uses_of
 from billfold.ledger.customers import require_active
 from billfold.ledger.types import Origin
-from billfold.ledger.usage_limits import uses_of
 from billfold.oauth.authentication import CustomerCaller
 from billfold.onboarding.applications import store
 from billfold.onboarding.applications.changes import ApplicationChange, begin_application, changing

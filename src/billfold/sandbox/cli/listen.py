@@ -22,8 +22,7 @@ from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
 from billfold.platform.crypto import sign_webhook, webhook_key
 from billfold.platform.dates import format_eastern
-from billfold.sandbox.credentials_file import SandboxFile, require_sandbox_file
-from billfold.sandbox.sandbox_client import open_customer_api, open_partner_api
+from billfold.sandbox.running_sandbox import SandboxFile, open_customer_api, open_partner_api, require_sandbox_file
 
 group = CommandGroup()
 TIMEOUT_SECONDS = 10.0

@@ -29,8 +29,8 @@ from billfold.platform.errors import BillfoldError, InvariantError, Refused
 from billfold.platform.settings.settings import Settings
 from billfold.sandbox.control import socket
 from billfold.sandbox.control.socket import SandboxTask, TaskStatus
-from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file, require_sandbox_file, write_sandbox_file
 from billfold.sandbox.forks.copies import OPENING, BankCopies
+from billfold.sandbox.running_sandbox import SandboxFile, read_sandbox_file, require_sandbox_file, write_sandbox_file
 from billfold.sandbox.scenarios.player import SCENARIOS, MarketChanges, play
 from billfold.treasury.market_log import market_change
 from billfold.verify.runner import verify_bank

@@ -38,9 +38,8 @@ from billfold.oauth.server.app import auth_document
 from billfold.platform.dates import ET
 from billfold.platform.errors import NotFound, Refused, Unavailable
 from billfold.platform.ids import command_id
-from billfold.sandbox.credentials_file import SandboxFile, read_sandbox_file
 from billfold.sandbox.provisioning import PARTNER
-from billfold.sandbox.sandbox_client import partner_auth, service_client
+from billfold.sandbox.running_sandbox import SandboxFile, partner_auth, read_sandbox_file, service_client
 from billfold.web.console.api_client import ApiClient
 from billfold.web.console.page_clock import PageClock, read_page_clock
 from billfold.web.page_context import PageContext, PageResponse

@@ -23,7 +23,7 @@ from billfold.payments.cards.types import CardType
 from billfold.platform.dates import et_date
 from billfold.platform.errors import NotFound, Refused
 from billfold.platform.ids import derive
-from billfold.sandbox.card_processor.settlement import interchange_of, present, schedule_clearing
+from billfold.sandbox.card_processor.launch import interchange_of, present, schedule_clearing
 from billfold.sandbox.routes.operations import derived_id, request_id, sandbox_post
 
 SETTLES_AFTER = 2

@@ -3,12 +3,18 @@
 from typing import Unpack
 from uuid import UUID
 
-from billfold.http.operations import TOKEN, Declare, Options, post
+from billfold.apis.partner_api.app import PartnerApi, partner_operations
+from billfold.events.broadcaster import EventBroadcaster
+from billfold.http.operations import TOKEN, Declare, Operation, Options, operations_below, post
 from billfold.identity.partners.caller import Caller
 from billfold.identity.partners.store import get_first_partner_id
 from billfold.ledger.bank import Bank
 from billfold.platform.errors import Refused
 from billfold.platform.ids import command_id, derive
+from billfold.sandbox.control.clock_stepper import ClockStepper
+from billfold.sandbox.control.socket import SandboxControl
+from billfold.sandbox.rails.ach_network import SimulatedAchNetwork
+from billfold.sandbox.rails.fedwire import SimulatedFedwire
 
 
 def sandbox_post(path: str, **options: Unpack[Options]) -> Declare:
@@ -31,3 +37,25 @@ def request_id(caller: Caller) -> UUID:
 def derived_id(bank: Bank, caller: Caller, nth: int = 0) -> UUID:
     """Return the id of the nth thing that a request creates."""
     return derive(bank.seed, request_id(caller), nth)
+
+
+def sandbox_operations() -> list[Operation]:
+    """Return the operations that only a sandbox has."""
+    return operations_below("billfold.sandbox")
+
+
+def build_sandbox_app() -> PartnerApi:
+    """Return the Partner API with the sandbox's operations, and no bank behind it yet."""
+    return PartnerApi(partner_operations(sandbox_operations()))
+
+
+def open_sandbox(api: PartnerApi, bank: Bank, broadcaster: EventBroadcaster | None = None) -> None:
+    """Let such an API serve a bank and its simulated world."""
+    api.open_bank(
+        bank,
+        broadcaster,
+        stepping=ClockStepper(bank),
+        fedwire=SimulatedFedwire(),
+        network=SimulatedAchNetwork(),
+        control=SandboxControl(bank.settings.state_dir),
+    )

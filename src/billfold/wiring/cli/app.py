@@ -74,7 +74,7 @@ _COMMANDS: Mapping[str, str] = MappingProxyType(
 _SANDBOX_COMMANDS: Mapping[str, str] = MappingProxyType(
     {
         "sandbox": "billfold.wiring.cli.sandbox",
-        "clock": "billfold.sandbox.cli.clock",
+        "clock": "billfold.sandbox.cli.control",
         "listen": "billfold.sandbox.cli.listen",
         "trigger": "billfold.sandbox.cli.listen",
     }

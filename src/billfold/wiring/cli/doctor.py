@@ -19,8 +19,7 @@ from billfold.identity.partners.store import list_partners
 from billfold.migrations import runner
 from billfold.monitoring.health import HealthCheck, check_bank, check_replicas_read, check_server
 from billfold.platform.clock import wall_now
-from billfold.platform.database.connection import Connection, connect
-from billfold.platform.database.rights import find_owner
+from billfold.platform.database.connection import Connection, connect, find_owner
 from billfold.platform.database.shortage import error_summary
 from billfold.platform.settings.settings import Settings
 from billfold.platform.settings.validation import SettingsError

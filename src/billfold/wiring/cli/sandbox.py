@@ -36,13 +36,18 @@ from billfold.sandbox.card_processor.launch import card_host_command, listen_to_
 from billfold.sandbox.chain.launch import start_local_chain
 from billfold.sandbox.cli.control import group, run_task
 from billfold.sandbox.control.tasks import CARD_PROCESSOR, RunningSandbox, perform_tasks
-from billfold.sandbox.credentials_file import SandboxFile, StoryStage, read_sandbox_file, write_sandbox_file
 from billfold.sandbox.forks.copies import OPENING, BankCopies
 from billfold.sandbox.forks.lease import SANDBOX_LOCK
 from billfold.sandbox.line_process import environment_of_others
 from billfold.sandbox.provisioning import prepare_sandbox
 from billfold.sandbox.routes.catalogue import magic_values, simulations
-from billfold.sandbox.sandbox_client import partner_http
+from billfold.sandbox.running_sandbox import (
+    SandboxFile,
+    StoryStage,
+    partner_http,
+    read_sandbox_file,
+    write_sandbox_file,
+)
 from billfold.sandbox.scenarios.player import SCENARIOS
 from billfold.sandbox.scenarios.story import RecordingClient, Story
 from billfold.wiring.cli.serve import check_ports, child_command_line, find_silent_port, start_https

@@ -5,14 +5,12 @@ from uuid import UUID
 import msgspec
 
 from billfold.accounts.addresses import Address, find_address_error
-from billfold.data_keys.columns import CARD_SHIPPING_ADDRESS, open_column
-from billfold.data_keys.keys import DataKeys
+from billfold.data_keys.keys import CARD_SHIPPING_ADDRESS, DataKeys, open_column
 from billfold.http.list_params import ListQuery, page_of
 from billfold.http.operations import get, post
 from billfold.http.schemas import CursorList
 from billfold.identity.partners.caller import Caller
-from billfold.ledger.bank import Bank
-from billfold.ledger.usage_limits import limit_usage
+from billfold.ledger.bank import Bank, limit_usage
 from billfold.payments.cards import store
 from billfold.payments.cards.commands import OrderCard
 from billfold.payments.cards.processor import processor_of
