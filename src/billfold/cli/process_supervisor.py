@@ -1,12 +1,10 @@
 """Child processes of `serve` and `sandbox`: one that exits is restarted, and all stop together."""
 
 import asyncio
-import gc
 import multiprocessing
 import os
 import signal
 import socket
-import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

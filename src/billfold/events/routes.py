@@ -7,10 +7,11 @@ from uuid import UUID
 import msgspec
 
 from billfold.events import store as event_store
-from billfold.events.broadcaster import STREAM_OPTIONS, EventBroadcaster, StreamQuery, event_stream
+from billfold.events.broadcaster import EventBroadcaster
 from billfold.events.kinds import KINDS
 from billfold.events.schemas import Event, EventType, Subscriber, render_type
 from billfold.events.sequencer import sequence_events
+from billfold.events.sse import STREAM_OPTIONS, StreamQuery, event_stream
 from billfold.events.store import LoggedEvent, envelope_of
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks.subscriptions import subscriber_of

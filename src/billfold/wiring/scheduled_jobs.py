@@ -69,6 +69,9 @@ if TYPE_CHECKING:
     from billfold.sandbox.simulated_providers import Simulation
 
 
+_EXPIRIES = approval_types.EXPIRE_AUTHORIZATION_REQUEST, approval_types.EXPIRE_TRANSFER_REQUEST
+
+
 def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> JobRunners:
     """Return the function of every kind of job, the same in every process."""
     wires = simulation.wires.sender if simulation else FedwireSender()
@@ -87,9 +90,7 @@ def job_runners(simulation: Simulation | None, custodian: Custodian | None) -> J
             VERIFICATION_EXPIRY: expire_verification,
             approval_types.APPLY_AUTHORIZATION_REQUEST: changing.run_apply_job,
             approval_types.EXECUTE_TRANSFER_REQUEST: approved.run_execute_job,
-            **dict.fromkeys(
-                (approval_types.EXPIRE_AUTHORIZATION_REQUEST, approval_types.EXPIRE_TRANSFER_REQUEST), run_expiry_job
-            ),
+            **dict.fromkeys(_EXPIRIES, run_expiry_job),
             CLOSED_JOB: run_closed_job,
             CHECK_JOB: applications.run_check_job,
             REPORT_JOB: applications.run_report_job,

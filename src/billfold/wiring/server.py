@@ -14,8 +14,8 @@ from litestar.types import Receive, Scope, Send
 
 from billfold.apis.customer_api.app import CustomerApi, create_customer_app, customer_document
 from billfold.apis.partner_api.app import PartnerApi, create_partner_app, partner_operations
-from billfold.cli.process_supervisor import (exit_with_parent)
-from billfold.cli.python_process import (tune_garbage_collector)
+from billfold.cli.process_supervisor import exit_with_parent
+from billfold.cli.python_process import tune_garbage_collector
 from billfold.documentation.app import DocumentationApp
 from billfold.events.broadcaster import EventBroadcaster, create_event_broadcaster
 from billfold.http.edge.connections import ConnectionLimits

@@ -13,6 +13,7 @@ from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS
 from billfold.events.schemas import DeliveryAttempt, Redelivery, unknown_event_type_error
 from billfold.events.sequencer import sequence_events
 from billfold.events.webhooks import http_client, redelivery, rules, store, subscriptions
+from billfold.events.webhooks.signature import secret_errors
 from billfold.events.webhooks.store import EventSimulation, Subscription
 from billfold.events.webhooks.subscriptions import ChangedSubscription, NewSubscription, body_for, subscriber_of
 from billfold.http.list_params import ListQuery, page_of
@@ -225,7 +226,7 @@ async def _check(bank: Bank, data: NewSubscription | ChangedSubscription) -> Non
     except InvalidInput as refused:
         wrong += [_with_local_hint(bank, each) for each in refused.errors]
     if data.shared_secret is not UNSET:
-        wrong += rules.secret_errors(data.shared_secret)
+        wrong += secret_errors(data.shared_secret)
     if isinstance(data.retry_policy, subscriptions.Retries):
         wrong += rules.policy_errors(data.retry_policy)
     if wrong:

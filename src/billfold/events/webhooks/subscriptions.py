@@ -10,8 +10,7 @@ from msgspec import UNSET, UnsetType
 
 from billfold.events.schemas import Subscriber
 from billfold.events.store import newest_sequence
-from billfold.events.webhooks import rules
-from billfold.events.webhooks.rules import KEY_BYTES_MIN
+from billfold.events.webhooks.signature import KEY_BYTES_MIN, OVERLAP
 from billfold.events.webhooks.store import COLUMNS, RetryPolicy, Subscription, subscription_of
 from billfold.http.raw_request import instant_in_body
 from billfold.http.schemas import WallTime
@@ -218,7 +217,7 @@ async def update_subscription(
     async with in_transaction(conn) as tx:
         before = await lock_subscription(tx, owner, subscription_id)
         if changes.shared_secret is not UNSET:
-            await tx.execute(_RETIRE, subscription_id, now, now + rules.OVERLAP)
+            await tx.execute(_RETIRE, subscription_id, now, now + OVERLAP)
             await _add_secret(tx, vault, subscription_id, secret=changes.shared_secret, now=now)
         updated = subscription_of(await tx.fetchrow(_UPDATE, *_merged(before, changes), now))
         if updated.status != before.status:

@@ -22,10 +22,11 @@ from billfold.events.webhooks import attempts
 from billfold.events.webhooks import rules as webhook_rules
 from billfold.events.webhooks.attempts import OnFailing
 from billfold.events.webhooks.http_client import GuardedConnection, GuardedWebhookClient, WebhookResponse
+from billfold.events.webhooks.signature import sign_webhook
 from billfold.events.webhooks.store import Attempt, Delivery, SubscriptionQueue
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.crypto import Vault, sign_webhook
+from billfold.platform.crypto import Vault
 from billfold.platform.database.background_work import forget, put_aside, read_put_aside, retry_delay
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.pool import Batcher

@@ -18,9 +18,9 @@ from billfold.cli.command import CommandGroup, console, key_value_table, print_s
 from billfold.cli.context import CliContext, CliError
 from billfold.events.kinds import CUSTOMER_KINDS, KINDS, PARTNER_KINDS, example_payload
 from billfold.events.schemas import StreamMessage
+from billfold.events.webhooks.signature import sign_webhook, webhook_key
 from billfold.platform import ids
 from billfold.platform.clock import monotonic, wall_now
-from billfold.platform.crypto import sign_webhook, webhook_key
 from billfold.platform.dates import format_eastern
 from billfold.sandbox.running_sandbox import SandboxFile, open_customer_api, open_partner_api, require_sandbox_file
 
