@@ -1,6 +1,6 @@
-"""The master key in AWS KMS: it wraps data keys and never leaves KMS. Needs the extra `billfold[aws]`.
+"""Master keys that wrap data keys: in AWS KMS (extra `billfold[aws]`), in Vault transit, or in a file here.
 
-Credentials and region are found as the AWS SDK finds them. Source: the KMS API, `Encrypt` and `Decrypt` with an
+Credentials and region of AWS are found as its SDK finds them. Source: the KMS API, `Encrypt` and `Decrypt` with an
 encryption context.
 """
 

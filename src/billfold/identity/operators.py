@@ -1,4 +1,4 @@
-"""What an operator does is recorded in the bank's own audit log, with who did it.
+"""Operators of the bank: what their roles allow, and the record of what they do in the bank's own audit log.
 
 The log of a customer says that the bank changed something; the bank's says what was done and by whom.
 """

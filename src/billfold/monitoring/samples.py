@@ -1,4 +1,4 @@
-"""What a process that opened the bank shows of itself every few seconds: its connections and its queue."""
+"""Samples of metrics: connections and queue of this process, and figures of the bank from its database."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence

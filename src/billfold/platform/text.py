@@ -1,4 +1,4 @@
-"""Tables as CSV (RFC 4180, UTF-8), in the separators of either kind of country.
+"""Text for people and programs: CSV files, names as plain text, and what is left out of logs.
 
 A cell that a spreadsheet would take for a formula gets an apostrophe in front. What counts is the first character that
 is visible, in whatever width it is written.

@@ -1,4 +1,4 @@
-"""`.billfold/sandbox.json`: all a client needs to call the sandbox, readable by its owner."""
+"""A running sandbox as programs outside see it: the file of its addresses and credentials, and clients that use it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Telling users, in the transaction of the cause, and noting what they have read. Wall time."""
+"""Notifications of users: who gets which, how they are raised with their cause, and how they are read. Wall time."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

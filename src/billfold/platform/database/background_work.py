@@ -1,7 +1,8 @@
-"""Work that one process at a time does: claimed by a row, so that no lock is held while it is done.
+"""Background work in the database: claimed by one process at a time, and retried after a failure.
 
-A claim is renewed as long as the work continues. Of a process that died it ends by itself, and the
-next one continues. Work must bear being done twice: a claim only saves the effort.
+A claim is renewed as long as the work continues. Of a process that died it ends by itself, and the next one
+continues. Work must bear being done twice: a claim only saves the effort. An item that fails takes no other along.
+Delays are wall time: they pass even when the bank's clock stands still.
 """
 
 import asyncio
