@@ -12,8 +12,8 @@ from billfold.audit import seals
 from billfold.audit.checks import check_audit
 from billfold.audit.rules import NewEntry
 from billfold.ledger.types import Origin
-from billfold.platform.checks import Findings
 from billfold.platform.crypto import Vault
+from billfold.platform.database.checks import Findings
 from billfold.platform.ids import command_id
 
 NOW = datetime(2025, 6, 2, 13, tzinfo=UTC)

@@ -15,7 +15,7 @@ from billfold.events.schemas import Subscriber
 from billfold.events.webhooks import attempts, redelivery
 from billfold.events.webhooks.store import DeliveryOutcome, EventSimulation
 from billfold.platform import ids
-from billfold.platform.checks import Findings, run_checks
+from billfold.platform.database.checks import Findings, run_checks
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.verify.test_damage import CHANGES, COLUMNS, same_key
 
 from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.kms import FileMasterKey
-from billfold.platform.checks import Findings, run_checks
+from billfold.platform.database.checks import Findings, run_checks
 
 LISTS = {"ARRAY": "ARRAY['x']"}
 IDS = "ARRAY['01234567-89ab-8def-8123-456789abcdef']::uuid[]"

@@ -9,7 +9,7 @@ from billfold.approvals.rules import challenge_of
 from billfold.identity.users.passkeys import is_signed
 from billfold.identity.users.rules import Confirmation
 from billfold.identity.users.totp import was_in_force
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Check, Findings
 from billfold.platform.database.connection import Connection
 
 _CONTENT_HASH = """

@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from billfold.data_keys.keys import COUNTERPARTY_ACCOUNT, SEALED_COLUMNS, DataKeys, KeyRing, SealedColumn
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 

@@ -7,7 +7,7 @@ than it may; each monthly statement begins where the last one ended; of a finish
 from typing import Final
 
 from billfold.data_keys.data_key import SEALED_BYTES
-from billfold.platform.checks import Certainty, Findings, declared, names_in_sql
+from billfold.platform.database.checks import Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 from billfold.reports.proofs.attach import MARKER
 from billfold.reports.proofs.document_keys import list_public_keys

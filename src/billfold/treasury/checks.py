@@ -2,7 +2,7 @@
 
 from datetime import date
 
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.treasury.market_log import FINGERPRINTS, KEYS, MARKET_LOG, RECORDED
 

@@ -9,7 +9,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from billfold.ledger.types import DERIVED_BALANCES
-from billfold.platform.checks import Certainty, Findings
+from billfold.platform.database.checks import Certainty, Findings
 from billfold.platform.money import cents_for
 
 CUSTOMER_ASSETS = frozenset({"cash", "lot"})

@@ -10,7 +10,7 @@ from asyncpg import Record
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.draft import Account, Lot
 from billfold.ledger.engine.load_books import SerializedBook, deserialize_book, is_intact
-from billfold.platform.checks import Certainty, Findings
+from billfold.platform.database.checks import Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.verify import streams
 from billfold.verify.accounts import ReplayedAccounts

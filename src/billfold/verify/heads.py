@@ -9,7 +9,7 @@ from asyncpg import Record
 from billfold.bills.rules.market import Market
 from billfold.ledger.book.draft import Account, Lot, PocketBook
 from billfold.ledger.types import AccountKind
-from billfold.platform.checks import Certainty, Findings
+from billfold.platform.database.checks import Certainty, Findings
 from billfold.platform.errors import NotFound
 from billfold.verify.pockets import CalendarVariants, PocketReplay
 from billfold.verify.streams import CUSTOMERS, LEDGER_HEADS, POCKETS

@@ -12,7 +12,7 @@ from billfold.bills.rules.issue_calendar import TERMS
 from billfold.ledger.book.book import pocket_due
 from billfold.ledger.book.draft import PocketBook
 from billfold.platform.calendars import Calendars
-from billfold.platform.checks import Certainty, Findings
+from billfold.platform.database.checks import Certainty, Findings
 from billfold.platform.dates import et_date
 from billfold.verify.accounts import ReplayedAccounts
 from billfold.verify.replay import Counters, PocketCounters

@@ -12,7 +12,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from billfold.bills.rules.lots import allocate_basis
-from billfold.platform.checks import Certainty, Findings
+from billfold.platform.database.checks import Certainty, Findings
 from billfold.verify import accounts as verify_accounts
 from billfold.verify.accounts import ReplayedAccount
 from billfold.verify.streams import JOURNAL_ENTRIES, POSTINGS, TRADES, TRANSACTIONS

@@ -26,9 +26,9 @@ from billfold.data_keys.keys import DataKeys
 from billfold.data_keys.kms import FileMasterKey
 from billfold.identity.users.contact_details import check_contact_details
 from billfold.ledger.types import Origin
-from billfold.platform.checks import Check, Finding, Findings, Report, count_rows, run_checks
 from billfold.platform.clock import wall_now
 from billfold.platform.crypto import Vault
+from billfold.platform.database.checks import Check, Finding, Findings, Report, count_rows, run_checks
 from billfold.platform.database.connection import Connection, Pool
 from billfold.platform.database.distribution import gather_tables, is_distributed
 from billfold.platform.errors import BillfoldError

@@ -10,7 +10,7 @@ from asyncpg.cursor import Cursor
 
 from billfold.ledger.book import postings
 from billfold.ledger.book.draft import PocketColumns
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS
 from billfold.platform.database.connection import Connection
 from billfold.platform.database.rows import Row
 

@@ -12,7 +12,7 @@ from billfold.events.webhooks import attempts, redelivery
 from billfold.events.webhooks import store as webhook_store
 from billfold.events.webhooks.store import Attempt, DeliveryOutcome
 from billfold.platform import ids
-from billfold.platform.checks import Findings, run_checks
+from billfold.platform.database.checks import Findings, run_checks
 
 DAY = timedelta(days=1)
 FAILED, DELIVERED = DeliveryOutcome(state="failed"), DeliveryOutcome(state="delivered")

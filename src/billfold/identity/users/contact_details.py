@@ -13,8 +13,8 @@ from asyncpg import Record
 
 from billfold.identity.users.rules import normalize_email
 from billfold.ledger.bank import Bank
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.crypto import Vault, associated_data, is_sealed_text
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 

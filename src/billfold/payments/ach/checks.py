@@ -20,7 +20,7 @@ from billfold.payments.ach.commands import (
 )
 from billfold.payments.ach.store.files import TRACE_NUMBERS
 from billfold.payments.files.contents import open_content
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 

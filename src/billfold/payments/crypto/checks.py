@@ -15,7 +15,7 @@ from billfold.payments.crypto.withdrawals.commands import (
     SendUsdc,
     SubmitWithdrawal,
 )
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared, names_in_sql
 from billfold.platform.database.connection import Connection
 
 _DEPOSIT, _SEEN = "crypto_deposit", "chain_transfer"

@@ -3,7 +3,7 @@
 from billfold.ledger.checks import TrackedTable, outcome_checks
 from billfold.payments.custody.commands import DeliverBills, EndDelivery, ReceiveBills
 from billfold.payments.custody.rules import RECORDED
-from billfold.platform.checks import Check
+from billfold.platform.database.checks import Check
 
 CHECKS = (
     *outcome_checks(

@@ -2,7 +2,7 @@
 
 from billfold.data_keys.data_key import DataKey
 from billfold.payments.files.contents import open_content
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 

@@ -1,6 +1,6 @@
 """Settlements of trades: every row is one block of postings in a journal of the bank, and every block one row."""
 
-from billfold.platform.checks import Certainty, declared
+from billfold.platform.database.checks import Certainty, declared
 
 SETTLEMENT = "settlement"
 KEY = ("settles_on", "cusip", "price_micros", "side", "closed_on")

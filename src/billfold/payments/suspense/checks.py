@@ -9,7 +9,7 @@ from billfold.payments.suspense.commands import (
     WriteOffFromSuspense,
 )
 from billfold.payments.suspense.rules import RECORDED
-from billfold.platform.checks import Certainty, Check
+from billfold.platform.database.checks import Certainty, Check
 
 CHECKS = (
     *outcome_checks(

@@ -11,8 +11,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from billfold.cli import command
 from billfold.cli.context import CliError, run_with_connection
 from billfold.data_keys.keys import DataKeys
-from billfold.platform.checks import Report
 from billfold.platform.crypto import Vault
+from billfold.platform.database.checks import Report
 from billfold.platform.database.connection import Connection
 from billfold.reports.proofs.cli import verify_files
 from billfold.verify.runner import record_verification, verify_bank

@@ -14,7 +14,7 @@ from billfold.payments.cards.authorizations.commands import (
     SetCardLimits,
 )
 from billfold.payments.cards.authorizations.types import EXPIRY_JOB, LATE, LATE_JOB, PROCESSOR
-from billfold.platform.checks import Certainty, Findings, declared
+from billfold.platform.database.checks import Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 from billfold.platform.ids import command_id
 

@@ -9,7 +9,7 @@ from billfold.payments.cards.settlement.store import list_records
 from billfold.payments.cards.settlement.types import SettlementFileRow, SettlementRecordRow
 from billfold.payments.files.contents import open_content
 from billfold.payments.files.types import InvalidFile
-from billfold.platform.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
+from billfold.platform.database.checks import STATEMENT_TIMEOUT_SECONDS, Certainty, Findings, declared
 from billfold.platform.database.connection import Connection
 from billfold.platform.errors import InvariantError
 
