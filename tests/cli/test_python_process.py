@@ -63,4 +63,4 @@ async def test_a_file_is_inspected_when_the_folder_has_modules_of_the_names_that
 
 def test_every_child_is_started_by_a_command_line_that_leaves_the_folder_out():
     naming = {str(each.relative_to(SOURCE)) for each in SOURCE.rglob("*.py") if "sys.executable" in each.read_text()}
-    assert naming == {"cli/child_python.py", "documents/inspection.py"}
+    assert naming == {"cli/python_process.py", "documents/inspection.py"}
